@@ -58,7 +58,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     connection.execute_batch(TABLES).unwrap();
     Box::leak(Box::new(connection));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let settings = Settings::of("fuzz", Target::Memory("fuzz".to_owned()));
+    let settings = Settings::with_target("fuzz", Target::Memory("fuzz".to_owned()));
     let database =
         runtime.block_on(Database::open(settings, CursorKey::new([7; 32]), Arc::new(SystemClock))).unwrap();
     let surface = Surface::new(Mode::Single, Profile::known("crude").unwrap(), "").unwrap();

@@ -1,51 +1,51 @@
-//! What can go wrong with a database, and what callers are told about it. A driver's own words go to the log, except
-//! those that the database's authors wrote for its users.
+//! Errors of a database, and what callers are told about them. A driver's own message goes to the log, unless the
+//! authors of the database wrote it for its users.
 
 use aquifer_protocol::error::{Code, Failure};
 
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
-/// What a table is called in messages where callers must not learn its name.
+/// Stands for a table whose name callers must not learn.
 pub(crate) const ANOTHER_TABLE: &str = "another table";
 
-/// What went wrong.
+/// An error of a database.
 #[derive(Debug, Clone)]
 pub(crate) enum SqlError {
-    /// It cannot be reached or opened. The reason is for callers, the cause for the log.
+    /// The database cannot be reached or opened. The reason is for callers, the cause for the log.
     Unavailable { reason: String, cause: String },
-    /// It took too long and was stopped.
+    /// The statement exceeded its timeout and was cancelled.
     Timeout { cause: String },
-    /// Too many others wait, or hold a lock.
+    /// Too many requests are waiting, or a lock is held by others.
     Busy { reason: &'static str },
-    /// Two changes stood in each other's way, and this one was undone.
-    Undone { cause: String },
-    /// The connection was lost, and with it whatever was not yet kept.
-    Lost { cause: String },
-    /// A prepared statement no longer fits its tables.
-    Stale { cause: String },
-    /// The connection was lost while a change was being made final.
-    Unknown { cause: String },
-    /// The database does not allow it.
-    Denied { reason: &'static str, cause: String },
-    /// A constraint forbids it.
+    /// Two transactions conflicted, and this one was rolled back.
+    SerializationFailure { cause: String },
+    /// The connection was lost, and with it everything that was not committed.
+    ConnectionLost { cause: String },
+    /// A prepared statement no longer matches its tables.
+    StaleStatement { cause: String },
+    /// The connection was lost during the commit.
+    UnknownOutcome { cause: String },
+    /// The database does not permit the operation.
+    PermissionDenied { reason: &'static str, cause: String },
+    /// A constraint forbids the change.
     Violation(Violation),
-    /// A value the database cannot take.
-    Invalid { problem: &'static str, column: Option<String>, cause: String },
-    /// Tables or columns are not what they were.
+    /// The database does not accept a value.
+    InvalidValue { problem: &'static str, column: Option<String>, cause: String },
+    /// Tables or columns have changed since they were reflected.
     SchemaChanged { cause: String },
-    /// The database refused, perhaps with words for its users.
-    Refused { words: Option<String>, cause: String },
-    /// Our own part of it broke. What was not kept by then is undone.
-    Broken { cause: String },
+    /// The database rejected the statement, perhaps with a message for its users.
+    Rejected { message: Option<String>, cause: String },
+    /// An error of our own. Everything that was not committed is rolled back.
+    Internal { cause: String },
 }
 
-/// A constraint that was broken.
+/// A violated constraint.
 #[derive(Debug, Clone)]
 pub(crate) struct Violation {
     pub(crate) kind: Constraint,
     pub(crate) constraint: Option<String>,
     pub(crate) columns: Vec<String>,
-    /// The other table, for references.
+    /// The table at the other end of a reference.
     pub(crate) other: Option<String>,
     pub(crate) cause: String,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Violation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Constraint {
     Unique,
-    /// A row refers to one that is not there.
+    /// A row refers to a row that does not exist.
     MissingParent,
     /// Other rows still refer to this one.
     HasChildren,
@@ -69,26 +69,29 @@ impl Constraint {
 }
 
 impl SqlError {
-    /// Whether nothing was done, and the same may well succeed if it is done again at once.
-    pub(crate) fn passes(&self) -> bool {
-        matches!(self, SqlError::Undone { .. } | SqlError::Lost { .. } | SqlError::Stale { .. })
+    /// Whether nothing was changed and an immediate retry may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            SqlError::SerializationFailure { .. } | SqlError::ConnectionLost { .. } | SqlError::StaleStatement { .. }
+        )
     }
 
-    /// What a caller is told.
-    pub(crate) fn into_failure(self, source: &str, served: Option<&ExposedTable>) -> Failure {
+    /// The failure that callers see.
+    pub(crate) fn into_failure(self, source: &str, exposed: Option<&ExposedTable>) -> Failure {
         match self {
             SqlError::Unavailable { reason, cause } => {
                 Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
                     .detail("source", source)
                     .because(cause)
             }
-            SqlError::Lost { cause } => {
+            SqlError::ConnectionLost { cause } => {
                 let reason = "the connection to its server was lost".to_owned();
-                SqlError::Unavailable { reason, cause }.into_failure(source, served)
+                SqlError::Unavailable { reason, cause }.into_failure(source, exposed)
             }
             SqlError::Timeout { cause } => Failure::new(
                 Code::UpstreamTimeout,
-                format!("Source '{source}' did not answer in time, and was stopped. Ask for less, or narrow the filter"),
+                format!("Source '{source}' did not answer in time, and the statement was cancelled. Request less, or narrow the filter"),
             )
             .detail("source", source)
             .because(cause),
@@ -97,50 +100,50 @@ impl SqlError {
                     .detail("source", source)
                     .because(reason)
             }
-            SqlError::Undone { cause } => Failure::new(
+            SqlError::SerializationFailure { cause } => Failure::new(
                 Code::UpstreamUnavailable,
-                format!("Source '{source}' is busy: somebody else changes the same rows. Nothing was changed; repeat"),
+                format!("Source '{source}' is busy: another session is changing the same rows. Nothing was changed; try again"),
             )
             .detail("source", source)
             .because(cause),
-            SqlError::Unknown { cause } => Failure::new(
+            SqlError::UnknownOutcome { cause } => Failure::new(
                 Code::UpstreamUnavailable,
                 format!(
-                    "Source '{source}' was lost while the change was made final: it may have been made or not. Read, then decide"
+                    "Source '{source}' was lost during the commit: the change may or may not have been made. Read the row before you try again"
                 ),
             )
             .with_unknown_outcome()
             .detail("source", source)
             .because(cause),
-            SqlError::Denied { reason, cause } => {
+            SqlError::PermissionDenied { reason, cause } => {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}"))
                     .detail("reason", reason)
                     .because(cause)
             }
-            SqlError::Violation(violation) => violation.into_failure(served),
-            SqlError::Invalid { problem, column, cause } => {
-                // Of a column that callers do not see they are not told either.
-                let is_told = |column: &&str| served.is_none_or(|served| !served.table.is_withheld(column));
+            SqlError::Violation(violation) => violation.into_failure(exposed),
+            SqlError::InvalidValue { problem, column, cause } => {
+                // Hidden columns are not named to callers.
+                let is_told = |column: &&str| exposed.is_none_or(|exposed| !exposed.table.is_withheld(column));
                 let column = column.as_deref().filter(is_told);
-                let name = column.map(|column| served.and_then(|known| known.field_name(column)).unwrap_or(column));
+                let name = column.map(|column| exposed.and_then(|known| known.field_name(column)).unwrap_or(column));
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
-            SqlError::SchemaChanged { cause } | SqlError::Stale { cause } => Failure::new(
+            SqlError::SchemaChanged { cause } | SqlError::StaleStatement { cause } => Failure::new(
                 Code::UpstreamError,
-                format!("Source '{source}' refused the call: its tables have changed. Use introspect, then repeat"),
+                format!("Source '{source}' refused the call: its tables have changed. Use introspect, then try again"),
             )
             .detail("source", source)
             .detail("schema_changed", true)
             .because(cause),
-            SqlError::Broken { cause } => Failure::internal(cause),
-            SqlError::Refused { words, cause } => {
+            SqlError::Internal { cause } => Failure::internal(cause),
+            SqlError::Rejected { message, cause } => {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
-                let is_told = |words: &String| served.is_none_or(|served| !served.table.speaks_of_withheld(words));
-                match words.filter(is_told) {
-                    Some(words) => failure.detail("upstream_error", bounded(&words)),
+                let is_told = |message: &String| exposed.is_none_or(|exposed| !exposed.table.mentions_withheld(message));
+                match message.filter(is_told) {
+                    Some(message) => failure.detail("upstream_error", first_line(&message)),
                     None => failure,
                 }
             }
@@ -148,25 +151,33 @@ impl SqlError {
     }
 }
 
-/// The words of whoever wrote the database's rules, as far as anybody reads: one line of them.
-fn bounded(words: &str) -> String {
-    const MAX_COUNT: usize = 500;
+/// The first line of a message from the database's authors, bounded in length.
+fn first_line(words: &str) -> String {
+    const MAX_MESSAGE_LEN: usize = 500;
     let line = words.lines().next().unwrap_or_default();
-    line.chars().filter(|letter| !letter.is_control()).take(MAX_COUNT).collect()
+    line.chars().filter(|letter| !letter.is_control()).take(MAX_MESSAGE_LEN).collect()
 }
 
 impl Violation {
-    fn into_failure(self, served: Option<&ExposedTable>) -> Failure {
+    fn into_failure(self, exposed: Option<&ExposedTable>) -> Failure {
         let Violation { kind, constraint, columns, other, cause } = self;
-        let resource = served.map_or("row", |served| served.words.singular.as_str());
+        let resource = exposed.map_or("row", |exposed| exposed.words.singular.as_str());
         let of_constraint = || {
-            Some(served?.table.constrained(constraint.as_deref()?)?.iter().map(|column| column.to_string()).collect())
+            Some(
+                exposed?
+                    .table
+                    .constraint_columns(constraint.as_deref()?)?
+                    .iter()
+                    .map(|column| column.to_string())
+                    .collect(),
+            )
         };
         let columns: Vec<String> = of_constraint().unwrap_or(columns);
-        let fields: Vec<&str> = columns.iter().filter_map(|column| served?.field_name(column)).collect();
-        // A rule about columns that this user may not see is not told by name.
+        let fields: Vec<&str> = columns.iter().filter_map(|column| exposed?.field_name(column)).collect();
+        // A constraint over columns that are hidden from callers is not named.
         let is_told = |name: &String| {
-            fields.len() == columns.len() && served.is_some_and(|served| served.table.constrained(name).is_some())
+            fields.len() == columns.len()
+                && exposed.is_some_and(|exposed| exposed.table.constraint_columns(name).is_some())
         };
         let constraint = constraint.as_ref().filter(|name| is_told(name)).cloned();
         let quoted = fields.iter().map(|field| format!("'{field}'")).collect::<Vec<_>>().join(", ");
@@ -194,16 +205,14 @@ impl Violation {
             ),
             Constraint::Check => {
                 let name = fields.first().copied().unwrap_or("params");
-                Failure::invalid_value(name, "breaks a rule of the table")
+                Failure::invalid_value(name, "violates a check constraint of the table")
             }
             Constraint::NotNull => match fields.first() {
                 Some(name) => {
                     Failure::new(Code::ValidationMissingParam, format!("Missing required parameter '{name}'"))
                         .detail("param_name", *name)
                 }
-                None => {
-                    Failure::new(Code::ConflictConstraint, "The change is forbidden: a column is left without a value")
-                }
+                None => Failure::new(Code::ConflictConstraint, "The change is forbidden: a column has no value"),
             },
         };
         let failure = failure.detail("resource_type", resource).detail("fields", fields);

@@ -1,47 +1,28 @@
 //! SQLite and PostgreSQL as sources.
 //!
-//! A database is looked into ([`Database::look`]), which gives a model of its tables; the model becomes operations; a call
-//! becomes a plan of the query language, the plan becomes SQL, and its rows become JSON text that nobody reads again.
-//! What it never knows: MCP, and who calls.
+//! [`Database::reflect`] reads the schema of a database into a model of its tables, and the model becomes operations. A
+//! call becomes a plan of the query language, the plan becomes SQL, and the rows become JSON text that is never parsed
+//! again. This crate knows nothing of MCP or of who calls.
 
-mod cell;
-mod checks;
-mod column_defaults;
-mod column_rules;
 mod database;
 mod error;
-mod exposed_table;
 mod exposure;
-mod field_names;
-mod inflect;
-mod looking;
-mod media_type;
-mod model;
-mod name_book;
-mod name_store;
-mod names;
 mod offer;
-mod percent;
 mod postgres;
 mod rows;
-mod secret_names;
-mod session;
+mod schema;
 mod settings;
 mod sql;
-mod sql_tokens;
 mod sqlite;
 mod statement;
-mod table_filter;
-mod time;
-mod time_style;
 mod work;
 
 pub use database::Database;
+pub use settings::AUTO_STYLE_MAX_TABLES;
 pub use settings::ComputedSettings;
-pub use settings::MAX_TABLES;
-pub use settings::NotADatabase;
 pub use settings::Settings;
 pub use settings::Style;
 pub use settings::TableSettings;
 pub use settings::Target;
+pub use settings::TargetError;
 pub use settings::memory_name;

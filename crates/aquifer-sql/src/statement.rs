@@ -1,24 +1,24 @@
 //! SQL text under construction.
 //!
-//! The text of a statement can only be made of words written in this crate, of identifiers that came from the database's
-//! own catalogue (quoted), of expressions the operator or the database wrote, and of page sizes. What a caller sends is
-//! bound, always: there is no way to put it into the text.
+//! The text of a statement consists of words written in this crate, of quoted identifiers from the database's own
+//! catalog, of expressions written by the operator or stored in the database, and of page sizes. Values from callers
+//! are always bound: there is no way to put them into the text.
 
 use std::fmt::Write as _;
 
-/// Which database is spoken to.
+/// The SQL dialect of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// An identifier from the database's catalogue, quoted.
+/// A quoted identifier from the database's catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name(Box<str>);
 
 impl Name {
-    /// Quotes a name the database told us.
+    /// Quotes a name that reflection found.
     pub(crate) fn reflected(name: &str) -> Self {
         Self(format!("\"{}\"", name.replace('"', "\"\"")).into())
     }
@@ -29,23 +29,23 @@ impl Name {
     }
 }
 
-/// An expression that the operator wrote into the configuration, or the database told us.
+/// An expression from the configuration or from the database's catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fragment(Box<str>);
 
 impl Fragment {
-    /// Never to be made from anything a caller sent.
+    /// Must never be created from anything a caller sent.
     pub(crate) fn trusted(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Whether it is just this.
-    pub(crate) fn is(&self, text: &str) -> bool {
+    /// Whether the expression is exactly this text.
+    pub(crate) fn is_text(&self, text: &str) -> bool {
         *self.0 == *text
     }
 }
 
-/// A value that travels beside the text.
+/// A bound value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Bind {
     Null,
@@ -55,13 +55,13 @@ pub(crate) enum Bind {
     Bytes(Vec<u8>),
 }
 
-/// A statement and its values.
+/// A statement and its bound values.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     dialect: Dialect,
     text: String,
     binds: Vec<Bind>,
-    /// Where paths into JSON are bound.
+    /// The numbers of the binds that are paths into JSON.
     paths: Vec<usize>,
 }
 
@@ -74,31 +74,31 @@ impl Statement {
         self.dialect
     }
 
-    /// Words of ours.
+    /// Appends SQL text written in this crate.
     pub(crate) fn push(&mut self, words: &'static str) -> &mut Self {
         self.text.push_str(words);
         self
     }
 
-    /// An identifier.
+    /// Appends an identifier.
     pub(crate) fn name(&mut self, name: &Name) -> &mut Self {
         self.text.push_str(&name.0);
         self
     }
 
-    /// A trusted expression.
+    /// Appends a trusted expression.
     pub(crate) fn fragment(&mut self, fragment: &Fragment) -> &mut Self {
         self.text.push_str(&fragment.0);
         self
     }
 
-    /// A page size. It stands in the text, because planners look at it.
+    /// Appends a page size. It is part of the text because query planners use it.
     pub(crate) fn count(&mut self, count: usize) -> &mut Self {
         let _ = write!(self.text, "{count}");
         self
     }
 
-    /// A value.
+    /// Appends a bound value.
     pub(crate) fn bind(&mut self, bind: Bind) -> &mut Self {
         self.binds.push(bind);
         let mark = match self.dialect {
@@ -109,8 +109,8 @@ impl Statement {
         self
     }
 
-    /// A path into JSON. The same path is bound once, so that an expression that holds it stays the same expression
-    /// wherever it stands: PostgreSQL compares what is selected with what is grouped by.
+    /// Appends a path into JSON. The same path is bound only once, so that equal expressions have equal text:
+    /// PostgreSQL compares the selected expressions with those of `GROUP BY`.
     pub(crate) fn path(&mut self, path: String) -> &mut Self {
         let path = Bind::Text(path);
         let known = self.paths.iter().copied().find(|number| self.binds.get(number - 1) == Some(&path));
@@ -127,8 +127,8 @@ impl Statement {
         self
     }
 
-    /// What was written from there on, to be written again into other statements. Not if values belong to it.
-    pub(crate) fn unbound(&self, start: usize) -> Option<Fragment> {
+    /// The text from `start` on, to be reused in other statements. `None` if the statement has bound values.
+    pub(crate) fn fragment_since(&self, start: usize) -> Option<Fragment> {
         let text = self.text.get(start..).filter(|_| self.binds.is_empty())?;
         Some(Fragment(text.into()))
     }

@@ -6,37 +6,43 @@ use std::sync::{Arc, OnceLock};
 use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
 
-use super::Relationship;
-use crate::exposed_table::{Children, ComputedSource, ExposedTable, Formula};
-use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
-use crate::names::{self, Words};
+use crate::rows::SelectionCache;
+use crate::schema::exposed_table::{ChildCount, ComputedSource, ExposedTable, Formula};
+use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
+use crate::schema::names::{self, Words};
+use crate::schema::relationship::Relationship;
 use crate::settings::Settings;
-use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
 
-/// More counts of children than this are noise.
+/// More child counts than this are not useful.
 const MAX_CHILDREN: usize = 16;
 
-/// Columns that tell people which row it is.
-const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
+/// Columns that identify a row to people.
+const DESCRIPTIVE_COLUMNS: &[&str] =
+    &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
 
-/// Columns that say when a row came into being.
-const BIRTH: &[&str] =
+/// Columns that hold the creation time of a row.
+const CREATION_COLUMNS: &[&str] =
     &["created_at", "created", "created_on", "creation_date", "date_created", "inserted_at", "placed_at", "opened_at"];
 
 /// A reference to the table from another one.
-pub(super) struct Incoming<'a> {
+pub(super) struct IncomingReference<'a> {
     pub(super) relationship: &'a Relationship,
-    /// What rows of the other table are called.
+    /// The names of the other table's rows.
     pub(super) words: &'a Words,
     pub(super) table: Name,
-    /// The columns that refer, in SQL.
+    /// The referring columns, quoted.
     pub(super) columns: Vec<Name>,
 }
 
-pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incoming: &[Incoming<'_>]) -> ExposedTable {
-    let said = settings.table(table.schema.as_deref(), &table.name);
-    if let Some(description) = said.and_then(|said| said.description.as_deref()) {
+pub(super) fn expose_table(
+    mut table: Table,
+    words: Words,
+    settings: &Settings,
+    incoming: &[IncomingReference<'_>],
+) -> ExposedTable {
+    let table_settings = settings.table(table.schema.as_deref(), &table.name);
+    if let Some(description) = table_settings.and_then(|table_settings| table_settings.description.as_deref()) {
         table.comment = Some(description.into());
     }
     let fields: Vec<Field> = table
@@ -51,16 +57,16 @@ pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incomi
         .collect();
     let key = match &table.key {
         Key::Columns(_) => table.key_columns().map(|column| column.name.clone()).collect(),
-        // It is no field, but has a place in every order.
+        // The hidden key is not a field, but is part of every order.
         Key::Hidden(_) | Key::None => vec![Arc::from("(row)")],
     };
     let sources = computed(&table, settings, incoming);
-    let presets: BTreeMap<Arc<str>, Vec<Arc<str>>> = said
-        .map(|said| {
+    let presets: BTreeMap<Arc<str>, Vec<Arc<str>>> = table_settings
+        .map(|table_settings| {
             let known = |names: &[String]| -> Vec<Arc<str>> {
                 names.iter().filter_map(|name| table.column(name)).map(|column| column.name.clone()).collect()
             };
-            said.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
+            table_settings.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
         })
         .unwrap_or_default();
     let mut presets = presets;
@@ -96,16 +102,16 @@ pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incomi
         label,
         collection,
         computed,
-        selections: Selections::default(),
+        selections: SelectionCache::default(),
         whole: OnceLock::new(),
         generic_shapes: OnceLock::new(),
     }
 }
 
-/// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text
-/// that is always there; else a word such as a status.
+/// The fields that identify a row to the database and to people: the key and a name or title; otherwise the first text
+/// that is never NULL; otherwise an enumeration such as a status.
 fn minimal(table: &Table) -> Vec<Arc<str>> {
-    let named = TELLING.iter().find_map(|name| table.column(name));
+    let named = DESCRIPTIVE_COLUMNS.iter().find_map(|name| table.column(name));
     let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
     let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Word(_)));
     let any = || table.columns.iter().find(|column| column.of == FieldType::Text);
@@ -113,11 +119,11 @@ fn minimal(table: &Table) -> Vec<Arc<str>> {
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);
     let names = table.columns.iter().map(|column| &column.name);
     let chosen: Vec<Arc<str>> = names.filter(|name| is_key(name) || telling == Some(name)).cloned().collect();
-    // A table of numbers without a key has nothing that tells; then everything does.
+    // If nothing identifies a row, all fields do.
     if chosen.is_empty() { table.columns.iter().map(|column| column.name.clone()).collect() } else { chosen }
 }
 
-/// The columns that free text is looked for in, the most telling first.
+/// The columns searched as free text, the most descriptive first.
 fn text(table: &Table) -> Vec<Arc<str>> {
     let of_index = match &table.index {
         Some(TextIndex::Fts5 { columns, .. } | TextIndex::Vector { columns, .. }) => columns.as_slice(),
@@ -135,20 +141,26 @@ fn text(table: &Table) -> Vec<Arc<str>> {
         })
         .map(|column| column.name.clone())
         .collect();
-    text.sort_by_key(|name| TELLING.iter().position(|telling| **telling == **name).unwrap_or(TELLING.len()));
+    text.sort_by_key(|name| {
+        DESCRIPTIVE_COLUMNS.iter().position(|telling| **telling == **name).unwrap_or(DESCRIPTIVE_COLUMNS.len())
+    });
     text
 }
 
-struct Described {
+struct ComputedDescription {
     words: String,
     filterable: bool,
     sortable: bool,
 }
 
-fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Vec<(ComputedSource, Described)> {
+fn computed(
+    table: &Table,
+    settings: &Settings,
+    incoming: &[IncomingReference<'_>],
+) -> Vec<(ComputedSource, ComputedDescription)> {
     let mut all = Vec::new();
-    let said = settings.table(table.schema.as_deref(), &table.name);
-    for own in said.map(|said| said.computed.as_slice()).unwrap_or_default() {
+    let table_settings = settings.table(table.schema.as_deref(), &table.name);
+    for own in table_settings.map(|table_settings| table_settings.computed.as_slice()).unwrap_or_default() {
         all.push((
             ComputedSource {
                 name: own.name.as_str().into(),
@@ -156,16 +168,16 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
                 nullable: true,
                 formula: Formula::Operator(Fragment::trusted(&own.sql)),
             },
-            Described {
+            ComputedDescription {
                 words: own.description.clone().unwrap_or_else(|| "Derived from the row".to_owned()),
                 filterable: own.filterable,
                 sortable: own.sortable,
             },
         ));
     }
-    let usable = Described { words: String::new(), filterable: true, sortable: true };
-    let described = |words: String| Described { words, ..usable };
-    let birth = BIRTH.iter().find_map(|name| {
+    let usable = ComputedDescription { words: String::new(), filterable: true, sortable: true };
+    let described = |words: String| ComputedDescription { words, ..usable };
+    let birth = CREATION_COLUMNS.iter().find_map(|name| {
         let position = table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
         let column = table.columns.get(position)?;
         matches!(column.of, FieldType::Time | FieldType::Date).then_some((position, column))
@@ -181,11 +193,11 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
             described(format!("Whole days since '{}'", column.name)),
         ));
     }
-    for Incoming { relationship, words, table: child, columns } in incoming.iter().take(MAX_CHILDREN) {
+    for IncomingReference { relationship, words, table: child, columns } in incoming.iter().take(MAX_CHILDREN) {
         let several = incoming.iter().filter(|other| other.relationship.from == relationship.from).count() > 1;
         let own = relationship.from == relationship.to;
         let name = if several || own {
-            format!("{}_by_{}_count", words.plural, names::snake(&relationship.columns.join("_")))
+            format!("{}_by_{}_count", words.plural, names::to_snake_case(&relationship.columns.join("_")))
         } else {
             format!("{}_count", words.plural)
         };
@@ -194,7 +206,7 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
                 name: name.as_str().into(),
                 of: FieldType::Integer,
                 nullable: false,
-                formula: Formula::Children(Children {
+                formula: Formula::ChildCount(ChildCount {
                     table: child.clone(),
                     index: relationship.from,
                     on: columns
@@ -207,7 +219,7 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
             described(format!("How many {} refer to it by '{}'", words.plural, relationship.name)),
         ));
     }
-    // The operator's own come first, and names stand once.
+    // Configured fields come first, and each name is used once.
     let mut seen: Vec<Arc<str>> = Vec::new();
     all.retain(|(source, _)| {
         let new = !seen.contains(&source.name);

@@ -1,15 +1,14 @@
-//! The values of a column as introspection describes them and requests are checked.
+//! Schemas of column values, as introspection shows them and requests are validated.
 
 use aquifer_protocol::schema::{Comparison, Format, Kind, Pattern, Range, Schema, Span};
 use aquifer_query::FieldType;
 use serde_json::Value;
 
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
-use crate::model::{Column, PostgresRead, Store};
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{Column, PostgresRead, Store};
 
-/// What may be kept in a column. A row that is only looked for may have been there before its constraints, so keys are
-/// described by [`schema`].
+/// The schema of values that may be stored. Rows may be older than their constraints, so keys use [`schema`] instead.
 pub(super) fn constrained(column: &Column) -> Schema {
     let (rules, mut schema) = (&column.rules, schema(&column.of, column));
     match column.of {
@@ -26,7 +25,7 @@ pub(super) fn constrained(column: &Column) -> Schema {
                 schema.allowed = Some(rules.numbers.iter().map(|number| Value::from(*number)).collect());
             }
         }
-        // Of exact numbers that may come as text, too, this is about those that come as numbers.
+        // Exact numbers may also be sent as text; these bounds apply to those sent as numbers.
         FieldType::Number => {
             let ColumnRules { minimum, maximum, above, below, .. } = *rules;
             schema.range = Range { minimum, maximum, above, below, ..schema.range };
@@ -36,7 +35,7 @@ pub(super) fn constrained(column: &Column) -> Schema {
     schema
 }
 
-/// The same with what a new row holds if nobody says otherwise.
+/// Adds the default of the column to a schema.
 pub(super) fn with_default(mut schema: Schema, column: &Column) -> Schema {
     match &column.default {
         Some(ColumnDefault::Value(value)) => {
@@ -52,7 +51,7 @@ pub(super) fn with_default(mut schema: Schema, column: &Column) -> Schema {
     schema
 }
 
-/// The shape of a column's values, by its type alone.
+/// The schema of a column's values, by type only.
 pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
     let formatted = |format| Schema { format: Some(format), ..Schema::string() };
     match of {
@@ -92,7 +91,7 @@ pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
                 let element = schema(element, &bare(column));
                 Box::new(Schema { nullable: true, ..element })
             });
-            // Rules need to know that much even of elements of which nothing else is known.
+            // Policy rules need the comparison even if nothing else is known of the elements.
             let element = element.or_else(|| {
                 let comparison = column.comparison;
                 let unknown = Schema { nullable: true, comparison, ..Schema::of(Kind::Any) };
@@ -104,7 +103,7 @@ pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
     }
 }
 
-/// A column without what holds for the whole of its values only.
+/// The column without the constraints that apply only to whole values.
 fn bare(column: &Column) -> Column {
     Column {
         name: column.name.clone(),

@@ -1,4 +1,4 @@
-//! Examples that introspection shows. They name tables, columns and words that exist, so that they can be sent as they are.
+//! Examples shown by introspection. They use tables, columns and values that exist, so they can be sent unchanged.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use aquifer_query::FieldType;
 use serde_json::{Map, Value, json};
 
 use super::{Offer, Verb, column_schema};
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
-/// A request that shows several controls at once.
-pub(super) fn list(verb: Verb, served: &ExposedTable) -> Map<String, Value> {
+/// An example that uses several parameters at once.
+pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     let mut params = Map::new();
-    let collection = &served.collection;
+    let collection = &exposed.collection;
     if verb == Verb::Search {
         params.insert("query".to_owned(), "two words \"an exact phrase\"".into());
     }
@@ -35,7 +35,7 @@ pub(super) fn list(verb: Verb, served: &ExposedTable) -> Map<String, Value> {
     params
 }
 
-/// From a row of this table on, both ways.
+/// An example that follows relationships from a row of this table.
 pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
     let mut from = Map::new();
     from.insert("element_type".to_owned(), root.words.plural.as_str().into());
@@ -44,31 +44,34 @@ pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
     Some(Example { description: None, params: params.as_object().cloned()? })
 }
 
-/// A request of a generic operation, for the first table that has what it needs. `own` are the tables' own operations.
+/// An example of a generic operation, for the first suitable table. `own` are the operations of the tables.
 pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>) -> Option<Example> {
     let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
-    let mut tables: Vec<&ExposedTable> =
-        (0..offer.tables.len()).filter(shown).filter_map(|index| offer.table(index)).map(|served| &**served).collect();
-    // A made-up row would refer to rows that are not there, or have the key of one that is.
-    let collides = |served: &ExposedTable| {
-        !served.table.foreign.is_empty() || served.table.key_columns().any(|column| column.is_required())
+    let mut tables: Vec<&ExposedTable> = (0..offer.tables.len())
+        .filter(shown)
+        .filter_map(|index| offer.table(index))
+        .map(|exposed| &**exposed)
+        .collect();
+    // An invented row would refer to rows that do not exist or collide with an existing key.
+    let collides = |exposed: &ExposedTable| {
+        !exposed.table.foreign.is_empty() || exposed.table.key_columns().any(|column| column.is_required())
     };
-    tables.sort_by_key(|served| verb == Verb::Create && collides(served));
-    tables.into_iter().find_map(|served| {
-        let operation = own.get(&*verb.of(served))?;
-        let mut params = Map::from_iter([("table_name".to_owned(), served.words.plural.as_str().into())]);
+    tables.sort_by_key(|exposed| verb == Verb::Create && collides(exposed));
+    tables.into_iter().find_map(|exposed| {
+        let operation = own.get(&*verb.operation_name(exposed))?;
+        let mut params = Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]);
         match verb {
-            Verb::List | Verb::Search => params.extend(list(verb, served)),
-            Verb::Get | Verb::Delete => drop(params.insert("key".to_owned(), key(served)?.into())),
+            Verb::List | Verb::Search => params.extend(list(verb, exposed)),
+            Verb::Get | Verb::Delete => drop(params.insert("key".to_owned(), key(exposed)?.into())),
             Verb::Create => {
-                let is_column = |parameter: &&Parameter| served.table.column(&parameter.name).is_some();
+                let is_column = |parameter: &&Parameter| exposed.table.column(&parameter.name).is_some();
                 let columns: Vec<&Parameter> = operation.parameters.iter().filter(is_column).collect();
                 params.insert("values".to_owned(), fields(columns)?.into());
                 params.insert("dry_run".to_owned(), true.into());
             }
             Verb::Update => {
                 let Kind::Object(shape) = &operation.parameter("input")?.schema.kind else { return None };
-                params.insert("key".to_owned(), key(served)?.into());
+                params.insert("key".to_owned(), key(exposed)?.into());
                 params.insert("input".to_owned(), fields(shape.fields.iter().collect())?.into());
             }
         }
@@ -76,7 +79,7 @@ pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>
     })
 }
 
-/// The fields that are required; if none is, the first one that is not left to the database.
+/// The required fields, or the first field that the database does not fill if none is required.
 fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
     let mut chosen: Vec<&Parameter> = all.iter().copied().filter(|field| field.required).collect();
     if chosen.is_empty() {
@@ -85,9 +88,9 @@ fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
     chosen.into_iter().map(|field| Some((field.name.to_string(), value(&field.schema)?))).collect()
 }
 
-/// A made-up key.
-fn key(served: &ExposedTable) -> Option<Map<String, Value>> {
-    let columns = served.table.key_columns();
+/// An invented key.
+fn key(exposed: &ExposedTable) -> Option<Map<String, Value>> {
+    let columns = exposed.table.key_columns();
     columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()
 }
 

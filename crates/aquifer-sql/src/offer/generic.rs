@@ -1,5 +1,5 @@
-//! One set of operations for all tables, where a set for each would be too many. Behind it stand the very operations the
-//! tables would have had: a generic request is turned into one of those, then checked, judged and carried out like it.
+//! One set of operations for all tables, used when a set for each table would be too many. A generic request is
+//! translated into an operation of its table, and then validated, authorized and executed as such.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,27 +17,28 @@ use aquifer_query::{Collection, Family, FieldType};
 use serde_json::{Map, Value, json};
 
 use super::{Action, Offer, Verb, column_schema, examples, operations, relationship_root};
-use crate::column_defaults::ColumnDefault;
-use crate::exposed_table::ExposedTable;
-use crate::field_names::RESERVED;
-use crate::model::{Column, Key};
-use crate::names::snake;
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::exposed_table::{ExposedTable, GenericShapes};
+use crate::schema::field_names::RESERVED;
+use crate::schema::model::{Column, Key};
+use crate::schema::names::to_snake_case;
+use crate::schema::relationship::Relationship;
 
-/// Turns a generic request into one of the table's own.
+/// Translates a generic request into an operation of its table.
 pub(super) fn translate(
     offer: &Offer,
     verb: Verb,
     index: usize,
     mut params: Map<String, Value>,
-) -> Result<Translated, Failure> {
-    let Some(served) = offer.table(index) else { return Err(no_table(offer, "")) };
+) -> Result<TranslatedCall, Failure> {
+    let Some(exposed) = offer.table(index) else { return Err(unknown_table(offer, "")) };
     params.remove("table_name");
-    let operation: Arc<str> = verb.of(served).into();
+    let operation: Arc<str> = verb.operation_name(exposed).into();
     if !offer.offers(&operation) {
         let cannot = match verb {
             Verb::Search => "has no text to search",
             Verb::Get => "has no key to find one row by",
-            Verb::Create if served.table.withheld.prevents_create => {
+            Verb::Create if exposed.table.withheld.prevents_create => {
                 "takes no new rows: a column without a default is left out"
             }
             Verb::Create | Verb::Update | Verb::Delete => "can only be read",
@@ -45,58 +46,58 @@ pub(super) fn translate(
         };
         return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
     }
-    let problem = check_params(offer, verb, served, &mut params).err();
+    let problem = check_params(offer, verb, exposed, &mut params).err();
     for place in ["key", "values"] {
         if let Some(Value::Object(inner)) = params.remove(place) {
             params.extend(inner);
         }
     }
-    Ok(Translated { operation, params, problem })
+    Ok(TranslatedCall { operation, params, problem })
 }
 
-/// A generic request as one of the table's own.
-pub(super) struct Translated {
+/// A generic request, translated into an operation of its table.
+pub(super) struct TranslatedCall {
     pub(super) operation: Arc<str>,
     pub(super) params: Map<String, Value>,
-    /// What is wrong with the parameters, in terms of the generic request.
+    /// An error in the parameters, in terms of the generic request.
     pub(super) problem: Option<Failure>,
 }
 
-/// Names the columns in a generic request as the table's fields are named, and checks them.
+/// Replaces column names by field names, and validates the columns.
 fn check_params(
     offer: &Offer,
     verb: Verb,
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     params: &mut Map<String, Value>,
 ) -> Result<(), Failure> {
-    if served.table.key == Key::None
+    if exposed.table.key == Key::None
         && let Some(name) = ["last", "before"].into_iter().find(|name| params.contains_key(*name))
     {
-        return Err(Failure::invalid_value(name, "needs rows with a key, and this table has none. Use 'first'"));
+        return Err(Failure::invalid_value(name, "requires rows with a key, and this table has none. Use 'first'"));
     }
-    for place in PLACES {
+    for place in COLUMN_OBJECTS {
         if let Some(Value::Object(given)) = params.get_mut(place) {
-            *given = by_field(served, place, std::mem::take(given))?;
+            *given = by_field(exposed, place, std::mem::take(given))?;
         }
     }
-    check_columns(offer, verb, served, params)
+    check_columns(offer, verb, exposed, params)
 }
 
-/// Where columns stand in a generic request.
-const PLACES: [&str; 3] = ["key", "values", "input"];
+/// The parameters that contain columns.
+const COLUMN_OBJECTS: [&str; 3] = ["key", "values", "input"];
 
-/// The column that a caller means, who may have used the database's own name or camelCase.
-fn column_of<'a>(served: &'a ExposedTable, name: &str) -> Option<&'a Column> {
+/// The column with this name; callers may use the database's name or camelCase.
+fn column_of<'a>(exposed: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let in_snake_case = || served.table.column(&snake(name)).filter(|_| is_camel_case);
-    served.table.column(name).or_else(in_snake_case)
+    let in_snake_case = || exposed.table.column(&to_snake_case(name)).filter(|_| is_camel_case);
+    exposed.table.column(name).or_else(in_snake_case)
 }
 
-/// Adds every name of the columns that are given: a rule about one name has to hold for the others.
-pub(super) fn add_names(served: &ExposedTable, given: &mut Map<String, Value>) {
+/// Adds every alias of the given columns, so that a rule about one name covers the others.
+pub(super) fn add_names(exposed: &ExposedTable, given: &mut Map<String, Value>) {
     let mut more: Vec<(String, Value)> = Vec::new();
     for (name, value) in given.iter() {
-        let names = column_of(served, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
+        let names = column_of(exposed, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
         more.extend(names.filter(|other| ***other != **name).map(|other| (other.to_string(), value.clone())));
     }
     for (name, value) in more {
@@ -104,15 +105,15 @@ pub(super) fn add_names(served: &ExposedTable, given: &mut Map<String, Value>) {
     }
 }
 
-/// Values by the names of their fields, where a caller may have used the columns' own names or camelCase.
-fn by_field(served: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+/// The given values by field name; callers may use the database's names or camelCase.
+fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
     for (name, value) in given {
-        let name = match column_of(served, &name) {
+        let name = match column_of(exposed, &name) {
             Some(column) => column.name.to_string(),
-            // Where columns are expected nothing else is meant, in whatever spelling.
+            // In these objects every name is meant as a column.
             None if place != "input" && is_reserved(&name) => {
-                let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
+                let problem = format!("has '{name}', which is not a column of '{}'", exposed.words.plural);
                 return Err(Failure::invalid_value(place, problem));
             }
             None => name,
@@ -124,54 +125,37 @@ fn by_field(served: &ExposedTable, place: &str, given: Map<String, Value>) -> Re
     Ok(named)
 }
 
-/// Checks the columns in a generic request against those of the table. The table's own operation would check them, too, but
-/// would fail in terms of parameters that the caller has not sent, and of an operation that nobody is told of.
+/// Validates the columns of a generic request. The table's own operation would do so as well, but its error would name
+/// parameters and operations that the caller does not know.
 fn check_columns(
     offer: &Offer,
     verb: Verb,
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     params: &mut Map<String, Value>,
 ) -> Result<(), Failure> {
     let generic = offer.offering.operations.iter().find(|operation| *operation.name == *verb.generic_name());
     let Some(generic) = generic else { return Ok(()) };
-    let shapes = served.generic_shapes.get_or_init(|| GenericShapes::new(served));
+    let shapes = exposed.generic_shapes.get_or_init(|| generic_shapes(exposed));
     let mut given: Vec<(&str, Value)> =
-        PLACES.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
-    let shaped = given.iter_mut().map(|(place, value)| (shapes.of(place), value));
+        COLUMN_OBJECTS.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
+    let shaped = given.iter_mut().map(|(place, value)| (shapes.get(place), value));
     let checked = check_values(generic, &Types::new(), shaped);
     params.extend(given.into_iter().map(|(place, value)| (place.to_owned(), value)));
     checked
 }
 
-/// What the objects in generic requests hold for one table.
-#[derive(Debug)]
-pub(crate) struct GenericShapes {
-    key: Parameter,
-    values: Parameter,
-    input: Parameter,
-}
-
-impl GenericShapes {
-    fn new(served: &ExposedTable) -> Self {
-        let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
-        let changes = operations::settable(served, &[], |column| operations::can_change(served, column));
-        Self {
-            key: shape("key", operations::keys(served, &[]).collect()),
-            values: shape("values", operations::settable(served, &[], operations::is_set).collect()),
-            input: shape("input", changes.map(operations::as_change).collect()),
-        }
-    }
-
-    fn of(&self, place: &str) -> &Parameter {
-        match place {
-            "key" => &self.key,
-            "values" => &self.values,
-            _ => &self.input,
-        }
+/// The parameters of the objects in generic requests for one table.
+fn generic_shapes(exposed: &ExposedTable) -> GenericShapes {
+    let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
+    let changes = operations::settable(exposed, &[], |column| operations::can_change(exposed, column));
+    GenericShapes {
+        key: shape("key", operations::keys(exposed, &[]).collect()),
+        values: shape("values", operations::settable(exposed, &[], operations::is_set).collect()),
+        input: shape("input", changes.map(operations::as_change).collect()),
     }
 }
 
-/// Whether the name is one that operations use for themselves, or would be taken for it.
+/// Whether the name is reserved for controls of operations, in any spelling.
 fn is_reserved(name: &str) -> bool {
     let folded = fold(name);
     RESERVED.iter().any(|reserved| fold(reserved) == folded)
@@ -185,7 +169,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let open = Collection { open: true, pages: pages(offer), ..Collection::default() };
     let mut all = vec![
         (Action::Tables, operations::tables()),
-        (Action::TableSchema, table_schema(first.map(|served| &**served))),
+        (Action::TableSchema, table_schema(first.map(|exposed| &**exposed))),
     ];
     let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
         let mut operation = Operation::new(name, category, words);
@@ -196,7 +180,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             _ => Returns::object("The record"),
         };
         if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
-            operation.computed_fields = computed_fields_of_all(offer);
+            operation.computed_fields = sample_computed_fields(offer);
         }
         operation.examples.extend(examples::generic(offer, verb, &own));
         all.push((Action::Generic(verb), operation));
@@ -210,7 +194,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let selection = questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
-    let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|served| test(served));
+    let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|exposed| test(exposed));
     let controls = |names: &[&str]| -> Vec<Parameter> {
         let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
         let all = [
@@ -219,18 +203,18 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
                 Schema::string()
                     .describe("The '_etag' the record had when it was read: refused if it has changed since."),
             ),
-            Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing.")),
+            Parameter::optional("dry_run", schema.describe("Report the changes without making them.")),
         ];
         all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
     };
     let object = |words: &str| Schema::of(Kind::Object(Shape::default())).describe(words);
-    if may(|served| served.table.may.insert) {
+    if may(|exposed| exposed.table.may.insert) {
         let values =
-            Parameter::required("values", object("The columns and their values; get_table_schema tells them."));
+            Parameter::required("values", object("The columns and their values; get_table_schema lists them."));
         let rest = std::iter::once(values).chain(controls(&["dry_run"])).collect();
         define(Verb::Create, "create_record", Category::Create, "Create one record of a table.", rest);
     }
-    if may(|served| served.table.may.update) {
+    if may(|exposed| exposed.table.may.update) {
         let input = Parameter::required(
             "input",
             object("The columns to change. Objects are merged, lists replaced; null clears a column."),
@@ -238,7 +222,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         let rest = [key(), input].into_iter().chain(controls(&["if_match", "dry_run"])).collect();
         define(Verb::Update, "update_record", Category::Update, "Change one record of a table.", rest);
     }
-    if may(|served| served.table.may.delete) {
+    if may(|exposed| exposed.table.may.delete) {
         let rest = std::iter::once(key()).chain(controls(&["if_match", "dry_run"])).collect();
         define(Verb::Delete, "delete_record", Category::Delete, "Delete one record of a table.", rest);
     }
@@ -248,7 +232,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             let any = relationship_root::any_table(root.map(|root| &**root));
             operations::query_relationships(any, &offer.relationships, root.map(|root| &**root))
         };
-        // Naming hundreds of references would defeat the purpose.
+        // A list of hundreds of references would defeat the purpose.
         let example = offer.relationships.first().map_or("orders.customer_id", |known| &*known.name);
         for parameter in operation.parameters.iter_mut().filter(|parameter| *parameter.name == *"relationship") {
             parameter.schema = Schema::string().describe(&format!("Only this one, such as '{example}'."));
@@ -262,20 +246,20 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     (all, types)
 }
 
-/// How many computed fields an operation for all tables names. Naming hundreds would defeat the purpose.
+/// How many computed fields a generic operation lists. A list of hundreds would defeat the purpose.
 const MAX_COMPUTED_NAMED: usize = 3;
 
-/// Some computed fields of the tables, each with its table; `get_table_schema` tells the others.
-fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
+/// A sample of the computed fields, each with its table; `get_table_schema` lists the others.
+fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
     let mut named: Vec<ComputedField> = Vec::new();
-    for (_, served) in shown {
-        for field in computed_fields(&served.collection) {
+    for (_, exposed) in shown {
+        for field in computed_fields(&exposed.collection) {
             if named.len() == MAX_COMPUTED_NAMED {
                 return named;
             }
             if !named.iter().any(|known| known.name == field.name) {
-                let words = format!("Of '{}'. get_table_schema tells those of each table.", served.words.plural);
+                let words = format!("Of '{}'. get_table_schema lists those of each table.", exposed.words.plural);
                 named.push(ComputedField { description: Some(words.into()), ..field });
             }
         }
@@ -283,18 +267,18 @@ fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
     named
 }
 
-/// What the fields of records are.
-const FIELDS: &str = "the columns of the table, which get_table_schema tells";
+/// Describes the fields of records.
+const FIELDS: &str = "the columns of the table, which get_table_schema lists";
 
 fn pages(offer: &Offer) -> Pages {
-    offer.tables.first().map_or_else(Pages::default, |served| served.collection.pages)
+    offer.tables.first().map_or_else(Pages::default, |exposed| exposed.collection.pages)
 }
 
 fn table_name() -> Parameter {
     Parameter::required("table_name", any_case().describe("The table, as list_tables names it."))
 }
 
-/// The name of a table. Tables are found by their names in any case, so rules have to hold for any case.
+/// The schema of a table name. Tables are found in any case, so rules have to match in any case.
 pub(super) fn any_case() -> Schema {
     Schema { comparison: Comparison::IgnoreCase, ..Schema::string() }
 }
@@ -310,9 +294,9 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
     operation.role = Role::Discovery;
     operation.is_indirect = true;
     operation.parameters = vec![table_name()];
-    operation.examples.extend(example.map(|served| Example {
+    operation.examples.extend(example.map(|exposed| Example {
         description: None,
-        params: Map::from_iter([("table_name".to_owned(), served.words.plural.as_str().into())]),
+        params: Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]),
     }));
     operation.returns = Returns::object("{table_name, columns, key, references, computed, presets, left_out?}");
     operation
@@ -340,30 +324,30 @@ pub(crate) fn tables_collection() -> Collection {
 
 /// The tables as items of that collection.
 pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
-    let item = |served: &Arc<ExposedTable>| {
-        let may = served.table.may;
+    let item = |exposed: &Arc<ExposedTable>| {
+        let may = exposed.table.may;
         let mut item = Map::new();
-        item.insert("name".to_owned(), served.words.plural.as_str().into());
-        // The database's own name, where it is another.
-        if *served.label != *served.words.plural {
-            item.insert("table".to_owned(), (&*served.label).into());
+        item.insert("name".to_owned(), exposed.words.plural.as_str().into());
+        // The database's own name, if it differs.
+        if *exposed.label != *exposed.words.plural {
+            item.insert("table".to_owned(), (&*exposed.label).into());
         }
         item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
-        item.insert("searchable".to_owned(), offer.offers(&Verb::Search.of(served)).into());
-        item.insert("columns".to_owned(), served.table.columns.len().into());
-        if let Some(comment) = &served.table.comment {
+        item.insert("searchable".to_owned(), offer.offers(&Verb::Search.operation_name(exposed)).into());
+        item.insert("columns".to_owned(), exposed.table.columns.len().into());
+        if let Some(comment) = &exposed.table.comment {
             item.insert("description".to_owned(), comment.chars().take(200).collect::<String>().into());
         }
         Value::Object(item)
     };
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_shown(*index));
-    shown.map(|(_, served)| item(served)).collect()
+    shown.map(|(_, exposed)| item(exposed)).collect()
 }
 
-/// What there is to know about a table.
-pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> Value {
-    let refers_to = operations::references(served, &offer.relationships, &offer.tables);
-    let columns: Vec<Value> = served
+/// Describes a table completely.
+pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable) -> Value {
+    let refers_to = operations::references(exposed, &offer.relationships, &offer.tables);
+    let columns: Vec<Value> = exposed
         .table
         .columns
         .iter()
@@ -391,7 +375,7 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> V
                         shown.insert("default".to_owned(), default);
                     }
                 }
-                shown.extend(constraints_of(column));
+                shown.extend(describe_constraints(column));
                 if let Some((_, to)) = refers_to.iter().find(|(name, _)| *name == column.name) {
                     shown.insert("refers_to".to_owned(), to.as_str().into());
                 }
@@ -402,24 +386,24 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> V
             shown
         })
         .collect();
-    let key: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
-    let related = |known: &&super::Relationship| known.from == index || known.to == index;
+    let key: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
+    let related = |known: &&Relationship| known.from == index || known.to == index;
     let references: Vec<&str> = offer.relationships.iter().filter(related).map(|known| &*known.name).collect();
-    let computed: Vec<&str> = served.collection.computed.iter().map(|computed| &*computed.name).collect();
+    let computed: Vec<&str> = exposed.collection.computed.iter().map(|computed| &*computed.name).collect();
     let mut schema = json!({
-        "table_name": served.words.plural, "columns": columns, "key": key, "references": references,
-        "computed": computed, "presets": served.collection.preset_names(),
+        "table_name": exposed.words.plural, "columns": columns, "key": key, "references": references,
+        "computed": computed, "presets": exposed.collection.preset_names(),
     });
-    let secrets = &served.table.withheld.secrets;
+    let secrets = &exposed.table.withheld.secrets;
     if let Some(schema) = schema.as_object_mut().filter(|_| !secrets.is_empty()) {
-        // Because their names look like secrets.
+        // Omitted because their names look like secrets.
         schema.insert("left_out".to_owned(), secrets.iter().map(|name| Value::from(&**name)).collect());
     }
     schema
 }
 
-/// What constraints demand of a column, in the words of introspection.
-fn constraints_of(column: &Column) -> Map<String, Value> {
+/// The constraints of a column, in the terms of introspection.
+fn describe_constraints(column: &Column) -> Map<String, Value> {
     let Schema { range, length, allowed, .. } = column_schema::constrained(column);
     let mut shown = Map::new();
     let numbers = [
@@ -440,19 +424,19 @@ fn constraints_of(column: &Column) -> Map<String, Value> {
     shown
 }
 
-/// Whole numbers without a fraction.
+/// A number without a trailing `.0`.
 fn number(bound: f64) -> Value {
     format!("{bound}").parse::<i64>().map_or_else(|_| bound.into(), Value::from)
 }
 
-/// There is no table of that name. Suggested are the names that list_tables has, whichever of a table's names is near.
-pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
+/// The error for an unknown table. Suggests names of `list_tables` for any similar alias.
+pub(crate) fn unknown_table(offer: &Offer, name: &str) -> Failure {
     let aliases: Vec<(String, &str)> = offer
         .tables
         .iter()
         .enumerate()
         .filter(|(index, _)| offer.concealed.is_shown(*index))
-        .flat_map(|(_, served)| served.names().into_iter().map(|alias| (alias, served.words.plural.as_str())))
+        .flat_map(|(_, exposed)| exposed.names().into_iter().map(|alias| (alias, exposed.words.plural.as_str())))
         .collect();
     let found = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
     let mut near: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The operations of tables.
+//! Builds the operations of tables.
 
 use std::sync::Arc;
 
@@ -13,38 +13,39 @@ use aquifer_query::parameters::{aggregation_support, computed_fields, parameters
 use aquifer_query::{Family, FieldType};
 
 use super::column_schema::{constrained, schema, with_default};
-use super::{Concealed, Relationship, Verb, examples, relationship_root};
-use crate::exposed_table::ExposedTable;
-use crate::model::{Column, Key};
+use super::{ConcealedTables, Verb, examples, relationship_root};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::model::{Column, Key};
+use crate::schema::relationship::Relationship;
 
-/// How far relationships are followed.
-pub(crate) const MAX_DEPTH: u32 = 5;
+/// The maximum depth of `query_relationships`.
+pub(crate) const MAX_RELATIONSHIP_DEPTH: u32 = 5;
 
-/// Types that are not those of tables.
+/// Type names that are not those of tables.
 const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
 
-/// The type of what `query_relationships` answers.
+/// The result type of `query_relationships`.
 const RELATED_ROWS: &str = "RelatedRows";
 
-pub(super) fn of_tables(
+pub(super) fn build_operations(
     tables: &[Arc<ExposedTable>],
     relationships: &[Relationship],
-    concealed: &Concealed,
+    concealed: &ConcealedTables,
 ) -> Offering {
     let mut offering = Offering { types: types(), ..Offering::default() };
-    for served in tables {
-        let type_name = enter_type(served, relationships, tables, &mut offering.types);
-        let references = references(served, relationships, tables);
+    for exposed in tables {
+        let type_name = enter_type(exposed, relationships, tables, &mut offering.types);
+        let references = references(exposed, relationships, tables);
         for verb in Verb::ALL {
-            offering.operations.extend(operation(verb, served, &type_name, &references));
+            offering.operations.extend(operation(verb, exposed, &type_name, &references));
         }
     }
     if !relationships.is_empty() {
         let roots = tables
             .iter()
             .enumerate()
-            .filter(|(index, served)| matches!(served.table.key, Key::Columns(_)) && concealed.is_readable(*index));
-        let roots: Vec<&ExposedTable> = roots.map(|(_, served)| &**served).collect();
+            .filter(|(index, exposed)| matches!(exposed.table.key, Key::Columns(_)) && concealed.is_readable(*index));
+        let roots: Vec<&ExposedTable> = roots.map(|(_, exposed)| &**exposed).collect();
         let example = relationships.first().and_then(|known| tables.get(known.to));
         let root = relationship_root::schema(&roots);
         offering.types.extend([related_rows()]);
@@ -53,21 +54,21 @@ pub(super) fn of_tables(
     offering
 }
 
-/// `Order` for the rows of `orders`.
-fn type_name(served: &ExposedTable) -> String {
-    let name = aquifer_protocol::catalog::pascal_case(&served.words.singular);
+/// The type name of a row: `Order` for `orders`.
+fn type_name(exposed: &ExposedTable) -> String {
+    let name = aquifer_protocol::catalog::pascal_case(&exposed.words.singular);
     let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
     if is_taken { format!("{name}Row") } else { name }
 }
 
 fn enter_type(
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     relationships: &[Relationship],
     tables: &[Arc<ExposedTable>],
     types: &mut Types,
 ) -> Arc<str> {
-    let references = references(served, relationships, tables);
-    let fields = served
+    let references = references(exposed, relationships, tables);
+    let fields = exposed
         .table
         .columns
         .iter()
@@ -77,8 +78,8 @@ fn enter_type(
             Parameter { required: true, ..Parameter::optional(&column.name, schema) }
         })
         .collect();
-    let about = format!("{}{}{}", about(served), table_note(served, &served.words.singular), left_out(served));
-    let mut name: Arc<str> = type_name(served).into();
+    let about = format!("{}{}{}", about(exposed), table_note(exposed, &exposed.words.singular), left_out(exposed));
+    let mut name: Arc<str> = type_name(exposed).into();
     while types.contains_key(&name) {
         name = format!("{name}Row").into();
     }
@@ -86,9 +87,9 @@ fn enter_type(
     name
 }
 
-/// What callers should know about columns they do not see. Those that the operator has hidden are not spoken of.
-pub(super) fn left_out(served: &ExposedTable) -> String {
-    let withheld = &served.table.withheld;
+/// What callers should know about omitted columns. Columns in `hide` are not mentioned.
+pub(super) fn left_out(exposed: &ExposedTable) -> String {
+    let withheld = &exposed.table.withheld;
     let mut words = String::new();
     if withheld.prevents_create {
         words.push_str(" Rows cannot be created here: a column without a default is left out.");
@@ -100,14 +101,14 @@ pub(super) fn left_out(served: &ExposedTable) -> String {
     words
 }
 
-/// Where columns refer to: `customers.id`.
+/// The targets of referring columns: `customers.id`.
 pub(super) fn references(
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     relationships: &[Relationship],
     tables: &[Arc<ExposedTable>],
 ) -> Vec<(Arc<str>, String)> {
     let own = relationships.iter().filter(|known| {
-        tables.get(known.from).is_some_and(|from| from.words == served.words) && known.columns.len() == 1
+        tables.get(known.from).is_some_and(|from| from.words == exposed.words) && known.columns.len() == 1
     });
     own.filter_map(|known| {
         let to = tables.get(known.to)?;
@@ -116,28 +117,28 @@ pub(super) fn references(
     .collect()
 }
 
-fn about(served: &ExposedTable) -> String {
-    match &served.table.comment {
+fn about(exposed: &ExposedTable) -> String {
+    match &exposed.table.comment {
         Some(comment) => format!(" {}", comment.trim()),
         None => String::new(),
     }
 }
 
-/// Names the table behind a word that is not its name.
-fn table_note(served: &ExposedTable, word: &str) -> String {
-    let label = &*served.label;
+/// Names the table if its word differs from its name.
+fn table_note(exposed: &ExposedTable, word: &str) -> String {
+    let label = &*exposed.label;
     if label == word || !can_be_quoted(label) { String::new() } else { format!(" Table '{label}'.") }
 }
 
-/// Whether a name of the database can stand in a description.
+/// Whether a name of the database can be quoted in a description.
 fn can_be_quoted(name: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_control) && !looks_like_a_leak(&format!("'{name}'."))
 }
 
-/// What a list or a search takes. Places of rows without a key can only be counted from the start.
-fn questions(served: &ExposedTable, family: Family) -> Vec<Parameter> {
-    let mut all = parameters(&served.collection, family);
-    if served.table.key == Key::None {
+/// The parameters of a list or search. Without a key, pages can only be read forward.
+fn query_parameters(exposed: &ExposedTable, family: Family) -> Vec<Parameter> {
+    let mut all = parameters(&exposed.collection, family);
+    if exposed.table.key == Key::None {
         all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
     }
     all
@@ -145,47 +146,47 @@ fn questions(served: &ExposedTable, family: Family) -> Vec<Parameter> {
 
 fn operation(
     verb: Verb,
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     type_name: &Arc<str>,
     references: &[(Arc<str>, String)],
 ) -> Option<Operation> {
-    let has_key = matches!(served.table.key, Key::Columns(_));
-    let may = served.table.may;
+    let has_key = matches!(exposed.table.key, Key::Columns(_));
+    let may = exposed.table.may;
     let possible = match verb {
         Verb::List => true,
-        Verb::Search => !served.collection.text.is_empty(),
+        Verb::Search => !exposed.collection.text.is_empty(),
         Verb::Get => has_key,
-        Verb::Create => may.insert && served.table.columns.iter().all(|column| is_optional(column) || is_set(column)),
-        Verb::Update => may.update && has_key && served.table.columns.iter().any(|column| can_change(served, column)),
+        Verb::Create => may.insert && exposed.table.columns.iter().all(|column| is_optional(column) || is_set(column)),
+        Verb::Update => may.update && has_key && exposed.table.columns.iter().any(|column| can_change(exposed, column)),
         Verb::Delete => may.delete && has_key,
     };
-    possible.then(|| define(verb, served, type_name, references))
+    possible.then(|| define(verb, exposed, type_name, references))
 }
 
-/// Whether a row can be made without the column.
+/// Whether a row can be created without the column.
 fn is_optional(column: &Column) -> bool {
     column.nullable || column.has_default || column.generated
 }
 
-/// Whether a caller may set it when making a row.
+/// Whether a caller may set the column when creating a row.
 pub(super) fn is_set(column: &Column) -> bool {
     !column.generated && column.may_insert
 }
 
-fn is_key(served: &ExposedTable, column: &Column) -> bool {
-    served.table.key_columns().any(|key| key.name == column.name)
+fn is_key(exposed: &ExposedTable, column: &Column) -> bool {
+    exposed.table.key_columns().any(|key| key.name == column.name)
 }
 
-pub(super) fn can_change(served: &ExposedTable, column: &Column) -> bool {
-    !column.generated && column.may_update && !is_key(served, column)
+pub(super) fn can_change(exposed: &ExposedTable, column: &Column) -> bool {
+    !column.generated && column.may_update && !is_key(exposed, column)
 }
 
-fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Operation {
-    let (one, many) = (&served.words.singular, &served.words.plural);
+fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Operation {
+    let (one, many) = (&exposed.words.singular, &exposed.words.plural);
     let (spoken, spoken_many) = (one.replace('_', " "), many.replace('_', " "));
-    let pages = served.collection.pages;
+    let pages = exposed.collection.pages;
     let word = if matches!(verb, Verb::List | Verb::Search) { many } else { one };
-    let about = format!("{}{}", about(served), table_note(served, word));
+    let about = format!("{}{}", about(exposed), table_note(exposed, word));
     let (category, description) = match verb {
         Verb::List => (
             Category::Read,
@@ -193,17 +194,17 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
                 "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
                 pages.default,
                 pages.largest,
-                left_out(served)
+                left_out(exposed)
             ),
         ),
         Verb::Search => {
             let index =
-                if served.table.index.is_some() { "" } else { " There is no index for it, so it reads every row." };
+                if exposed.table.index.is_some() { "" } else { " There is no index for it, so it reads every row." };
             (
                 Category::Read,
                 format!(
                     "Search {spoken_many} by words in {}.{about}{index} Pages of {}, no more than {}; ranked pages may shift while rows change.",
-                    served.collection.text.join(", "),
+                    exposed.collection.text.join(", "),
                     pages.default,
                     pages.largest
                 ),
@@ -214,17 +215,17 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
         Verb::Update => (Category::Update, format!("Change one {spoken}: only the fields in 'input'.{about}")),
         Verb::Delete => (Category::Delete, format!("Delete one {spoken}.{about}")),
     };
-    let mut operation = Operation::new(&verb.of(served), category, &description);
-    let table = served.table.name.clone();
-    operation.backing = match served.table.schema.clone() {
+    let mut operation = Operation::new(&verb.operation_name(exposed), category, &description);
+    let table = exposed.table.name.clone();
+    operation.backing = match exposed.table.schema.clone() {
         Some(schema) => Backing::TableInSchema { schema, table },
         None => Backing::Table(table),
     };
     operation.has_safe_dry_run = match verb {
-        Verb::Create => served.table.rehearsal.create,
-        Verb::Update => served.table.rehearsal.update,
-        Verb::Delete => served.table.rehearsal.delete,
-        // There is nothing to rehearse.
+        Verb::Create => exposed.table.dry_run.create,
+        Verb::Update => exposed.table.dry_run.update,
+        Verb::Delete => exposed.table.dry_run.delete,
+        // A read has no dry run.
         Verb::List | Verb::Search | Verb::Get => false,
     };
     operation.returns = match verb {
@@ -232,46 +233,48 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
-        Verb::List => questions(served, Family::List),
-        Verb::Search => questions(served, Family::Search),
+        Verb::List => query_parameters(exposed, Family::List),
+        Verb::Search => query_parameters(exposed, Family::Search),
         Verb::Get => {
-            let selection = parameters(&served.collection, Family::List).into_iter();
-            keys(served, references).chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name))).collect()
+            let selection = parameters(&exposed.collection, Family::List).into_iter();
+            keys(exposed, references)
+                .chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name)))
+                .collect()
         }
-        Verb::Create => settable(served, references, is_set).chain([dry_run()]).collect(),
+        Verb::Create => settable(exposed, references, is_set).chain([dry_run()]).collect(),
         Verb::Update => {
-            let changes = settable(served, references, |column| can_change(served, column));
+            let changes = settable(exposed, references, |column| can_change(exposed, column));
             let fields = changes.map(as_change).collect();
             let input = Schema::object(fields)
                 .describe("The fields to change. Objects are merged, lists replaced; null clears a field.");
-            keys(served, references).chain([Parameter::required("input", input), if_match(), dry_run()]).collect()
+            keys(exposed, references).chain([Parameter::required("input", input), if_match(), dry_run()]).collect()
         }
-        Verb::Delete => keys(served, references).chain([if_match(), dry_run()]).collect(),
+        Verb::Delete => keys(exposed, references).chain([if_match(), dry_run()]).collect(),
     };
     if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
-        operation.computed_fields = computed_fields(&served.collection);
+        operation.computed_fields = computed_fields(&exposed.collection);
     }
     if matches!(verb, Verb::List | Verb::Search) {
-        operation.aggregation_support = Some(aggregation_support(&served.collection));
-        operation.examples = vec![Example { description: None, params: examples::list(verb, served) }];
+        operation.aggregation_support = Some(aggregation_support(&exposed.collection));
+        operation.examples = vec![Example { description: None, params: examples::list(verb, exposed) }];
     }
     operation
 }
 
 pub(super) fn keys<'a>(
-    served: &'a ExposedTable,
+    exposed: &'a ExposedTable,
     references: &'a [(Arc<str>, String)],
 ) -> impl Iterator<Item = Parameter> + 'a {
-    let columns = served.table.key_columns();
+    let columns = exposed.table.key_columns();
     columns.map(|column| Parameter::required(&column.name, described(column, schema(&column.of, column), references)))
 }
 
 pub(super) fn settable<'a>(
-    served: &'a ExposedTable,
+    exposed: &'a ExposedTable,
     references: &'a [(Arc<str>, String)],
     fits: impl Fn(&Column) -> bool + 'a,
 ) -> impl Iterator<Item = Parameter> + 'a {
-    served.table.columns.iter().filter(move |column| fits(column)).map(|column| {
+    exposed.table.columns.iter().filter(move |column| fits(column)).map(|column| {
         let schema = described(column, constrained(column), references);
         let schema = Schema { nullable: column.nullable, ..with_default(schema, column) };
         Parameter { required: !is_optional(column), ..Parameter::optional(&column.name, schema) }
@@ -280,7 +283,7 @@ pub(super) fn settable<'a>(
 
 fn dry_run() -> Parameter {
     let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
-    Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing."))
+    Parameter::optional("dry_run", schema.describe("Report the changes without making them."))
 }
 
 fn if_match() -> Parameter {
@@ -288,13 +291,13 @@ fn if_match() -> Parameter {
     Parameter::optional("if_match", Schema::string().describe(words))
 }
 
-/// A field that can be changed. What is left out of a change stays as it is, whatever a new row would hold.
+/// The parameter of a field that can be changed. Fields that are not given stay unchanged, whatever their default.
 pub(super) fn as_change(field: Parameter) -> Parameter {
     let schema = Schema { default: None, ..field.schema };
     Parameter { required: false, schema, ..field }
 }
 
-/// The shape of a column's values, with what is known about its meaning.
+/// The schema of a column's values, with its comment and references.
 fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)]) -> Schema {
     let reference = references.iter().find(|(name, _)| *name == column.name).map(|(_, to)| format!("Refers to {to}."));
     let bytes = (column.of == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
@@ -305,13 +308,12 @@ fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)])
     if words.is_empty() { schema } else { schema.describe(&words.join(" ")) }
 }
 
-/// Whether a caller who knows the database could miss the column: it is called otherwise here, not only in another case
-/// style.
+/// Whether the field name differs from the column name by more than the case style.
 pub(super) fn is_renamed(column: &Column) -> bool {
     fold(&column.name) != fold(&column.sql_name)
 }
 
-/// The one operation that follows references through all tables.
+/// The operation that follows references between all tables.
 pub(super) fn query_relationships(
     root: Schema,
     relationships: &[Relationship],
@@ -324,7 +326,7 @@ pub(super) fn query_relationships(
         &format!(
             "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
              direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
-             'table.column' keeps to one kind; depth 1 to {MAX_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
+             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;
@@ -335,7 +337,7 @@ pub(super) fn query_relationships(
         "graph.nodes",
         "graph.edges",
     ])))));
-    let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_DEPTH)) };
+    let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_RELATIONSHIP_DEPTH)) };
     let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::of(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
@@ -343,8 +345,8 @@ pub(super) fn query_relationships(
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
-        Parameter::optional("first", first.describe("How many relationships; 20 unless said, 100 as the largest.")),
-        Parameter::optional("after", Schema::string().describe("Go on after this cursor; needs 'first'.")),
+        Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
+        Parameter::optional("after", Schema::string().describe("Continue after this cursor; needs 'first'.")),
     ];
     operation.returns = Returns {
         type_name: RELATED_ROWS.into(),
@@ -354,13 +356,13 @@ pub(super) fn query_relationships(
         supported: true,
         directions: vec!["incoming", "outgoing", "both"],
         relationship_types: relationships.iter().map(|known| known.name.clone()).collect(),
-        max_depth: MAX_DEPTH,
+        max_depth: MAX_RELATIONSHIP_DEPTH,
     });
     operation.examples.extend(example);
     operation
 }
 
-/// What `query_relationships` answers.
+/// The result of `query_relationships`.
 pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     let object = || Schema::of(Kind::Object(Shape::default()));
     let list = || Schema::of(Kind::Array(Some(Box::new(object()))));
@@ -374,7 +376,7 @@ pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     (RELATED_ROWS.into(), Arc::new(schema))
 }
 
-/// The tables themselves as a collection.
+/// The operation that lists the tables.
 pub(crate) fn tables() -> Operation {
     let collection = super::generic::tables_collection();
     let mut operation = Operation::new("list_tables", Category::Read, "List the tables of this database.");

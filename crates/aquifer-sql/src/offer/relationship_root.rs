@@ -1,28 +1,28 @@
-//! `root` of `query_relationships`: a table and a row of it. Which columns name a row depends on the table, and introspection
-//! says so in a form that can be followed without trying.
+//! The `root` parameter of `query_relationships`: a table and a key. The key columns depend on the table, and
+//! introspection describes them precisely.
 
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 
 use super::{column_schema, generic};
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
-/// Tables with more different keys than this are described in words.
+/// Above this number of different keys, they are described in words.
 const MAX_ALTERNATIVES: usize = 12;
 
-/// Tables whose rows are named by the same columns.
+/// Tables with the same key columns.
 struct Group<'a> {
     key: Vec<Parameter>,
     tables: Vec<&'a str>,
 }
 
-/// The row to start from, in any of these tables.
+/// The schema of `root` for these tables.
 pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for served in tables {
-        let key = key_of(served);
+    for exposed in tables {
+        let key = key_of(exposed);
         match groups.iter_mut().find(|group| group.key == key) {
-            Some(group) => group.tables.push(&served.words.plural),
-            None => groups.push(Group { key, tables: vec![&served.words.plural] }),
+            Some(group) => group.tables.push(&exposed.words.plural),
+            None => groups.push(Group { key, tables: vec![&exposed.words.plural] }),
         }
     }
     match groups.as_slice() {
@@ -36,7 +36,7 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
             Schema::of(Kind::Union(alternatives.collect())).describe(words)
         }
         _ => {
-            let names: Vec<&str> = tables.iter().map(|served| served.words.plural.as_str()).collect();
+            let names: Vec<&str> = tables.iter().map(|exposed| exposed.words.plural.as_str()).collect();
             let words =
                 "The row to start from: its table, and every column of the table's key, as in its get_ operation.";
             free(Schema::one_of(names)).describe(words)
@@ -44,18 +44,18 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
     }
 }
 
-/// The row to start from, where tables are too many to be named.
+/// The schema of `root` if there are too many tables to list.
 pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
-    let such_as = example.map(|served| {
-        let key: Vec<String> = key_of(served).iter().map(|column| format!("\"{}\": …", column.name)).collect();
-        format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", served.words.plural, key.join(", "))
+    let such_as = example.map(|exposed| {
+        let key: Vec<String> = key_of(exposed).iter().map(|column| format!("\"{}\": …", column.name)).collect();
+        format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", exposed.words.plural, key.join(", "))
     });
-    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema tells.";
+    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema lists.";
     free(generic::any_case()).describe(&format!("{words}{}", such_as.unwrap_or_default()))
 }
 
-fn key_of(served: &ExposedTable) -> Vec<Parameter> {
-    let columns = served.table.key_columns();
+fn key_of(exposed: &ExposedTable) -> Vec<Parameter> {
+    let columns = exposed.table.key_columns();
     columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.of, column))).collect()
 }
 
@@ -69,9 +69,9 @@ fn free(tables: Schema) -> Schema {
     Schema::of(Kind::Object(Shape { fields, rest: Rest::Free }))
 }
 
-/// Answers name rows in this way, too, and may be sent back as they are.
+/// Answers contain this member, and may be sent back unchanged.
 fn element_name() -> Parameter {
-    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it. Not needed."))
+    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it. Optional."))
 }
 
 fn described(key: &[Parameter]) -> String {

@@ -1,8 +1,8 @@
-//! What a request means before policy judges it: which table stands behind the name that a caller used, and which
-//! operation of that table a generic one stands for.
+//! Resolves what a request refers to before policy decides: the table behind an alias, and the table operation behind a
+//! generic one.
 //!
-//! Every alias ends here. A rule about `orders` holds for `order`, for `list_records` of `orders`, and for whatever
-//! reaches the table's rows by way of a reference.
+//! Every alias ends here. A rule about `orders` also covers `order`, `list_records` of `orders`, and everything that
+//! reaches the rows through a reference.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
-use crate::names;
-use crate::work::relationships::Direction;
+use crate::schema::names;
+use crate::schema::relationship::Direction;
 
-/// Tables that are named where a caller could mean several.
+/// How many tables are suggested for an ambiguous name.
 const MAX_SUGGESTIONS: usize = 5;
 
 impl Offer {
@@ -27,11 +27,12 @@ impl Offer {
                 let mut judged_params = params.clone();
                 judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
                 judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
-                if let Some(served) = self.table(index) {
+                if let Some(exposed) = self.table(index) {
                     let given = judged_params.values_mut().filter_map(Value::as_object_mut);
-                    given.for_each(|given| generic::add_names(served, given));
+                    given.for_each(|given| generic::add_names(exposed, given));
                 }
-                let generic::Translated { operation, params, problem } = generic::translate(self, verb, index, params)?;
+                let generic::TranslatedCall { operation, params, problem } =
+                    generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
                 Ok(Resolved { operation: Some(operation), params, also_needs, judged_params, problem })
             }
@@ -52,10 +53,10 @@ impl Offer {
         }
     }
 
-    /// The parameters that the operation for all tables would have had: rules about it hold for the table's own, too.
+    /// The parameters of the equivalent generic request: rules about it also cover the table's own operation.
     fn generic_params(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Map<String, Value> {
-        let Some(served) = self.table(index) else { return Map::new() };
-        let is_column = |name: &str| served.table.columns.iter().any(|column| *column.name == *name);
+        let Some(exposed) = self.table(index) else { return Map::new() };
+        let is_column = |name: &str| exposed.table.columns.iter().any(|column| *column.name == *name);
         let columns = || -> Map<String, Value> {
             let columns = params.iter().filter(|(name, _)| is_column(name));
             columns.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -82,14 +83,14 @@ impl Offer {
         Ok(Resolved { params, also_needs: self.reading(reached), judged_params, ..Resolved::default() })
     }
 
-    /// The tables whose rows a walk from this one may read.
+    /// The tables whose rows a walk from this table may read.
     fn reached(&self, root: usize, params: &Map<String, Value>) -> BTreeSet<usize> {
         let direction = Direction::from_params(params);
         let only = params.get("relationship").and_then(Value::as_str);
         let depth = params.get("depth").and_then(Value::as_u64).unwrap_or(1);
         let mut reached = BTreeSet::from([root]);
         let mut edge = vec![root];
-        for _ in 0..depth.min(u64::from(super::operations::MAX_DEPTH)) {
+        for _ in 0..depth.min(u64::from(super::operations::MAX_RELATIONSHIP_DEPTH)) {
             let mut next = Vec::new();
             for known in self.relationships.iter().filter(|known| only.is_none_or(|only| *known.name == *only)) {
                 let outgoing = (direction != Direction::Incoming && edge.contains(&known.from)).then_some(known.to);
@@ -101,63 +102,63 @@ impl Offer {
         reached
     }
 
-    /// What one has to be allowed to do in order to read these tables.
+    /// The operations needed to read these tables.
     fn reading(&self, tables: impl IntoIterator<Item = usize>) -> Vec<Arc<str>> {
-        tables.into_iter().flat_map(|index| self.of_family(Verb::List, index)).collect()
+        tables.into_iter().flat_map(|index| self.with_descendants(Verb::List, index)).collect()
     }
 
-    /// The table that a parameter names.
+    /// The table named by a parameter.
     fn named_table(&self, params: &Map<String, Value>, parameter: &str) -> Result<usize, Failure> {
         self.find_table(parameter, params.get(parameter).and_then(Value::as_str).unwrap_or_default())
     }
 
-    /// The table a caller means. Its plural is its one name; its singular, its own name, the same with its schema, and
-    /// other spellings of all of these will do where they can mean only one table.
+    /// The table that a caller means. The plural is its canonical name; the singular, the table's own name (with or
+    /// without schema) and other spellings are accepted if they are unambiguous.
     pub(crate) fn find_table(&self, parameter: &str, name: &str) -> Result<usize, Failure> {
-        if let Some(index) = self.tables.iter().position(|served| served.words.plural == name) {
+        if let Some(index) = self.tables.iter().position(|exposed| exposed.words.plural == name) {
             return Ok(index);
         }
         let exact = self.tables_called(|alias| alias == name);
         let found = if exact.is_empty() { self.tables_spelled(name) } else { exact };
         match found.as_slice() {
-            [] => Err(generic::no_table(self, name)),
+            [] => Err(generic::unknown_table(self, name)),
             [only] => Ok(*only),
             several => {
-                // Tables that callers must not learn of are no reason to ask which one is meant.
+                // Concealed tables do not make a name ambiguous.
                 let shown: Vec<usize> =
                     several.iter().copied().filter(|index| self.concealed.is_shown(*index)).collect();
                 match shown.as_slice() {
-                    [] => return Err(generic::no_table(self, name)),
+                    [] => return Err(generic::unknown_table(self, name)),
                     [only] => return Ok(*only),
                     _ => {}
                 }
-                let names = shown.iter().filter_map(|index| self.table(*index)).map(|served| &*served.words.plural);
+                let names = shown.iter().filter_map(|index| self.table(*index)).map(|exposed| &*exposed.words.plural);
                 let names: Vec<&str> = names.take(MAX_SUGGESTIONS).collect();
-                let problem = format!("could mean several tables. Use one of these names: {}", names.join(", "));
+                let problem = format!("is ambiguous. Use one of these names: {}", names.join(", "));
                 Err(Failure::invalid_value(parameter, problem).detail("suggestions", names))
             }
         }
     }
 
-    /// Tables that are called so in another case or another style, such as `OrderLine` for `order_line`.
+    /// Tables with this name in another case or style, such as `OrderLine` for `order_line`.
     fn tables_spelled(&self, name: &str) -> Vec<usize> {
-        let (lower, snake) = (name.to_lowercase(), names::snake(name));
-        // Not whatever has the same words in it.
+        let (lower, snake) = (name.to_lowercase(), names::to_snake_case(name));
+        // Not every table that contains the same words.
         let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
         match is_name && !snake.is_empty() {
-            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::snake(alias) == snake),
+            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::to_snake_case(alias) == snake),
             false => Vec::new(),
         }
     }
 
     fn tables_called(&self, test: impl Fn(&str) -> bool) -> Vec<usize> {
         let all = self.tables.iter().enumerate();
-        all.filter(|(_, served)| served.names().iter().any(|alias| test(alias))).map(|(index, _)| index).collect()
+        all.filter(|(_, exposed)| exposed.names().iter().any(|alias| test(alias))).map(|(index, _)| index).collect()
     }
 
-    /// Every name of a table, with the one that the caller used.
+    /// Every name of a table, including the one that the caller used.
     fn names(&self, index: usize, used: Option<&Value>) -> Value {
-        let own = self.table(index).map(|served| served.names()).unwrap_or_default();
+        let own = self.table(index).map(|exposed| exposed.names()).unwrap_or_default();
         let mut names: Vec<Value> = Vec::with_capacity(own.len() + 1);
         for name in own.into_iter().map(Value::from).chain(used.cloned()) {
             if !names.contains(&name) {
@@ -167,10 +168,10 @@ impl Offer {
         names.into()
     }
 
-    /// Puts the one name of a table in the place of whichever the caller used.
+    /// Replaces the name that the caller used by the canonical one.
     fn canonical(&self, params: &mut Map<String, Value>, parameter: &str, index: usize) {
-        if let Some(served) = self.table(index) {
-            params.insert(parameter.to_owned(), served.words.plural.as_str().into());
+        if let Some(exposed) = self.table(index) {
+            params.insert(parameter.to_owned(), exposed.words.plural.as_str().into());
         }
     }
 }

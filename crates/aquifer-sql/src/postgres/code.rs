@@ -1,15 +1,35 @@
-//! Recognizes bodies of SQL and PL/pgSQL functions that do nothing but compute.
+//! Recognizes bodies of SQL and PL/pgSQL functions that only compute.
 //!
-//! This is an allowlist, not a parser: a body is recognized if every token of it is. No word that begins a statement
-//! with effects is on the list, and neither is a way to read a relation: views, policies and foreign tables run code of
-//! their own. Whatever makes it hard to tell code from text (dollar quotes, block comments, backslashes, `U&`) is not
+//! This is an allowlist, not a parser: a body is recognized if every token is. The list contains no word that starts a
+//! statement with effects, and no way to read a relation, because views, policies and foreign tables run code of their
+//! own. Anything that makes it hard to tell code from text (dollar quotes, block comments, backslashes, `U&`) is not
 //! recognized either.
 
 use std::collections::HashSet;
 
-use super::harmless::{FUNCTIONS, has};
+use super::catalog::contains_word;
 
-/// Words that may stand anywhere outside of calls. `from` and `distinct` are only allowed as in `IS DISTINCT FROM`.
+/// Built-in functions of PostgreSQL that leave no trace. Expressions may also call its other immutable functions.
+pub(super) const FUNCTIONS: &str = "\
+    abs age array_agg array_append array_cat array_length array_position array_prepend array_remove \
+    array_to_json array_to_string avg bit_length bool_and bool_or btrim cardinality ceil ceiling char_length \
+    character_length chr clock_timestamp coalesce concat concat_ws convert_from convert_to count \
+    current_database current_date current_schema current_setting current_time current_timestamp current_user \
+    date date_part date_trunc decode encode exp extract float8 floor format gen_random_uuid greatest host \
+    initcap int4 int8 isfinite json_agg json_build_array json_build_object json_object_agg jsonb_agg \
+    jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array jsonb_build_object \
+    jsonb_each jsonb_each_text jsonb_object_agg jsonb_object_keys jsonb_set jsonb_strip_nulls jsonb_typeof \
+    justify_interval least left length ln localtime localtimestamp log lower lpad ltrim make_date make_interval \
+    make_timestamp make_timestamptz max md5 min mod now nullif numeric octet_length overlay pg_notify \
+    phraseto_tsquery plainto_tsquery position power quote_ident quote_literal quote_nullable random \
+    regexp_match regexp_matches regexp_replace regexp_split_to_array repeat replace reverse right round \
+    row_to_json rpad rtrim session_user setweight sha224 sha256 sha384 sha512 sign split_part sqrt \
+    statement_timestamp string_agg string_to_array strip strpos substr substring sum text time timeofday \
+    timestamp timestamptz timezone to_char to_date to_hex to_json to_jsonb to_number to_timestamp to_tsquery \
+    to_tsvector transaction_timestamp translate trim trunc ts_rank tsvector_concat unnest upper uuidv4 uuidv7 \
+    websearch_to_tsquery";
+
+/// Words allowed anywhere outside of calls. `from` and `distinct` are only allowed in `IS DISTINCT FROM`.
 const WORDS: &str = "\
     all and any array as at begin between case current_date current_time current_timestamp current_user debug detail \
     else elseif elsif end errcode escape exception false hint if ilike in info interval is like localtime \
@@ -17,23 +37,23 @@ const WORDS: &str = "\
     tg_argv tg_level tg_name tg_nargs tg_op tg_table_name tg_table_schema tg_when then time true unknown user using \
     warning when zone";
 
-/// Those of them that may stand before a parenthesis.
+/// Words of these that may precede a parenthesis.
 const BEFORE_PARENTHESIS: &str = "\
     all and any as between case else elseif elsif if ilike in like not or perform return select some then when";
 
-/// Those that may stand before a string. Any other word there is a type, and the string a value of it.
+/// Words that may precede a string. Any other word there is a type, and the string is its value.
 const BEFORE_STRING: &str = "\
     and between case debug else elseif elsif escape exception from if ilike info interval like log not notice or perform \
     raise return select symmetric then time warning when zone";
 
-/// Types of PostgreSQL itself that `::` may name.
+/// Built-in types that may follow `::`.
 const TYPES: &str = "\
     bigint bool boolean bpchar bytea char cidr date decimal float4 float8 inet int int2 int4 int8 integer interval json \
     jsonb name numeric real smallint text time timestamp timestamptz timetz tsquery tsvector uuid varchar";
 
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
-    /// A name or keyword without quotes, in lower case.
+    /// An unquoted name or keyword, in lower case.
     Word(String),
     /// A quoted name.
     Quoted,
@@ -43,30 +63,30 @@ enum Token {
     Mark(char),
 }
 
-/// What has to be known to read a body.
+/// The names needed to read a body.
 pub(super) struct Names<'a> {
-    /// Functions and types of the database's own that have a name that is known here, or that of a parameter.
+    /// User-defined functions and types that have the name of a known word or of a parameter.
     pub(super) shadowed: &'a HashSet<String>,
-    /// Functions of the database's own that can be called as `row.name`.
+    /// User-defined functions that can be called as `row.name`.
     pub(super) of_rows: &'a HashSet<String>,
     /// The function's parameters.
     pub(super) parameters: &'a [String],
 }
 
-/// The words that are known here. None of them is recognized where the database has a function or a type of that name:
-/// `perform(x)` may be a call, and `info 'x'` a value of a type.
+/// All known words. A word is not recognized if the database has a function or type of that name: `perform(x)` may be a
+/// call, and `info 'x'` a value of a type.
 pub(super) fn known_names() -> Vec<String> {
     let all = [FUNCTIONS, TYPES, WORDS, BEFORE_PARENTHESIS, BEFORE_STRING, "distinct from"];
     all.into_iter().flat_map(|words| words.split(' ')).map(str::to_owned).collect()
 }
 
-/// Whether a body of a function is recognized as one that only computes.
-pub(super) fn only_computes(body: &str, names: &Names<'_>) -> bool {
+/// Whether the body of a function only computes.
+pub(super) fn is_pure(body: &str, names: &Names<'_>) -> bool {
     let Some(tokens) = tokens(body) else { return false };
-    (0..tokens.len()).all(|index| is_recognized(&tokens, index, names))
+    (0..tokens.len()).all(|index| is_recognized_token(&tokens, index, names))
 }
 
-fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
+fn is_recognized_token(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
     let before = |distance: usize| index.checked_sub(distance).and_then(|index| tokens.get(index));
     let is_mark = |token: Option<&Token>, mark: char| token == Some(&Token::Mark(mark));
     let is_word = |token: Option<&Token>, word: &str| matches!(token, Some(Token::Word(found)) if found == word);
@@ -74,14 +94,14 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
     let is_field = is_mark(before(1), '.');
     let word = match tokens.get(index) {
         Some(Token::Word(word)) => word.as_str(),
-        // Only as the name of a field: everything else is spelled without quotes in code that is recognized.
+        // Only as a field name: recognized code spells everything else without quotes.
         Some(Token::Quoted) => return is_field && !is_mark(next, '(') && names.of_rows.is_empty(),
         Some(Token::String | Token::Value | Token::Mark(_)) | None => return true,
     };
     let is_call = is_mark(next, '(');
     if is_field {
         return match is_call {
-            true => is_word(before(2), "pg_catalog") && !is_mark(before(3), '.') && has(FUNCTIONS, word),
+            true => is_word(before(2), "pg_catalog") && !is_mark(before(3), '.') && contains_word(FUNCTIONS, word),
             false => !names.of_rows.contains(word),
         };
     }
@@ -89,9 +109,9 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
         return false;
     }
     if is_mark(before(1), ':') && is_mark(before(2), ':') {
-        return has(TYPES, word) && !is_mark(next, '.');
+        return contains_word(TYPES, word) && !is_mark(next, '.');
     }
-    if next == Some(&Token::String) && !has(BEFORE_STRING, word) {
+    if next == Some(&Token::String) && !contains_word(BEFORE_STRING, word) {
         return false;
     }
     let is_parameter = names.parameters.iter().any(|name| name == word);
@@ -99,7 +119,7 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
         return word == "new" || word == "old" || word == "pg_catalog" || is_parameter;
     }
     if is_call {
-        return has(BEFORE_PARENTHESIS, word) || has(FUNCTIONS, word);
+        return contains_word(BEFORE_PARENTHESIS, word) || contains_word(FUNCTIONS, word);
     }
     let follows_is = |distance: usize| {
         is_word(before(distance), "is") || (is_word(before(distance), "not") && is_word(before(distance + 1), "is"))
@@ -107,16 +127,16 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
     match word {
         "distinct" => follows_is(1),
         "from" => is_word(before(1), "distinct") && follows_is(2),
-        _ => has(WORDS, word) || is_parameter,
+        _ => contains_word(WORDS, word) || is_parameter,
     }
 }
 
-/// The tokens of code, without `--` comments; nothing if it holds anything unusual.
+/// The tokens of code without `--` comments; `None` if it contains anything unusual.
 fn tokens(code: &str) -> Option<Vec<Token>> {
     let is_end_of_line = |c: char| c == '\n' || c == '\r';
     let mut tokens = Vec::new();
     let mut letters = code.chars().peekable();
-    // In some strings a backslash keeps a quote from ending the string.
+    // In some strings a backslash escapes the closing quote.
     if code.contains('\\') || code.contains("/*") {
         return None;
     }
@@ -144,7 +164,7 @@ fn tokens(code: &str) -> Option<Vec<Token>> {
                 while let Some(letter) = letters.next_if(|c| is_part_of_name(*c)) {
                     word.push(letter.to_ascii_lowercase());
                 }
-                // `a$b` is one name, and prefixes such as `U&'…'` and `E'…'` change what a string means.
+                // `a$b` is one name, and prefixes such as `U&'…'` and `E'…'` change the meaning of a string.
                 if matches!(letters.peek(), Some('$' | '\'' | '"')) || (word == "u" && letters.peek() == Some(&'&')) {
                     return None;
                 }
@@ -161,7 +181,7 @@ fn is_part_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }
 
-/// Skips to the end of a string or a quoted name.
+/// Skips to the end of a string or quoted name.
 fn skip_quoted(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char) -> Option<()> {
     loop {
         if letters.next()? == quote && letters.next_if_eq(&quote).is_none() {
@@ -175,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_req_9_a_body_is_recognized_only_if_all_of_it_is() {
+    fn r_req_9_a_body_is_pure_only_if_every_token_is() {
         let shadowed = ["reverse", "date", "warning", "elsif", "like", "some"].map(str::to_owned);
         let shadowed = HashSet::from(shadowed);
         let of_rows = HashSet::from(["draw".to_owned()]);
@@ -200,7 +220,7 @@ mod tests {
             "BEGIN RAISE EXCEPTION USING MESSAGE = 'a', HINT = 'b'; END",
             "SELECT ARRAY['a'] || 'b' = ANY('{}'::text)",
         ] {
-            assert!(only_computes(body, &names), "{body}");
+            assert!(is_pure(body, &names), "{body}");
         }
         for body in [
             "BEGIN NEW.id := nextval('s'); RETURN NEW; END",
@@ -217,14 +237,14 @@ mod tests {
             "BEGIN NEW.a := NEW.draw; RETURN NEW; END",
             "BEGIN NEW.a := (NEW).draw; RETURN NEW; END",
             "BEGIN NEW.a := (NEW).\"draw\"; RETURN NEW; END",
-            // Reading runs what is behind relations.
+            // Reading a relation runs the code behind it.
             "SELECT * FROM f",
             "SELECT DISTINCT FROM f",
             "SELECT f",
             "TABLE f",
             "BEGIN SELECT x INTO NEW.a FROM v; RETURN NEW; END",
             "BEGIN PERFORM 1 WHERE EXISTS (TABLE v); END",
-            // Types of the database's own have checks.
+            // User-defined types have checks.
             "BEGIN NEW.a := 'x'::odd; RETURN NEW; END",
             "BEGIN NEW.a := 'x'::public.odd; RETURN NEW; END",
             "BEGIN NEW.a := 'x'::date; RETURN NEW; END",
@@ -235,7 +255,7 @@ mod tests {
             "SELECT array 'x'",
             "BEGIN NEW.a := detail 'x'; RETURN NEW; END",
             "BEGIN NEW.a := message -- '\n 'x'; RETURN NEW; END",
-            // Words that are functions or types of the database's own.
+            // Words that are user-defined functions or types.
             "BEGIN RAISE WARNING 'x'; END",
             "BEGIN NEW.a := warning('x'); END",
             "BEGIN NEW.a := warning; END",
@@ -262,7 +282,7 @@ mod tests {
             "<<a>> BEGIN RETURN NEW; END",
             "#variable_conflict use_column BEGIN RETURN NEW; END",
         ] {
-            assert!(!only_computes(body, &names), "{body}");
+            assert!(!is_pure(body, &names), "{body}");
         }
     }
 }

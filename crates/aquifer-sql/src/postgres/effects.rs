@@ -1,23 +1,24 @@
-//! Which changes of a table leave no trace once they are undone.
+//! Which changes of a table leave no trace after a rollback.
 //!
-//! A rehearsal does everything and rolls it back. Sequences do not roll back, nor does whatever code does outside of the
-//! transaction, so a change can be rehearsed without a trace only if all code that it runs is harmless: triggers of the
-//! table, of its partitions and of tables that references lead to, rules, defaults, checks and policies.
+//! A dry run performs the change and rolls it back. Sequences do not roll back, and neither does anything that code
+//! does outside of the transaction. A dry run is therefore safe only if all code that runs with the change is: triggers
+//! of the table, of its partitions and of referenced tables, rules, defaults, checks and policies.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::harmless::{self, Harmless, number};
-use super::reflect::{ask, text, yes};
-use super::{PostgresSession, code, fingerprint};
+use super::catalog::{flag, number, query_catalog, text};
+use super::safe_code::{self, SafeCode};
+use super::session::PostgresSession;
+use super::{code, fingerprint};
 use crate::error::SqlError;
-use crate::model::{Drawing, DrawnColumn, Rehearsal};
+use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
-/// Everything that may run with a change, of all tables: references lead anywhere. Objects with numbers below 16384 are
-/// PostgreSQL's own.
+/// Everything that may run with a change of any table: references lead anywhere. Objects with numbers below 16384 are
+/// built into PostgreSQL.
 const PARTS: &str = "
     WITH RECURSIVE reached AS (
         SELECT DISTINCT a.attrelid AS relation, a.atttypid AS id FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -137,8 +138,9 @@ const PARTS: &str = "
     WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
 const PARTS_END: &str = "::text[]))";
 
-/// Functions by their numbers. Parameters called like keywords are left out, so that no keyword passes for one. A body that was parsed when the function was made is not kept as text; defaults of
-/// parameters do not appear where the function is called.
+/// Functions by their numbers. Parameters named like keywords are omitted, so that no keyword passes for one. The
+/// source of a body that was parsed at creation is not stored as text; defaults of parameters do not appear in the
+/// call.
 const FUNCTIONS: &str = "
     SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
         'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
@@ -155,7 +157,7 @@ const FUNCTIONS: &str = "
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
 const FUNCTIONS_END: &str = "::text[]::oid[])";
 
-/// Defaults of the tables that are offered, and the sequences they draw from.
+/// Defaults of the offered tables, and the sequences they use.
 const DEFAULTS: &str = "
     SELECT json_build_object('id', a.attrelid::int8, 'name', a.attname, 'number', a.attnum, 'identity', a.attidentity <> '',
         'schema', n.nspname, 'table', c.relname,
@@ -183,7 +185,7 @@ const DEFAULTS: &str = "
         AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefaultbin IS NOT NULL) AND n.nspname = ANY(";
 const DEFAULTS_END: &str = "::text[]) ORDER BY a.attrelid, a.attnum";
 
-/// What is done to rows.
+/// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Event {
     Insert,
@@ -192,7 +194,7 @@ enum Event {
 }
 
 impl Event {
-    /// Its bit in a trigger's type.
+    /// The bit of the event in a trigger's type.
     fn bit(self) -> i64 {
         match self {
             Event::Insert => 4,
@@ -201,7 +203,7 @@ impl Event {
         }
     }
 
-    /// Its number in a rule.
+    /// The number of the event in a rule.
     fn rule(self) -> i64 {
         match self {
             Event::Update => 2,
@@ -218,57 +220,57 @@ struct Reference {
     on_update: char,
 }
 
-/// What is known of all tables.
+/// What runs with changes of all tables.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// Triggers that may leave a trace: the table, and the bits of their events.
+    /// Triggers that may leave a trace: the table, and the bits of its events.
     triggers: Vec<(i64, i64)>,
     rules: Vec<(i64, i64)>,
     references: Vec<Reference>,
-    /// Tables whose rows are seen through another one: the table, and that one.
+    /// Tables whose rows are also rows of another table: the table, and its parent.
     children: Vec<(i64, i64)>,
-    /// Tables whose rows move from one partition to another when they are updated.
+    /// Tables whose rows may move between partitions when they are updated.
     partitioned: HashSet<i64>,
     foreign: HashSet<i64>,
     /// Tables with checks, indexes, generated columns or types that may leave a trace.
     checks: HashSet<i64>,
     /// Tables with policies that may leave a trace, even where rows are only read.
     policies: HashSet<i64>,
-    /// Columns whose defaults are not simply computed.
-    drawn: HashMap<i64, Vec<DrawnColumn>>,
-    /// The state of the catalog that all of this was read from.
+    /// Columns whose defaults do more than compute.
+    untestable: HashMap<i64, Vec<UntestableDefault>>,
+    /// The state of the catalog at the time of reading.
     fingerprint: Option<Arc<str>>,
 }
 
 impl Effects {
-    /// Finds out what runs with changes.
-    pub(super) async fn read(talk: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
-        // All of it in one state of the catalog, and after the tables were read: a proof must not be older than they are.
-        talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let parts = ask(talk, PARTS, PARTS_END, &code::known_names()).await?;
-        let defaults = ask(talk, DEFAULTS, DEFAULTS_END, schemas).await?;
+    /// Reads what runs with changes.
+    pub(super) async fn read(session: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
+        // In one snapshot of the catalog, after the tables were read: a proof must not be older than the tables.
+        session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let parts = query_catalog(session, PARTS, PARTS_END, &code::known_names()).await?;
+        let defaults = query_catalog(session, DEFAULTS, DEFAULTS_END, schemas).await?;
         let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
-        let mut harmless = Harmless::default();
-        parts.iter().for_each(|row| harmless.learn(row));
+        let mut safe_code = SafeCode::default();
+        parts.iter().for_each(|row| safe_code.add(row));
         let trees: Vec<&str> = parts.iter().chain(&defaults).filter_map(|row| row["tree"].as_str()).collect();
-        let mut used = harmless.functions_of(&trees);
+        let mut used = safe_code.functions_of(&trees);
         used.extend(of("trigger").map(|row| number(row, "function")));
         let used: Vec<String> = used.into_iter().map(|id| id.to_string()).collect();
-        ask(talk, FUNCTIONS, FUNCTIONS_END, &used).await?.iter().for_each(|row| harmless.learn(row));
-        let fingerprint = fingerprint::read(talk).await?;
-        talk.batch("ROLLBACK").await?;
-        let is_loud = |row: &&Value| !harmless.is_expression(text(row, "tree"));
+        query_catalog(session, FUNCTIONS, FUNCTIONS_END, &used).await?.iter().for_each(|row| safe_code.add(row));
+        let fingerprint = fingerprint::read(session).await?;
+        session.batch("ROLLBACK").await?;
+        let is_loud = |row: &&Value| !safe_code.is_safe_expression(text(row, "tree"));
         let letter = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
         let policies: HashSet<i64> = of("policy").filter(is_loud).map(|row| number(row, "id")).collect();
         let mut checks = policies.clone();
         checks.extend(of("check").filter(is_loud).map(|row| number(row, "id")));
-        let is_unknown = |row: &&Value| !harmless::is_known_extension(row["extension"].as_str());
+        let is_unknown = |row: &&Value| !safe_code::is_known_extension(row["extension"].as_str());
         checks.extend(of("object").filter(is_unknown).map(|row| number(row, "id")));
-        let is_opaque = |row: &&Value| !harmless.is_type(number(row, "type"));
+        let is_opaque = |row: &&Value| !safe_code.is_safe_type(number(row, "type"));
         checks.extend(of("column").filter(is_opaque).map(|row| number(row, "id")));
         let mut effects = Self {
             triggers: of("trigger")
-                .filter(|row| !harmless.is_function(number(row, "function")))
+                .filter(|row| !safe_code.is_safe_function(number(row, "function")))
                 .chain(of("condition").filter(is_loud))
                 .map(|row| (number(row, "id"), number(row, "kind")))
                 .collect(),
@@ -282,30 +284,30 @@ impl Effects {
                 })
                 .collect(),
             children: of("child").map(|row| (number(row, "id"), number(row, "to"))).collect(),
-            partitioned: of("child").filter(|row| yes(row, "partition")).map(|row| number(row, "to")).collect(),
+            partitioned: of("child").filter(|row| flag(row, "partition")).map(|row| number(row, "to")).collect(),
             foreign: of("foreign").map(|row| number(row, "id")).collect(),
             checks,
             policies,
-            drawn: HashMap::new(),
+            untestable: HashMap::new(),
             fingerprint: Some(fingerprint.into()),
         };
         for row in defaults {
-            let before = effects.drawn.entry(number(&row, "id")).or_default();
-            before.extend(drawn(&row, before, &harmless));
+            let before = effects.untestable.entry(number(&row, "id")).or_default();
+            before.extend(untestable_default(&row, before, &safe_code));
         }
         Ok(effects)
     }
 
-    /// How changes of a table can be rehearsed.
-    pub(super) fn rehearsal(&self, table: i64) -> Rehearsal {
-        let traceless = |event| self.is_traceless(table, event, &mut HashSet::new());
+    /// How changes of a table can be tried in a dry run.
+    pub(super) fn dry_run(&self, table: i64) -> DryRunSupport {
+        let traceless = |event| self.leaves_no_trace(table, event, &mut HashSet::new());
         let (create, update, delete) = (traceless(Event::Insert), traceless(Event::Update), traceless(Event::Delete));
-        let drawn = self.drawn.get(&table).cloned().unwrap_or_default();
-        Rehearsal { create, update, delete, drawn, fingerprint: self.fingerprint.clone() }
+        let untestable = self.untestable.get(&table).cloned().unwrap_or_default();
+        DryRunSupport { create, update, delete, untestable, fingerprint: self.fingerprint.clone() }
     }
 
-    /// Whether everything that runs with the event is undone with it.
-    fn is_traceless(&self, table: i64, event: Event, seen: &mut HashSet<(i64, Event)>) -> bool {
+    /// Whether everything that runs with the event is rolled back with it.
+    fn leaves_no_trace(&self, table: i64, event: Event, seen: &mut HashSet<(i64, Event)>) -> bool {
         if !seen.insert((table, event)) {
             return true;
         }
@@ -318,15 +320,15 @@ impl Effects {
             (Event::Delete, 'n' | 'd', _) | (Event::Update, _, 'c' | 'n' | 'd') => Some(Event::Update),
             _ => None,
         };
-        // What a column is set to then is its default, and that may be drawn.
+        // The reference sets the column to its default, which may use a sequence.
         let draws = |reference: &Reference| {
             let sets_default = (event == Event::Delete && reference.on_delete == 'd')
                 || (event == Event::Update && reference.on_update == 'd');
-            // Of tables beyond the schemas that are offered nothing is known.
-            sets_default && self.drawn.get(&reference.from).is_none_or(|drawn| !drawn.is_empty())
+            // Nothing is known of tables in schemas that are not offered.
+            sets_default && self.untestable.get(&reference.from).is_none_or(|untestable| !untestable.is_empty())
         };
         let referring: Vec<&Reference> = self.references.iter().filter(|reference| reference.to == table).collect();
-        // Tables at the other end of a reference are read to tell what is wrong, or what goes along.
+        // Tables at the other end of a reference are read to explain errors and cascades.
         let is_guarded = |reference: &Reference| {
             (reference.to == table && self.policies.contains(&reference.from))
                 || (reference.from == table && self.policies.contains(&reference.to))
@@ -336,68 +338,75 @@ impl Effects {
         let moves = event == Event::Update && self.partitioned.contains(&table);
         let moved = [Event::Insert, Event::Delete];
         own && reads
-            && (!moves || moved.into_iter().all(|event| self.is_traceless(table, event, seen)))
+            && (!moves || moved.into_iter().all(|event| self.leaves_no_trace(table, event, seen)))
             && self
                 .children
                 .iter()
                 .filter(|(_, parent)| *parent == table)
-                .all(|(child, _)| self.is_traceless(*child, event, seen))
+                .all(|(child, _)| self.leaves_no_trace(*child, event, seen))
             && referring.into_iter().all(|reference| {
                 !draws(reference)
-                    && follow(reference).is_none_or(|event| self.is_traceless(reference.from, event, seen))
+                    && follow(reference).is_none_or(|event| self.leaves_no_trace(reference.from, event, seen))
             })
     }
 }
 
-/// A column whose default is not simply computed, and what can be known of its next value. `before` are those of the
-/// table's columns before it, which would be given their values first.
-fn drawn(row: &Value, before: &[DrawnColumn], harmless: &Harmless) -> Option<DrawnColumn> {
-    let is_identity = yes(row, "identity");
+/// A column whose default does more than compute, with its predicted next value if possible. `before` are the table's
+/// earlier columns, which get their values first.
+fn untestable_default(row: &Value, before: &[UntestableDefault], safe_code: &SafeCode) -> Option<UntestableDefault> {
+    let is_identity = flag(row, "identity");
     let expression = row["expression"].as_str().unwrap_or_default();
-    let draws = harmless.draws(text(row, "tree"));
+    let draws = safe_code.count_draws(text(row, "tree"));
     if !is_identity && draws == Some(0) {
         return None;
     }
-    let sequences: Vec<Sequence> = row["sequences"].as_array().into_iter().flatten().map(Sequence::of).collect();
-    let column = DrawnColumn {
+    let sequences: Vec<Sequence> = row["sequences"].as_array().into_iter().flatten().map(Sequence::from_row).collect();
+    let column = UntestableDefault {
         name: text(row, "name").into(),
         quoted: Name::reflected(text(row, "name")),
         is_identity,
         draws_from: sequences.iter().map(|sequence| sequence.id).collect(),
-        drawing: Drawing::Unknown,
+        prediction: DefaultPrediction::Unknown,
     };
-    let drawing = match sequences.as_slice() {
-        // Whoever may not draw from it cannot leave the column out. An identity draws for everybody.
-        all if !is_identity && all.iter().any(|sequence| !sequence.may_draw) => Drawing::Refused,
-        _ if !yes(row, "insert") => Drawing::Unknown,
-        [only] if is_identity => {
-            only.next(before, row).map_or(Drawing::Unknown, |next| Drawing::Predicted(Fragment::trusted(&next)))
-        }
-        all if draws == Some(all.len()) => predicted(expression, all, before, row)
-            .map_or(Drawing::Unknown, |predicted| Drawing::Predicted(Fragment::trusted(&predicted))),
-        _ => Drawing::Unknown,
+    let prediction = match sequences.as_slice() {
+        // A user without permission on the sequence has to give a value. An identity column needs no permission.
+        all if !is_identity && all.iter().any(|sequence| !sequence.may_draw) => DefaultPrediction::Refused,
+        _ if !flag(row, "insert") => DefaultPrediction::Unknown,
+        [only] if is_identity => only
+            .next_value(before, row)
+            .map_or(DefaultPrediction::Unknown, |next| DefaultPrediction::Predicted(Fragment::trusted(&next))),
+        all if draws == Some(all.len()) => predict_default(expression, all, before, row)
+            .map_or(DefaultPrediction::Unknown, |predicted| {
+                DefaultPrediction::Predicted(Fragment::trusted(&predicted))
+            }),
+        _ => DefaultPrediction::Unknown,
     };
-    Some(DrawnColumn { drawing, ..column })
+    Some(UntestableDefault { prediction, ..column })
 }
 
-/// A default with predictions in the place of what it would draw.
-fn predicted(expression: &str, sequences: &[Sequence], before: &[DrawnColumn], row: &Value) -> Option<String> {
+/// The default with predictions in place of calls to `nextval`.
+fn predict_default(
+    expression: &str,
+    sequences: &[Sequence],
+    before: &[UntestableDefault],
+    row: &Value,
+) -> Option<String> {
     let mut predicted = expression.to_owned();
     for sequence in sequences {
         let call = format!("nextval('{}'::regclass)", sequence.text.replace('\'', "''"));
-        // Which of several comes first is not known.
+        // The order of several calls is not known.
         if expression.matches(&call).count() != 1 {
             return None;
         }
-        predicted = predicted.replace(&call, &sequence.next(before, row)?);
+        predicted = predicted.replace(&call, &sequence.next_value(before, row)?);
     }
     Some(predicted)
 }
 
-/// A sequence that a default draws from.
+/// A sequence that a default uses.
 struct Sequence {
     id: i64,
-    /// What PostgreSQL calls it in expressions.
+    /// The name of the sequence in expressions.
     text: String,
     quoted: String,
     increment: i64,
@@ -406,22 +415,22 @@ struct Sequence {
 }
 
 impl Sequence {
-    fn of(row: &Value) -> Self {
+    fn from_row(row: &Value) -> Self {
         let quoted = |name: &str| format!("\"{}\"", text(row, name).replace('"', "\"\""));
         Self {
             id: number(row, "id"),
             text: text(row, "text").to_owned(),
             quoted: format!("{}.{}", quoted("schema"), quoted("name")),
             increment: number(row, "increment"),
-            may_select: yes(row, "select"),
-            may_draw: yes(row, "usage"),
+            may_select: flag(row, "select"),
+            may_draw: flag(row, "usage"),
         }
     }
 
-    /// The value it would give next, as an expression that does not draw it.
-    fn next(&self, before: &[DrawnColumn], row: &Value) -> Option<String> {
-        let drawn = before.iter().flat_map(|column| &column.draws_from).filter(|id| **id == self.id).count();
-        let first = self.increment.checked_mul(i64::try_from(drawn).ok()?)?;
+    /// An expression for the next value that does not advance the sequence.
+    fn next_value(&self, before: &[UntestableDefault], row: &Value) -> Option<String> {
+        let untestable = before.iter().flat_map(|column| &column.draws_from).filter(|id| **id == self.id).count();
+        let first = self.increment.checked_mul(i64::try_from(untestable).ok()?)?;
         let more = first.checked_add(self.increment)?;
         let Self { id, quoted, .. } = self;
         if self.may_select {
@@ -435,12 +444,12 @@ impl Sequence {
                  FROM pg_catalog.pg_sequence AS q WHERE q.seqrelid = {id}::oid)"
             ));
         }
-        // An identity's own sequence is nobody's to read; what it gave is in the column.
+        // The sequence of an identity column may not be readable, but its last value is in the column.
         let column = Name::reflected(text(row, "name"));
         let table = Name::qualified(text(row, "schema"), text(row, "table"));
         let mut statement = Statement::new(Dialect::Postgres);
         statement.push("(SELECT coalesce(max(m.").name(&column).push("), 0) + ").count(1);
         statement.push(" FROM ").name(&table).push(" AS m)");
-        yes(row, "select").then(|| statement.text().to_owned())
+        flag(row, "select").then(|| statement.text().to_owned())
     }
 }

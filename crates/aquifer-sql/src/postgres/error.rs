@@ -1,4 +1,4 @@
-//! What PostgreSQL says went wrong.
+//! Maps errors of PostgreSQL.
 
 use std::error::Error as _;
 
@@ -6,33 +6,33 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::error::{Constraint, SqlError, Violation};
 
-pub(super) fn of(error: &tokio_postgres::Error) -> SqlError {
+pub(super) fn from_driver(error: &tokio_postgres::Error) -> SqlError {
     let cause = match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
     match error.as_db_error() {
-        Some(db) => of_server(db, cause),
-        None if error.is_closed() => SqlError::Lost { cause },
-        None => SqlError::Unavailable { reason: of_connecting(&cause).to_owned(), cause },
+        Some(db) => from_server(db, cause),
+        None if error.is_closed() => SqlError::ConnectionLost { cause },
+        None => SqlError::Unavailable { reason: connect_failure_reason(&cause).to_owned(), cause },
     }
 }
 
-/// What can be said about a connection that was not made, without the driver's words.
-fn of_connecting(cause: &str) -> &'static str {
+/// The reason a connection failed, without the driver's message.
+fn connect_failure_reason(cause: &str) -> &'static str {
     let says = |words: &str| cause.contains(words);
     if says("Connection refused") {
-        "nothing listens where its server should be"
+        "no server is listening on its address"
     } else if says("failed to lookup address") || says("Name or service not known") {
-        "the name of its server is not known"
+        "the host name of its server cannot be resolved"
     } else if says("not valid for name") {
         "the certificate of its server is for another host name"
     } else if says("certificate") {
         "the certificate of its server is not trusted"
     } else if says("password missing") {
-        "its server asks for a password, and none is configured"
+        "its server requires a password, and none is configured"
     } else if says("server does not support TLS") {
-        "its server does not encrypt, and sslmode demands it"
+        "its server does not support TLS, and sslmode requires it"
     } else if says("timed out") {
         "its server does not answer"
     } else {
@@ -40,7 +40,7 @@ fn of_connecting(cause: &str) -> &'static str {
     }
 }
 
-fn of_server(db: &DbError, cause: String) -> SqlError {
+fn from_server(db: &DbError, cause: String) -> SqlError {
     let code = db.code();
     let cause = match db.detail() {
         Some(detail) => format!("{cause} ({detail})"),
@@ -53,20 +53,21 @@ fn of_server(db: &DbError, cause: String) -> SqlError {
             constraint: db.constraint().map(str::to_owned),
             columns: match db.column() {
                 Some(column) => vec![column.to_owned()],
-                None => columns_of(db.detail().unwrap_or_default()),
+                None => parse_key_columns(db.detail().unwrap_or_default()),
             },
             other,
             cause: cause.clone(),
         })
     };
-    let invalid = |problem| SqlError::Invalid { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
+    let invalid =
+        |problem| SqlError::InvalidValue { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
     if db.routine() == Some("exec_stmt_raise") {
-        // Whatever code it carries: these words were written for whoever made the change.
-        SqlError::Refused { words: Some(db.message().to_owned()), cause }
+        // Messages of RAISE were written for users, whatever their code.
+        SqlError::Rejected { message: Some(db.message().to_owned()), cause }
     } else if *code == SqlState::UNIQUE_VIOLATION {
         broken(Constraint::Unique, None)
     } else if *code == SqlState::FOREIGN_KEY_VIOLATION {
-        // Both ways round have one code; only the words tell.
+        // Both directions of a broken reference have the same code; only the message differs.
         let still_referenced = db.message().contains("update or delete on table");
         let kind = if still_referenced { Constraint::HasChildren } else { Constraint::MissingParent };
         broken(kind, db.table().filter(|_| still_referenced).map(str::to_owned))
@@ -79,45 +80,45 @@ fn of_server(db: &DbError, cause: String) -> SqlError {
     } else if *code == SqlState::QUERY_CANCELED {
         SqlError::Timeout { cause }
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
-        SqlError::Busy { reason: "somebody else holds the same rows" }
+        SqlError::Busy { reason: "another session holds a lock on the same rows" }
     } else if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
-        SqlError::Undone { cause }
+        SqlError::SerializationFailure { cause }
     } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-        SqlError::Denied { reason: "the database can only be read", cause }
+        SqlError::PermissionDenied { reason: "the database is read-only", cause }
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        SqlError::Denied { reason: "the database does not allow it to this user", cause }
+        SqlError::PermissionDenied { reason: "the database does not permit this for its user", cause }
     } else if *code == SqlState::INVALID_PASSWORD || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
-        unavailable("its server refuses the user or the password")
+        unavailable("its server rejects the user name or the password")
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         unavailable("its server has no such database")
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
-        unavailable("its server has no connection left")
+        unavailable("its server has no free connection")
     } else if *code == SqlState::UNDEFINED_TABLE
         || *code == SqlState::UNDEFINED_COLUMN
         || *code == SqlState::UNDEFINED_OBJECT
     {
         SqlError::SchemaChanged { cause }
     } else if *code == SqlState::FEATURE_NOT_SUPPORTED && db.routine() == Some("RevalidateCachedQuery") {
-        SqlError::Stale { cause }
+        SqlError::StaleStatement { cause }
     } else if *code == SqlState::STRING_DATA_RIGHT_TRUNCATION {
         invalid("is too long for its column")
     } else if *code == SqlState::NUMERIC_VALUE_OUT_OF_RANGE {
         invalid("is out of the range of its column")
     } else if code.code().starts_with("22") {
-        invalid("has a value its column cannot take")
+        invalid("has a value its column does not accept")
     } else if *code == SqlState::ADMIN_SHUTDOWN || *code == SqlState::CRASH_SHUTDOWN {
         unavailable("its server has ended the connection")
     } else if ["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class)) {
         unavailable("its server is not ready")
     } else {
-        SqlError::Refused { words: None, cause }
+        SqlError::Rejected { message: None, cause }
     }
 }
 
-/// The columns that `Key (a, "b c")=(1, 2) already exists.` is about: a partition's constraint has a name of its own that
-/// nobody asked for, but its columns are the table's. The words around them are in the server's language.
-fn columns_of(detail: &str) -> Vec<String> {
+/// The columns named in `Key (a, "b c")=(1, 2) already exists.` The constraint of a partition has a generated name, but
+/// its columns are those of the table. The words around them are in the server's language.
+fn parse_key_columns(detail: &str) -> Vec<String> {
     let Some((before, _)) = detail.split_once(")=(") else { return Vec::new() };
     let Some((_, list)) = before.split_once('(') else { return Vec::new() };
-    crate::checks::names(list)
+    crate::schema::sql_definitions::parse_names(list)
 }

@@ -1,36 +1,36 @@
 //! Finds out more about a failed change, in transactions that cannot write.
 //!
-//! The questions run code of the database's own, such as checks of domains and policies. A change that failed, or that was
-//! only rehearsed, must not leave anything behind because of them.
+//! The queries run code of the database, such as checks of domains and policies. A failed change or a dry run must not
+//! leave anything behind because of them.
 
 use serde_json::Value;
 
-use super::PostgresSession;
+use super::session::PostgresSession;
 use crate::error::SqlError;
-use crate::rows::{Collector, Reader};
-use crate::session::{Session, Work};
+use crate::rows::{CellType, RowCollector};
 use crate::statement::Statement;
+use crate::work::session::{Session, Work};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 
-/// Asks more about what went wrong. If that is not possible, the error stays as it is.
-pub(super) async fn explain<W: Work>(work: &W, talk: &mut PostgresSession<'_>, error: SqlError) -> SqlError {
-    if talk.batch(BEGIN).await.is_err() {
+/// Explains an error. If that is not possible, the error stays as it is.
+pub(super) async fn explain<W: Work>(work: &W, session: &mut PostgresSession<'_>, error: SqlError) -> SqlError {
+    if session.batch(BEGIN).await.is_err() {
         return error;
     }
-    let error = work.explain(&mut ReadOnly(talk), error).await;
-    if !talk.link.busy {
-        let _ = talk.batch("ROLLBACK").await;
+    let error = work.explain(&mut ReadOnly(session), error).await;
+    if !session.connection.is_busy {
+        let _ = session.batch("ROLLBACK").await;
     }
     error
 }
 
-/// A session that cannot write. Every statement that fails is rolled back on its own.
+/// A session that cannot write. A failed statement is rolled back on its own.
 struct ReadOnly<'t, 'l>(&'t mut PostgresSession<'l>);
 
 impl ReadOnly<'_, '_> {
     async fn recover<T>(&mut self, answer: Result<T, SqlError>) -> Result<T, SqlError> {
-        if answer.is_err() && !self.0.link.busy {
+        if answer.is_err() && !self.0.connection.is_busy {
             self.0.batch("ROLLBACK").await?;
             self.0.batch(BEGIN).await?;
         }
@@ -39,13 +39,13 @@ impl ReadOnly<'_, '_> {
 }
 
 impl Session for ReadOnly<'_, '_> {
-    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), SqlError> {
+    async fn fetch(&mut self, statement: &Statement, collector: &mut RowCollector) -> Result<(), SqlError> {
         let answer = self.0.fetch(statement, collector).await;
         self.recover(answer).await
     }
 
-    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, SqlError> {
-        let answer = self.0.rows(statement, readers).await;
+    async fn rows(&mut self, statement: &Statement, cell_types: &[CellType]) -> Result<Vec<Vec<Value>>, SqlError> {
+        let answer = self.0.rows(statement, cell_types).await;
         self.recover(answer).await
     }
 

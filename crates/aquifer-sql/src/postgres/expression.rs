@@ -1,16 +1,16 @@
-//! Reads stored expressions of PostgreSQL (checks, defaults, policies, conditions of triggers) as the server keeps them:
-//! a tree that names every function, operator and type by number. Its text cannot be mistaken for code: constants are
+//! Parses expressions stored by PostgreSQL (checks, defaults, policies, trigger conditions): trees that reference every
+//! function, operator and type by number. Their text cannot be mistaken for code, because constants are stored as
 //! bytes.
 
-use super::harmless::has;
+use super::catalog::contains_word;
 
-/// Kinds of nodes that only compute. Those with queries in them are not among these.
+/// Node types that only compute. Nodes with queries are not among them.
 const NODES: &str = "\
     ARRAY ARRAYCOERCEEXPR ARRAYEXPR ARRAYREF BOOLEANTEST BOOLEXPR CASE CASEEXPR CASETESTEXPR CASEWHEN COALESCE \
     COALESCEEXPR COERCETODOMAIN COERCETODOMAINVALUE COERCEVIAIO CONST DISTINCTEXPR FIELDSELECT FUNCEXPR MINMAX \
     MINMAXEXPR NULLIFEXPR NULLTEST OPEXPR RELABELTYPE SCALARARRAYOPEXPR SQLVALUEFUNCTION SUBSCRIPTINGREF VAR WHEN";
 
-/// What an expression uses, by number.
+/// The objects that an expression uses, by number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expression {
     pub(super) functions: Vec<i64>,
@@ -19,21 +19,21 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    /// Reads a tree; nothing if it has a node that is not recognized.
+    /// Parses a tree; `None` if it has an unknown node.
     pub(super) fn parse(tree: &str) -> Option<Self> {
-        // No node that is recognized holds names, and only names are escaped.
+        // Known nodes contain no names, and only names are escaped.
         if tree.is_empty() || tree.contains('\\') || tree.contains('"') {
             return None;
         }
         let nodes = tree.split('{').skip(1).map(|node| node.split([' ', '}']).next().unwrap_or_default());
-        if !nodes.into_iter().all(|node| has(NODES, node)) {
+        if !nodes.into_iter().all(|node| contains_word(NODES, node)) {
             return None;
         }
         let mut expression = Self::default();
         for member in tree.split(':').skip(1) {
             let mut words = member.split([' ', '}', ')']);
             let of = match words.next()? {
-                // An operator's function goes with the operator.
+                // The function of an operator is covered by the operator.
                 "funcid" | "elemfuncid" => &mut expression.functions,
                 "opno" => &mut expression.operators,
                 "resulttype" | "funcresulttype" | "opresulttype" => &mut expression.types,
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_req_9_trees_name_all_they_use() {
+    fn r_req_9_expression_trees_list_everything_they_use() {
         let tree = "{OPEXPR :opno 525 :opfuncid 150 :opresulttype 16 :args ({FUNCEXPR :funcid 1574 :funcresulttype 20 \
                     :args ({CONST :constisnull false :constvalue 4 [ 123 0 0 0 ]})} {COERCETODOMAIN :arg {VAR :varno 1} \
                     :resulttype 16400})}";

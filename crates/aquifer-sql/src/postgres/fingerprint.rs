@@ -1,15 +1,15 @@
-//! Tells whether the catalog is still in the state that rehearsals were proven for.
+//! Detects whether the catalog is still in the state for which dry runs were proven safe.
 //!
-//! A trigger or a check that somebody adds makes no call fail, so nothing else would tell that the proof no longer holds.
+//! A trigger or check that is added later makes no call fail, so nothing else would invalidate the proof.
 
-use super::PostgresSession;
+use super::session::PostgresSession;
 use crate::error::SqlError;
-use crate::rows::Reader;
-use crate::session::Session as _;
+use crate::rows::CellType;
 use crate::statement::{Dialect, Statement};
+use crate::work::session::Session as _;
 
-/// Everything that a proof depends on, by number and by the transaction that wrote it last. Temporary tables come and go,
-/// and rows of `pg_class` and `pg_index` are rewritten by maintenance, so of these only what matters is counted.
+/// Everything that a proof depends on, by number and by the transaction that last wrote it. Temporary tables come and
+/// go, and maintenance rewrites rows of `pg_class` and `pg_index`, so only the relevant parts of these are included.
 const FINGERPRINT: &str = "
     SELECT md5(string_agg(x.part, ',' ORDER BY x.part)) FROM (
         SELECT 'f' || p.oid || ' ' || p.xmin FROM pg_proc p WHERE p.oid >= 16384
@@ -47,11 +47,11 @@ const FINGERPRINT: &str = "
         SELECT 'w' || c.oid || c.relrowsecurity || c.relam FROM pg_class c
         WHERE c.oid >= 16384 AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't') x (part)";
 
-/// The state that the catalog is in.
-pub(super) async fn read(talk: &mut PostgresSession<'_>) -> Result<String, SqlError> {
+/// The current state of the catalog.
+pub(super) async fn read(session: &mut PostgresSession<'_>) -> Result<String, SqlError> {
     let mut statement = Statement::new(Dialect::Postgres);
     statement.push(FINGERPRINT);
-    let rows = talk.rows(&statement, &[Reader::Text]).await?;
+    let rows = session.rows(&statement, &[CellType::Text]).await?;
     let found = rows.first().and_then(|row| row.first()).and_then(|value| value.as_str());
     Ok(found.unwrap_or_default().to_owned())
 }

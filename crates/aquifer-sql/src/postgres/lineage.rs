@@ -1,22 +1,23 @@
-//! Where values of one column can be seen in another, as far as PostgreSQL's catalog tells: generated columns, references,
-//! columns that hold whole rows, tables that inherit from others or are partitions of them, and views.
+//! Traces where values of one column appear in another, as far as PostgreSQL's catalog tells: generated columns,
+//! references, columns of row types, inheritance, partitions, and views.
 //!
-//! All schemas are looked into, offered or not: a view may read another one that callers never see. What a view reads
-//! stands in the catalog, and so does the column each output is of, where it is a column and nothing else; any other output
-//! may show everything the view reads. Only views that read something worth hiding are looked into so closely.
+//! All schemas are traced, offered or not, because a view may read a schema that callers never see. The catalog lists
+//! the columns that a view reads, and the column behind each output if it is a plain column; any other output may show
+//! everything the view reads. Only views that read hidden columns are analyzed that closely.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::PostgresSession;
-use super::reflect::{ask, text};
+use super::catalog::{query_catalog, text};
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::model::{ColumnId, Flow, Model};
+use crate::schema::model::{ColumnId, Flow, Model};
 use crate::settings::Settings;
 
-/// Generated columns and what they are made of. Newer servers tell it of the expression, older ones of the column.
+/// Generated columns and their sources. Newer servers record the dependency on the expression, older ones on the
+/// column.
 const GENERATED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'from', s.attname, 'to', a.attname)::text
     FROM pg_attribute a
@@ -30,7 +31,7 @@ const GENERATED: &str = "
     JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
     WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
 
-/// Columns that a table has from another. Rows of the one are seen through the other, so values flow both ways.
+/// Inherited columns. Rows of a child are rows of its parent, so values flow both ways.
 const INHERITED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
         'to_schema', pn.nspname, 'to_table', pc.relname)::text
@@ -43,8 +44,8 @@ const INHERITED: &str = "
     JOIN pg_attribute pa ON pa.attrelid = pc.oid AND pa.attname = a.attname AND NOT pa.attisdropped
     WHERE n.nspname <> ALL(";
 
-/// Columns that hold rows of other tables, also in lists, domains and ranges: they show every column of those. Older
-/// servers have no multiranges.
+/// Columns of row types, also within arrays, domains and ranges: they show every column of that table. Older servers
+/// have no multiranges.
 const ROWS: &str = "
     WITH RECURSIVE held AS (
         SELECT a.attrelid AS relation, a.attname AS name, a.atttypid AS type
@@ -67,7 +68,7 @@ const ROWS: &str = "
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname <> ALL(";
 
-/// References, which hold the very value that they refer to.
+/// References, which contain the value they refer to.
 const REFERENCES: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', a.attname,
         'from_schema', m.nspname, 'from_table', o.relname, 'from', b.attname)::text
@@ -81,7 +82,7 @@ const REFERENCES: &str = "
     JOIN pg_attribute b ON b.attrelid = o.oid AND b.attnum = x.other
     WHERE k.contype = 'f' AND n.nspname <> ALL(";
 
-/// What ends each of these.
+/// The end of each of these queries.
 const END: &str = "::text[])";
 
 /// Schemas of PostgreSQL itself.
@@ -93,8 +94,8 @@ const QUERIES: &str = "
     FROM pg_rewrite r WHERE r.ev_type = '1' AND r.ev_class = ANY(";
 const QUERIES_END: &str = "::text[]::oid[])";
 
-/// Views, and the columns they read. One that mentions a whole row, or a table as a value (`'users'::regclass`, whose type
-/// has the number 2205), reads all columns of whatever it is from. So does one that calls a function whose body the server
+/// Views and the columns they read. A view that mentions a whole row or a table as a value (`'users'::regclass`, whose
+/// type has the number 2205) reads all columns of its tables. So does one that calls a function whose body the server
 /// has parsed.
 const VIEWS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname,
@@ -125,22 +126,23 @@ const VIEWS: &str = "
     CROSS JOIN LATERAL (SELECT r.ev_action::text ~ ':(varattno 0|consttype 2205) ' AS has_rows) w
     WHERE c.relkind IN ('v', 'm') AND n.nspname <> ALL(";
 
-/// Members of an output in a parsed query that matter. The name is among them since it could look like any other.
+/// The relevant members of an output in a parsed query. The name is included because it could look like any other
+/// member.
 const OUTPUT_MEMBERS: [&str; 5] = [":resno", ":resorigtbl", ":resorigcol", ":resjunk", ":resname"];
 
-/// A view: its columns, and what it reads.
+/// A view with its columns and sources.
 struct View {
     id: i64,
     schema: String,
     name: String,
     columns: Vec<String>,
     reads: BTreeSet<ColumnId>,
-    /// What it reads, by the table's and the column's number.
+    /// The columns it reads, by the numbers of table and column.
     numbers: HashMap<(i64, i64), ColumnId>,
 }
 
 impl View {
-    fn of(row: &Value) -> Self {
+    fn from_row(row: &Value) -> Self {
         let mut view = Self {
             id: row["id"].as_i64().unwrap_or(0),
             schema: text(row, "schema").to_owned(),
@@ -156,7 +158,7 @@ impl View {
             numbers: HashMap::new(),
         };
         for read in row["reads"].as_array().into_iter().flatten() {
-            let column = ColumnId::of_postgres(text(read, "schema"), text(read, "table"), text(read, "column"));
+            let column = ColumnId::for_postgres(text(read, "schema"), text(read, "table"), text(read, "column"));
             if let Some(number) = read["id"].as_i64().zip(read["number"].as_i64()) {
                 view.numbers.insert(number, column.clone());
             }
@@ -166,12 +168,12 @@ impl View {
     }
 
     fn column(&self, name: &str) -> ColumnId {
-        ColumnId::of_postgres(&self.schema, &self.name, name)
+        ColumnId::for_postgres(&self.schema, &self.name, name)
     }
 
-    /// The flows into this view. Without origins every output may show everything the view reads.
+    /// The flows into this view. Without origins, every output may show everything the view reads.
     fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
-        let everything = self.column("").everything_in();
+        let everything = self.column("").whole_table();
         let mut flows: Vec<Flow> =
             self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
@@ -182,40 +184,40 @@ impl View {
     }
 }
 
-/// Finds out which columns show values of others.
+/// Traces which columns show values of others.
 pub(super) async fn trace(
-    talk: &mut PostgresSession<'_>,
+    session: &mut PostgresSession<'_>,
     model: &mut Model,
     settings: &Settings,
     baseline: &Baseline,
 ) -> Result<(), SqlError> {
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
-    for row in ask(talk, GENERATED, END, &system).await? {
-        let column = |name: &str| ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
+    for row in query_catalog(session, GENERATED, END, &system).await? {
+        let column = |name: &str| ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
         model.flows.push(Flow { from: column("from"), to: column("to") });
     }
-    for row in ask(talk, INHERITED, END, &system).await? {
-        let child = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
-        let parent = ColumnId::of_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
+    for row in query_catalog(session, INHERITED, END, &system).await? {
+        let child = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
+        let parent = ColumnId::for_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
         model.flows.push(Flow { from: child.clone(), to: parent.clone() });
         model.flows.push(Flow { from: parent, to: child });
     }
     for question in [ROWS, REFERENCES] {
-        for row in ask(talk, question, END, &system).await? {
-            let from = ColumnId::of_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
-            let to = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
+        for row in query_catalog(session, question, END, &system).await? {
+            let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
+            let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
             model.flows.push(Flow { from, to });
         }
     }
-    let views: Vec<View> = ask(talk, VIEWS, END, &system).await?.iter().map(View::of).collect();
+    let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
     let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
-    let worth_hiding = exposure::perhaps_withheld(model, settings, baseline, &coarse);
+    let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
     let of_interest: Vec<&View> = views.iter().filter(|view| !view.reads.is_disjoint(&worth_hiding)).collect();
     if of_interest.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = of_interest.iter().map(|view| view.id.to_string()).collect();
-    let queries = ask(talk, QUERIES, QUERIES_END, &ids).await?;
+    let queries = query_catalog(session, QUERIES, QUERIES_END, &ids).await?;
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
         let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();
@@ -224,15 +226,15 @@ pub(super) async fn trace(
     Ok(())
 }
 
-/// The table and the column that each output of a parsed query is, by number; zeros where it is anything else. Nothing if
-/// the query is not understood.
+/// The table and column of each output of a parsed query, by number; zeros for any other expression. `None` if the
+/// query is not understood.
 ///
-/// Outputs of the query itself stand two levels deep; those of queries within it stand deeper.
+/// Outputs of the query itself are two levels deep; those of nested queries are deeper.
 fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
     let mut origins = Vec::new();
     let mut depth = 0_usize;
     let mut is_escaped = false;
-    // The member that was named last, two levels deep, and what is known of the output.
+    // The last member name at that depth, and the current output.
     let (mut output, mut member, mut word): (Option<[i64; 5]>, usize, String) = (None, 0, String::new());
     for letter in query.chars() {
         if is_escaped {
@@ -285,7 +287,7 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
         }
     }
     origins.sort_unstable();
-    // One for each column, in order; anything else means that the tree is not what it is taken for.
+    // One output for each column, in order; otherwise the tree is not as expected.
     let is_complete = origins.len() == columns
         && origins.iter().zip(1..).all(|((number, _, _), expected): (&(i64, i64, i64), i64)| *number == expected);
     is_complete.then(|| origins.into_iter().map(|(_, table, column)| (table, column)).collect())

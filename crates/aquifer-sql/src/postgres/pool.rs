@@ -1,4 +1,4 @@
-//! Connections that are lent, one to each call, and kept for the next.
+//! A bounded pool of connections.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
@@ -7,23 +7,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Link, Manager};
+use super::connection::{Connection, Manager};
 use crate::error::SqlError;
 
-/// So many connections and no more. The one used last is lent first: its server has everything at hand.
+/// A bounded pool. The connection used last is reused first, because its server-side caches are warm.
 pub(super) struct Pool {
     manager: Manager,
     #[expect(clippy::vec_box, reason = "lent as they are, not moved about")]
-    idle: Mutex<Vec<Box<Link>>>,
+    idle: Mutex<Vec<Box<Connection>>>,
     free: Semaphore,
     timeout: Duration,
 }
 
-/// A connection on loan. It goes back when it is dropped, or ends if it cannot be used again.
-pub(super) struct Lent<'p> {
+/// A connection taken from the pool. It is returned when dropped, or closed if it cannot be reused.
+pub(super) struct PooledConnection<'p> {
     pool: &'p Pool,
-    /// There until it is dropped.
-    link: Option<Box<Link>>,
+    /// Present until it is dropped.
+    connection: Option<Box<Connection>>,
     _permit: SemaphorePermit<'p>,
 }
 
@@ -33,57 +33,57 @@ impl Pool {
         Self { manager, idle: Mutex::default(), free: Semaphore::new(size), timeout }
     }
 
-    /// Takes a connection, when it is one's turn.
-    pub(super) async fn take(&self) -> Result<Lent<'_>, SqlError> {
+    /// Takes a connection as soon as one is available.
+    pub(super) async fn acquire(&self) -> Result<PooledConnection<'_>, SqlError> {
         let permit = match self.free.try_acquire() {
             Ok(permit) => permit,
-            // Boxed, as all that is rare: whoever takes a connection would carry it.
+            // Boxed because it is rare: otherwise every caller's future would contain it.
             Err(_) => tokio::time::timeout(self.timeout, self.free.acquire())
                 .boxed()
                 .await
                 .ok()
                 .and_then(Result::ok)
-                .ok_or(SqlError::Busy { reason: "too many requests wait for it" })?,
+                .ok_or(SqlError::Busy { reason: "too many requests are waiting for it" })?,
         };
-        let link = match self.idle_one() {
-            Some(link) => link,
+        let connection = match self.take_idle() {
+            Some(connection) => connection,
             None => Box::new(self.manager.create().boxed().await?),
         };
-        Ok(Lent { pool: self, link: Some(link), _permit: permit })
+        Ok(PooledConnection { pool: self, connection: Some(connection), _permit: permit })
     }
 
-    fn idle_one(&self) -> Option<Box<Link>> {
+    fn take_idle(&self) -> Option<Box<Connection>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // Servers that went away took all of their connections along.
-        while let Some(link) = idle.pop() {
-            if link.is_usable() {
-                return Some(link);
+        // A server that was restarted has closed all of its connections.
+        while let Some(connection) = idle.pop() {
+            if connection.is_usable() {
+                return Some(connection);
             }
         }
         None
     }
 }
 
-impl Deref for Lent<'_> {
-    type Target = Link;
+impl Deref for PooledConnection<'_> {
+    type Target = Connection;
 
     #[expect(clippy::expect_used, reason = "only dropping takes it")]
-    fn deref(&self) -> &Link {
-        self.link.as_deref().expect("a connection on loan")
+    fn deref(&self) -> &Connection {
+        self.connection.as_deref().expect("a connection on loan")
     }
 }
 
-impl DerefMut for Lent<'_> {
+impl DerefMut for PooledConnection<'_> {
     #[expect(clippy::expect_used, reason = "only dropping takes it")]
-    fn deref_mut(&mut self) -> &mut Link {
-        self.link.as_deref_mut().expect("a connection on loan")
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_deref_mut().expect("a connection on loan")
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
-        if let Some(link) = self.link.take().filter(|link| link.is_usable()) {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        if let Some(connection) = self.connection.take().filter(|connection| connection.is_usable()) {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }
 }

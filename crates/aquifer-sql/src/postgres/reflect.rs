@@ -1,5 +1,5 @@
-//! What a PostgreSQL database holds, as far as this role may see it. A few questions to its catalogue, however many tables
-//! there are.
+//! Reads the schema of a PostgreSQL database, as far as the role may see it. The number of catalog queries does not
+//! depend on the number of tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,25 +8,23 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use serde_json::Value;
 
+use super::catalog::{flag, query_catalog, text};
 use super::effects::Effects;
-use super::{PostgresSession, lineage};
-use crate::checks;
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
+use super::lineage;
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
-    Rehearsal, Store, Table, TextIndex, Unique, Withheld,
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{
+    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, PostgresRead,
+    PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
 };
-use crate::rows::Reader;
-use crate::session::Session as _;
-use crate::settings::Settings;
-use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
-use crate::table_filter::TableFilter;
+use crate::schema::sql_definitions;
+use crate::settings::{Settings, TableFilter};
+use crate::statement::{Dialect, Fragment, Name, Statement};
 
-/// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
-/// its own business.
+/// Readable tables and views. Partitions are accessed through their parent; objects of extensions are skipped.
 const RELATIONS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
         'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
@@ -47,7 +45,7 @@ const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f'
         AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     ORDER BY n.nspname, c.relname";
 
-/// Columns of those, with their types; a domain counts as what it is made of, through however many others.
+/// Columns of those with their types; domains count as their base type, at any depth.
 const COLUMNS: &str = "
     WITH RECURSIVE chain AS (
         SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
@@ -102,7 +100,7 @@ const CONSTRAINTS: &str = "
 const CONSTRAINTS_END: &str = "::text[]) AND NOT c.relispartition AND k.contype IN ('p', 'u', 'f', 'c', 'x')
     ORDER BY k.conrelid, k.contype, k.conname";
 
-/// Indexes that find words, with the columns the words are from, and unique ones that no constraint speaks for.
+/// Full-text indexes with the columns of their words, and unique indexes without a constraint.
 const INDEXES: &str = "
     SELECT json_build_object('id', i.indrelid::int8, 'name', x.relname, 'unique', i.indisunique,
         'columns', (i.indkey::int2[])[0:i.indnkeyatts - 1], 'has_expressions', i.indexprs IS NOT NULL,
@@ -134,72 +132,77 @@ const INDEXES_END: &str = "::text[]) AND NOT c.relispartition AND i.indpred IS N
         AND (m.amname IN ('gin', 'gist') OR i.indisunique)
     ORDER BY i.indrelid, x.relname";
 
-/// Tables by their names with the schema, wherever they are. Partitions are seen through the table they are of.
-const NAMED: &str = "
+/// Tables by qualified name, in any schema. Partitions are accessed through their parent.
+const NAMED_TABLES: &str = "
     SELECT json_build_object('schema', n.nspname, 'name', c.relname,
         'columns', (SELECT json_agg(a.attname) FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))::text
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname || '.' || c.relname = ANY(";
-const NAMED_END: &str = "::text[])";
+const NAMED_TABLES_END: &str = "::text[])";
 
-pub(super) async fn model(
-    talk: &mut PostgresSession<'_>,
+pub(super) async fn reflect_model(
+    session: &mut PostgresSession<'_>,
     settings: &Settings,
     baseline: &Baseline,
 ) -> Result<Model, SqlError> {
     let schemas = settings.offered_schemas();
     let filter = TableFilter::new(settings, |_| {});
-    let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
-    let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
-    let constraints = by_table(ask(talk, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
-    let indexes = by_table(ask(talk, INDEXES, INDEXES_END, &schemas).await?);
+    let relations = query_catalog(session, RELATIONS, RELATIONS_END, &schemas).await?;
+    let columns = by_table(query_catalog(session, COLUMNS, COLUMNS_END, &schemas).await?);
+    let constraints = by_table(query_catalog(session, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
+    let indexes = by_table(query_catalog(session, INDEXES, INDEXES_END, &schemas).await?);
     let names: HashMap<i64, (&str, &str)> =
         relations.iter().map(|row| (id(row), (text(row, "schema"), text(row, "name")))).collect();
     let numbers = |table: i64| -> HashMap<i64, &str> {
         let all = columns.get(&table).map(Vec::as_slice).unwrap_or_default();
         all.iter().map(|row| (row["number"].as_i64().unwrap_or(0), text(row, "name"))).collect()
     };
-    // Nothing is rehearsed where nothing can be changed.
+    // A read-only source has no dry runs.
     let effects = match settings.read_only {
         true => Effects::default(),
-        false => Effects::read(talk, &schemas).await?,
+        false => Effects::read(session, &schemas).await?,
     };
     let mut tables = Vec::new();
-    // In the order of the schemas, so that the first one's tables get the plain names.
+    // In the order of the schemas, so that tables of the first schema get the plain names.
     for schema in &schemas {
         for row in relations.iter().filter(|row| text(row, "schema") == schema) {
             if !filter.admits(Some(schema), text(row, "name")) {
                 continue;
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
-            let found = Found { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
+            let found =
+                RelationRows { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
             let table = found.table(settings, &names, &numbers);
-            tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
+            tables.extend(table.map(|table| Table { dry_run: effects.dry_run(id(row)), ..table }));
         }
     }
-    let excluded = excluded(talk, settings, &filter, &schemas).await?;
+    let excluded = excluded(session, settings, &filter, &schemas).await?;
     let mut model = Model { tables, flows: Vec::new(), excluded };
-    lineage::trace(talk, &mut model, settings, baseline).await?;
+    lineage::trace(session, &mut model, settings, baseline).await?;
     Ok(model)
 }
 
-/// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
+/// Tables with hidden columns that are excluded or in schemas that are not offered: views may show them.
 async fn excluded(
-    talk: &mut PostgresSession<'_>,
+    session: &mut PostgresSession<'_>,
     settings: &Settings,
     filter: &TableFilter<'_>,
     schemas: &[String],
 ) -> Result<Vec<ExcludedTable>, SqlError> {
     let mut names: Vec<String> = Vec::new();
-    for (name, _) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
+    for (name, _) in settings
+        .tables
+        .iter()
+        .filter(|(_, table_settings)| !(table_settings.hide.is_empty() && table_settings.show.is_empty()))
+    {
         names.push(name.clone());
         names.extend(schemas.iter().map(|schema| format!("{schema}.{name}")));
     }
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = ask(talk, NAMED, NAMED_END, &names).await?;
+    let mut found = query_catalog(session, NAMED_TABLES, NAMED_TABLES_END, &names).await?;
     let is_offered = |row: &Value| {
         let (schema, name) = (text(row, "schema"), text(row, "name"));
         schemas.iter().any(|known| known == schema) && filter.admits(Some(schema), name)
@@ -211,19 +214,6 @@ async fn excluded(
         ExcludedTable { schema: Some(text(row, "schema").into()), name: text(row, "name").into(), columns }
     };
     Ok(found.iter().map(table).collect())
-}
-
-pub(super) async fn ask(
-    talk: &mut PostgresSession<'_>,
-    question: &'static str,
-    rest: &'static str,
-    schemas: &[String],
-) -> Result<Vec<Value>, SqlError> {
-    let list = crate::sql::json::array_literal(schemas.iter().map(|schema| Some(schema.as_str())));
-    let mut statement = Statement::new(Dialect::Postgres);
-    statement.push(question).bind(Bind::Text(list)).push(rest);
-    let rows = talk.rows(&statement, &[Reader::Json]).await?;
-    Ok(rows.into_iter().flatten().collect())
 }
 
 fn by_table(rows: Vec<Value>) -> HashMap<i64, Vec<Value>> {
@@ -238,23 +228,15 @@ fn id(row: &Value) -> i64 {
     row["id"].as_i64().unwrap_or(0)
 }
 
-pub(super) fn text<'a>(row: &'a Value, name: &str) -> &'a str {
-    row[name].as_str().unwrap_or_default()
-}
-
-pub(super) fn yes(row: &Value, name: &str) -> bool {
-    row[name].as_bool().unwrap_or(false)
-}
-
-/// A table before it is understood.
-struct Found<'a> {
+/// The catalog rows of one table.
+struct RelationRows<'a> {
     row: &'a Value,
     columns: Vec<Value>,
     constraints: Vec<Value>,
     indexes: Vec<Value>,
 }
 
-impl Found<'_> {
+impl RelationRows<'_> {
     fn table<'n>(
         &self,
         settings: &Settings,
@@ -268,20 +250,20 @@ impl Found<'_> {
             numbers.filter_map(|number| of.get(&number).map(|name| Arc::from(*name))).collect()
         };
         let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
-        let mut checks: Vec<Check> = of_kind("c")
-            .map(|row| Check {
+        let mut checks: Vec<CheckConstraint> = of_kind("c")
+            .map(|row| CheckConstraint {
                 name: text(row, "name").into(),
                 columns: named(&row["columns"], &own),
                 expression: row["expression"].as_str().map(Fragment::trusted),
             })
             .collect();
-        // A domain's rule is one about every column of the domain.
+        // A rule of a domain applies to every column of the domain.
         for column in &self.columns {
             for rule in column["rules"].as_array().into_iter().flatten() {
                 let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
                 match checks.iter_mut().find(|known| &*known.name == rule) {
                     Some(known) => known.columns.push(name),
-                    None => checks.push(Check { name: rule.into(), columns: vec![name], expression: None }),
+                    None => checks.push(CheckConstraint { name: rule.into(), columns: vec![name], expression: None }),
                 }
             }
         }
@@ -289,24 +271,24 @@ impl Found<'_> {
             let name = text(column, "name");
             let of_table = of_kind("c")
                 .filter(|row| matches!(named(&row["columns"], &own).as_slice(), [only] if &**only == name))
-                .map(|row| checks::words_of_any(text(row, "rule")));
+                .map(|row| sql_definitions::quoted_texts(text(row, "rule")));
             let of_domain = column["rules"].as_array().into_iter().flatten();
-            let of_domain = of_domain.map(|row| checks::words_of_any(text(row, "rule")));
+            let of_domain = of_domain.map(|row| sql_definitions::quoted_texts(text(row, "rule")));
             of_table.chain(of_domain).find(|words| !words.is_empty()).unwrap_or_default()
         };
         let columns: Vec<Column> = self
             .columns
             .iter()
-            // What an index looks at is nothing to look at.
+            // Columns that only serve an index are not shown.
             .filter(|row| is_shown(row))
             .map(|row| {
                 let name = text(row, "name");
                 let of_table = of_kind("c").filter_map(|row| checked_expression(text(row, "rule")));
                 let of_domain = row["rules"].as_array().into_iter().flatten();
                 let of_domain = of_domain.filter_map(|row| checked_expression(text(row, "rule")));
-                let rules = ColumnRules::of(of_table, |named| named == name);
-                // A domain's constraints call the value so.
-                let rules = rules.and(ColumnRules::of(of_domain, |named| named == "VALUE"));
+                let rules = ColumnRules::from_checks(of_table, |named| named == name);
+                // Constraints of a domain call the value `VALUE`.
+                let rules = rules.merge(ColumnRules::from_checks(of_domain, |named| named == "VALUE"));
                 column(row, words_of(row), rules)
             })
             .collect();
@@ -317,23 +299,23 @@ impl Found<'_> {
             let mut all = positions.iter().filter_map(|position| columns.get(*position));
             all.all(|column| !column.nullable && may_name_rows(column))
         };
-        let mut unique: Vec<Unique> = of_kind("p")
+        let mut unique: Vec<UniqueConstraint> = of_kind("p")
             .chain(of_kind("u"))
             .chain(of_kind("x"))
-            .map(|row| Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
+            .map(|row| UniqueConstraint { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
             .collect();
-        for row in self.indexes.iter().filter(|row| yes(row, "unique") && !yes(row, "has_expressions")) {
+        for row in self.indexes.iter().filter(|row| flag(row, "unique") && !flag(row, "has_expressions")) {
             if !unique.iter().any(|known| *known.name == *text(row, "name")) {
-                unique.push(Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) });
+                unique.push(UniqueConstraint { name: text(row, "name").into(), columns: named(&row["columns"], &own) });
             }
         }
-        let said: Vec<Arc<str>> = settings
+        let table_settings: Vec<Arc<str>> = settings
             .table(Some(schema), name)
-            .map(|said| said.key.iter().map(|name| name.as_str().into()).collect())
+            .map(|table_settings| table_settings.key.iter().map(|name| name.as_str().into()).collect())
             .unwrap_or_default();
         let kind = text(self.row, "kind");
         let primary = of_kind("p").next().map(|row| named(&row["columns"], &own)).and_then(|names| visible(&names));
-        let exclusion = |unique: &&Unique| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
+        let exclusion = |unique: &&UniqueConstraint| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
         let other = || {
             let all = unique.iter().filter(exclusion).filter(|unique| !unique.columns.is_empty());
             let mut keys: Vec<Vec<usize>> = all.filter_map(|unique| visible(&unique.columns)).collect();
@@ -341,10 +323,13 @@ impl Found<'_> {
             keys.sort_by_key(|positions| (positions.len(), positions.clone()));
             keys.into_iter().next()
         };
-        let key = match primary.or_else(other).or_else(|| visible(&said).filter(|said| !said.is_empty())) {
+        let key = match primary
+            .or_else(other)
+            .or_else(|| visible(&table_settings).filter(|table_settings| !table_settings.is_empty()))
+        {
             Some(positions) => Key::Columns(positions),
-            // Where a row lies tells it from every other, as long as nobody moves it.
-            None if (kind == "r" || kind == "m") && yes(self.row, "select") => Key::Hidden(Fragment::trusted("ctid")),
+            // The physical position identifies a row as long as the row is not moved.
+            None if (kind == "r" || kind == "m") && flag(self.row, "select") => Key::Hidden(Fragment::trusted("ctid")),
             None => Key::None,
         };
         let foreign = of_kind("f")
@@ -369,12 +354,12 @@ impl Found<'_> {
             return None;
         }
         let writable = matches!(kind, "r" | "p" | "f") && !settings.read_only;
-        let may = |what: &str| writable && yes(self.row, what);
-        // Nobody can give a value to what nobody sees.
+        let may = |what: &str| writable && flag(self.row, what);
+        // Callers cannot give a value to a column they do not see.
         let needs_hidden = self
             .columns
             .iter()
-            .any(|row| !is_shown(row) && yes(row, "required") && !yes(row, "default") && !yes(row, "generated"));
+            .any(|row| !is_shown(row) && flag(row, "required") && !flag(row, "default") && !flag(row, "generated"));
         Some(Table {
             schema: Some(schema.into()),
             name: name.into(),
@@ -393,18 +378,22 @@ impl Found<'_> {
                 .flatten()
                 .map(|parent| (text(parent, "schema").into(), text(parent, "name").into()))
                 .collect(),
-            may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
-            hashes: yes(self.row, "hashes"),
+            may: TablePermissions {
+                insert: may("insert") && !needs_hidden,
+                update: may("update"),
+                delete: may("delete"),
+            },
+            hashes: flag(self.row, "hashes"),
             resolves_conflicts: false,
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
-            withheld: Withheld::default(),
-            rehearsal: Rehearsal::default(),
+            withheld: WithheldColumns::default(),
+            dry_run: DryRunSupport::default(),
         })
     }
 
-    /// A full-text index, over a column or over an expression, and the configuration its words were made with.
+    /// A full-text index over a column or expression, and its text search configuration.
     fn text_index(&self, row: &Value) -> Option<TextIndex> {
-        if !yes(row, "text") || !yes(row, "select") {
+        if !flag(row, "text") || !flag(row, "select") {
             return None;
         }
         let expression = row["expression"].as_str();
@@ -417,7 +406,7 @@ impl Found<'_> {
             (None, Some(expression)) => (Fragment::trusted(expression), expression),
             _ => return None,
         };
-        // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
+        // `to_tsvector('english'::regconfig, …)`; without a configuration it is the database's default.
         let named = made.split_once("to_tsvector('").and_then(|(_, rest)| rest.split_once("'::regconfig"));
         let configuration = match named {
             Some((name, _)) => format!("'{name}'::regconfig"),
@@ -426,26 +415,26 @@ impl Found<'_> {
         let over: Vec<&str> = row["over"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let columns = over.iter().filter(|name| Some(**name) != row["vector"].as_str()).map(|name| Arc::from(*name));
         let columns: Vec<Arc<str>> = columns.collect();
-        // A column that a trigger fills, or a function of the whole row, may hold words of any column.
-        let is_known = !yes(row, "whole") && (row["vector"].is_null() || yes(row, "is_made"));
+        // A column filled by a trigger, or a function of the whole row, may contain words of any column.
+        let is_known = !flag(row, "whole") && (row["vector"].is_null() || flag(row, "is_made"));
         let (schema, table) = (text(self.row, "schema"), text(self.row, "name"));
         let sources: Vec<ColumnId> = if is_known {
-            over.iter().map(|name| ColumnId::of_postgres(schema, table, name)).collect()
+            over.iter().map(|name| ColumnId::for_postgres(schema, table, name)).collect()
         } else {
-            self.columns.iter().map(|column| ColumnId::of_postgres(schema, table, text(column, "name"))).collect()
+            self.columns.iter().map(|column| ColumnId::for_postgres(schema, table, text(column, "name"))).collect()
         };
         let configuration = Fragment::trusted(&configuration);
         Some(TextIndex::Vector { vector, configuration, columns, sources })
     }
 }
 
-/// Whether callers see the column. What an index looks at is nothing to look at.
+/// Whether callers see the column. Columns that only serve an index are not shown.
 fn is_shown(row: &Value) -> bool {
-    yes(row, "select") && text(row, "type") != "tsvector"
+    flag(row, "select") && text(row, "type") != "tsvector"
 }
 
-/// What a constraint checks, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all rows
-/// still holds for every change.
+/// The expression of a check, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all
+/// rows still applies to every change.
 fn checked_expression(definition: &str) -> Option<&str> {
     let mut expression = definition.strip_prefix("CHECK ")?;
     while let Some(shorter) = [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix)) {
@@ -460,8 +449,8 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
         ("e", _) => (FieldType::Word(labels.into()), PostgresRead::Word),
         (_, "A") => {
-            let (element, read) = kind_of(text(row, "element"));
-            // What can only be compared as text is no list of anything known; nor are bytes, which are not shown in base64.
+            let (element, read) = field_type_of(text(row, "element"));
+            // Types compared as text have no known elements, and bytes in arrays are not shown in base64.
             let unknown = matches!(
                 read,
                 PostgresRead::AsText | PostgresRead::Native | PostgresRead::MadeJson | PostgresRead::Bytes
@@ -470,7 +459,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
             (FieldType::List(element), PostgresRead::MadeJson)
         }
         ("c" | "r" | "m", _) => (FieldType::Text, PostgresRead::AsText),
-        _ => kind_of(text(row, "type")),
+        _ => field_type_of(text(row, "type")),
     };
     let words = if words.is_empty() { rules.words.clone() } else { words };
     if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
@@ -479,11 +468,11 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let range = match text(row, "type") {
         "int2" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),
         "int4" => Some((f64::from(i32::MIN), f64::from(i32::MAX))),
-        "numeric" => row["modifier"].as_i64().and_then(digits),
+        "numeric" => row["modifier"].as_i64().and_then(numeric_range),
         _ => None,
     };
     let limited = matches!(text(row, "type"), "varchar" | "bpchar");
-    // The modifier counts four bytes more than the characters.
+    // The modifier is four more than the number of characters.
     let length = row["modifier"].as_i64().filter(|_| limited).and_then(|modifier| u64::try_from(modifier - 4).ok());
     let name = text(row, "name");
     Column {
@@ -497,53 +486,52 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
             whole: Fragment::trusted(text(row, "whole")),
             read,
         }),
-        nullable: !yes(row, "required"),
-        has_default: yes(row, "default"),
-        generated: yes(row, "generated"),
+        nullable: !flag(row, "required"),
+        has_default: flag(row, "default"),
+        generated: flag(row, "generated"),
         comment: row["comment"].as_str().map(Arc::from),
         length,
         range,
         rules,
         default: row["default_expression"].as_str().and_then(|expression| ColumnDefault::parse(expression, &of)),
-        may_insert: yes(row, "insert"),
-        may_update: yes(row, "update"),
+        may_insert: flag(row, "insert"),
+        may_update: flag(row, "update"),
         comparison: comparison(row, read),
         may_have_index: true,
     }
 }
 
-/// How two values are compared that are text to callers. Of a list, how its elements are.
+/// How values that callers see as text are compared. For a list, how its elements are.
 fn comparison(row: &Value, read: PostgresRead) -> Comparison {
     let (of, read) = match text(row, "category") {
         "A" if text(row, "element_kind") == "e" => (text(row, "element"), PostgresRead::Word),
-        "A" => (text(row, "element"), kind_of(text(row, "element")).1),
+        "A" => (text(row, "element"), field_type_of(text(row, "element")).1),
         _ => (text(row, "type"), read),
     };
     match of {
         "citext" => Comparison::IgnoreCase,
         "bpchar" => Comparison::IgnoreTrailingBlanks,
         "uuid" => Comparison::Uuid,
-        _ if !yes(row, "deterministic") => Comparison::Unknown,
-        // Cut off after 63 bytes, without a word.
+        _ if !flag(row, "deterministic") => Comparison::Unknown,
+        // The server silently truncates it to 63 bytes.
         "name" => Comparison::Opaque,
-        // Bytes in a list are not written in base64, and the server takes `a`, `\x61` and `\141` for one byte.
+        // Bytes in an array are not written in base64, and the server accepts `a`, `\x61` and `\141` for the same byte.
         _ if text(row, "category") == "A" && read == PostgresRead::Bytes => Comparison::Opaque,
-        // `10.0.0.1` and `10.0.0.1/32` are one address: types with a sense of their own compare by that.
+        // `10.0.0.1` and `10.0.0.1/32` are the same address: such types have their own equality.
         _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Opaque,
         _ => Comparison::Exact,
     }
 }
 
-/// Between which numbers `numeric(8, 2)` lies, both out of reach. The modifier holds all digits and those of the
-/// fraction, which may be fewer than none.
-fn digits(modifier: i64) -> Option<(f64, f64)> {
+/// The exclusive bounds of `numeric(8, 2)`. The modifier contains the precision and the scale, which may be negative.
+fn numeric_range(modifier: i64) -> Option<(f64, f64)> {
     let modifier = modifier.checked_sub(4).filter(|modifier| *modifier >= 0)?;
     let (all, fraction) = ((modifier >> 16) & 0xffff, ((modifier & 0x7ff) ^ 1024) - 1024);
     let limit = 10_f64.powi(i32::try_from(all - fraction).ok()?);
     Some((-limit, limit))
 }
 
-fn kind_of(name: &str) -> (FieldType, PostgresRead) {
+fn field_type_of(name: &str) -> (FieldType, PostgresRead) {
     match name {
         "int2" | "int4" | "int8" => (FieldType::Integer, PostgresRead::Integer),
         "float4" | "float8" => (FieldType::Number, PostgresRead::Float),

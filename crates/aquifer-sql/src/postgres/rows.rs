@@ -1,4 +1,4 @@
-//! PostgreSQL's values, to JSON and back. They come in its binary form, and go as text, which the cast beside them reads.
+//! PostgreSQL values to JSON and back. Values are received in binary form and sent as text, which a cast parses.
 
 use std::error::Error;
 
@@ -8,14 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::cell::{self, decimal, float, integer, integers, string, vouched};
-use crate::rows::{Cells, Reader, Wrote};
+use crate::rows::cell::{
+    self, write_decimal, write_float, write_integer, write_integers, write_string, write_valid_json,
+};
+use crate::rows::{CellContent, CellType, ResultRow};
 use crate::statement::Bind;
 
 /// A row of a result.
 pub(super) struct Row<'r>(pub(super) &'r tokio_postgres::Row);
 
-/// A cell as it came.
+/// A cell in binary form.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {
@@ -28,31 +30,31 @@ impl<'a> FromSql<'a> for Raw<'a> {
     }
 }
 
-impl Cells for Row<'_> {
-    fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote {
-        let Ok(Some(Raw(bytes))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else { return Wrote::Nothing };
-        match reader {
-            Reader::Integer => integer(whole(bytes), out),
-            Reader::Float => float(real(bytes), out),
-            Reader::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
-            Reader::Decimal => decimal(&String::from_utf8_lossy(bytes), out),
-            Reader::Time => moment(whole(bytes), out),
-            Reader::Date => date(whole(bytes), out),
-            Reader::Uuid => uuid(bytes, out),
-            Reader::Bytes => {
-                string(&STANDARD.encode(bytes), out);
-                return Wrote::Bytes;
+impl ResultRow for Row<'_> {
+    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+        let Ok(Some(Raw(bytes))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else { return CellContent::Null };
+        match cell_type {
+            CellType::Integer => write_integer(read_integer(bytes), out),
+            CellType::Float => write_float(read_float(bytes), out),
+            CellType::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
+            CellType::Decimal => write_decimal(&String::from_utf8_lossy(bytes), out),
+            CellType::Time => write_time(read_integer(bytes), out),
+            CellType::Date => write_date(read_integer(bytes), out),
+            CellType::Uuid => write_uuid(bytes, out),
+            CellType::Bytes => {
+                write_string(&STANDARD.encode(bytes), out);
+                return CellContent::Bytes;
             }
-            // The database vouches for it.
-            Reader::Json => vouched(bytes, out),
-            Reader::Integers => integers(bytes, out),
-            Reader::Text | Reader::Plain => cell::text(bytes, out),
+            // The database guarantees that it is valid JSON.
+            CellType::Json => write_valid_json(bytes, out),
+            CellType::Integers => write_integers(bytes, out),
+            CellType::Text | CellType::Plain => cell::write_text(bytes, out),
         }
-        Wrote::Value
+        CellContent::Value
     }
 }
 
-fn whole(bytes: &[u8]) -> i64 {
+fn read_integer(bytes: &[u8]) -> i64 {
     match *bytes {
         [a, b] => i16::from_be_bytes([a, b]).into(),
         [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
@@ -61,61 +63,63 @@ fn whole(bytes: &[u8]) -> i64 {
     }
 }
 
-fn real(bytes: &[u8]) -> f64 {
+fn read_float(bytes: &[u8]) -> f64 {
     match *bytes {
-        // By way of text: 0.1 is to stay 0.1, and not become what a double makes of it.
+        // Through text: 0.1 must stay 0.1 and not become the nearest double.
         [a, b, c, d] => f32::from_be_bytes([a, b, c, d]).to_string().parse().unwrap_or(f64::NAN),
         [a, b, c, d, e, f, g, h] => f64::from_be_bytes([a, b, c, d, e, f, g, h]),
         _ => f64::NAN,
     }
 }
 
-/// Days from 1970 to 2000, which is where PostgreSQL begins to count.
-const EPOCH: i64 = 10_957;
+/// Days from 1970 to 2000, the epoch of PostgreSQL.
+const EPOCH_DAYS: i64 = 10_957;
 const DAY: i64 = 86_400;
 
-/// Microseconds since 2000. There are moments before and after all others.
-fn moment(microseconds: i64, out: &mut Vec<u8>) {
-    /// From the year 1 on: before that the world and PostgreSQL count differently.
-    const NEAR: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
-    let (seconds, rest) = (microseconds.div_euclid(1_000_000) + EPOCH * DAY, microseconds.rem_euclid(1_000_000));
+/// Writes microseconds since 2000. Infinite timestamps are written by name.
+fn write_time(microseconds: i64, out: &mut Vec<u8>) {
+    /// From the year 1 on: earlier years are numbered differently by PostgreSQL.
+    const COMMON_ERA_SECONDS: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
+    let (seconds, rest) = (microseconds.div_euclid(1_000_000) + EPOCH_DAYS * DAY, microseconds.rem_euclid(1_000_000));
     match microseconds {
         i64::MAX => out.extend_from_slice(b"\"infinity\""),
         i64::MIN => out.extend_from_slice(b"\"-infinity\""),
         // Less than a second.
-        _ if NEAR.contains(&seconds) => cell::moment(seconds, u32::try_from(rest * 1_000).unwrap_or(0), out),
+        _ if COMMON_ERA_SECONDS.contains(&seconds) => {
+            cell::write_timestamp(seconds, u32::try_from(rest * 1_000).unwrap_or(0), out)
+        }
         _ => {
             let of_day = seconds.rem_euclid(DAY);
-            let (day, suffix) = far_date(seconds.div_euclid(DAY));
+            let (day, suffix) = format_far_date(seconds.div_euclid(DAY));
             let digits = if rest == 0 { String::new() } else { format!(".{rest:06}") };
             let (hours, minutes) = (of_day / 3600, of_day / 60 % 60);
             let text = format!("{day}T{hours:02}:{minutes:02}:{:02}{digits}Z{suffix}", of_day % 60);
-            string(&text, out);
+            write_string(&text, out);
         }
     }
 }
 
-/// A day in the form PostgreSQL reads back, however far it is.
-fn far_date(days: i64) -> (String, &'static str) {
-    let (year, month, day) = cell::civil(days);
+/// A date in the form that PostgreSQL reads back, in any year.
+fn format_far_date(days: i64) -> (String, &'static str) {
+    let (year, month, day) = cell::civil_date(days);
     // The year before 1 is 1 BC.
     let (year, suffix) = if year > 0 { (year, "") } else { (1 - year, " BC") };
     (format!("{year:04}-{month:02}-{day:02}"), suffix)
 }
 
 /// Days since 2000.
-fn date(days: i64, out: &mut Vec<u8>) {
+fn write_date(days: i64, out: &mut Vec<u8>) {
     match i32::try_from(days) {
         Ok(i32::MAX) => out.extend_from_slice(b"\"infinity\""),
         Ok(i32::MIN) => out.extend_from_slice(b"\"-infinity\""),
         _ => {
-            let (day, suffix) = far_date(days + EPOCH);
-            string(&format!("{day}{suffix}"), out);
+            let (day, suffix) = format_far_date(days + EPOCH_DAYS);
+            write_string(&format!("{day}{suffix}"), out);
         }
     }
 }
 
-fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
+fn write_uuid(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     for (index, byte) in bytes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Encrypted connections, and how the certificate of a server is verified.
+//! TLS connections, and the verification of server certificates.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ pub(super) enum Tls {
 }
 
 impl Tls {
-    /// Sets up encryption as a URL demands it.
+    /// Sets up the encryption that a URL requires.
     pub(super) fn new(encryption: &Encryption) -> Result<Self, SqlError> {
         let builder = || {
             let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-            builder.map_err(unusable)
+            builder.map_err(setup_error)
         };
         let lenient = |roots| -> Result<ClientConfig, SqlError> {
             let verifier = Arc::new(AnyHost { roots, provider: provider() });
@@ -38,22 +38,22 @@ impl Tls {
         let client = match encryption {
             Encryption::Off => return Ok(Tls::Never),
             Encryption::Unverified => lenient(None)?,
-            Encryption::Authority(roots) => lenient(Some(load(roots)?))?,
+            Encryption::Authority(roots) => lenient(Some(load_roots(roots)?))?,
             Encryption::AuthorityAndHost(roots) => {
-                builder()?.with_root_certificates(load(roots)?).with_no_client_auth()
+                builder()?.with_root_certificates(load_roots(roots)?).with_no_client_auth()
             }
         };
         Ok(Tls::Rustls(MakeRustlsConnect::new(client)))
     }
 
-    /// A client, and what ends its connection at once.
+    /// A client, and a handle that aborts its connection.
     pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), SqlError> {
-        fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
+        fn spawn_connection<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
         where
             S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
             T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         {
-            // It ends when its client is dropped.
+            // The task ends when its client is dropped.
             let line = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -63,12 +63,13 @@ impl Tls {
         }
         match self {
             Tls::Never => {
-                let (client, connection) = config.connect(NoTls).await.map_err(|error| error::of(&error))?;
-                Ok((client, spawned(connection)))
+                let (client, connection) = config.connect(NoTls).await.map_err(|error| error::from_driver(&error))?;
+                Ok((client, spawn_connection(connection)))
             }
             Tls::Rustls(make) => {
-                let (client, connection) = config.connect(make.clone()).await.map_err(|error| error::of(&error))?;
-                Ok((client, spawned(connection)))
+                let (client, connection) =
+                    config.connect(make.clone()).await.map_err(|error| error::from_driver(&error))?;
+                Ok((client, spawn_connection(connection)))
             }
         }
     }
@@ -85,11 +86,11 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-fn unusable(error: impl std::fmt::Display) -> SqlError {
-    SqlError::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
+fn setup_error(error: impl std::fmt::Display) -> SqlError {
+    SqlError::Unavailable { reason: "TLS cannot be set up".to_owned(), cause: error.to_string() }
 }
 
-fn load(roots: &Roots) -> Result<RootCertStore, SqlError> {
+fn load_roots(roots: &Roots) -> Result<RootCertStore, SqlError> {
     let mut store = RootCertStore::empty();
     match roots {
         Roots::File(path) => {
@@ -111,7 +112,8 @@ fn load(roots: &Roots) -> Result<RootCertStore, SqlError> {
     Ok(store)
 }
 
-/// Verifies that a certificate comes from one of these authorities, for whatever host, or nothing at all without them.
+/// Verifies that a certificate was issued by one of these authorities, for any host. Without authorities, verifies
+/// nothing.
 #[derive(Debug)]
 struct AnyHost {
     roots: Option<RootCertStore>,

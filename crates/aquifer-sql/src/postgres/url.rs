@@ -1,5 +1,5 @@
-//! What a PostgreSQL URL says about where and how to connect, with the meaning that libpq gives to `sslmode` and
-//! `sslrootcert`. The driver knows neither `verify-ca` nor `verify-full`, so both parameters are taken out of the URL first.
+//! Parses a PostgreSQL URL, with libpq's meaning of `sslmode` and `sslrootcert`. The driver does not support
+//! `verify-ca` and `verify-full`, so both parameters are removed from the URL first.
 
 use std::str::FromStr;
 
@@ -7,18 +7,18 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 use crate::error::SqlError;
-use crate::percent;
+use crate::settings::percent;
 
-/// How a server proves who it is.
+/// How the server is authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Encryption {
-    /// Nothing is encrypted.
+    /// No encryption.
     Off,
-    /// Encrypted without asking who answers: `prefer` and `require`.
+    /// Encryption without verification: `prefer` and `require`.
     Unverified,
-    /// The certificate comes from a trusted authority, for whatever host: `verify-ca`, and `require` with `sslrootcert`.
+    /// A certificate of a trusted authority, for any host: `verify-ca`, and `require` with `sslrootcert`.
     Authority(Roots),
-    /// The same, and the certificate is for the host in the URL: `verify-full`.
+    /// A certificate of a trusted authority, for the host in the URL: `verify-full`.
     AuthorityAndHost(Roots),
 }
 
@@ -27,12 +27,12 @@ pub(super) enum Encryption {
 pub(super) enum Roots {
     /// Those of the operating system.
     System,
-    /// Those in this file.
+    /// Those in a file.
     File(String),
 }
 
-/// Reads a URL.
-pub(super) fn read(url: &str) -> Result<(Config, Encryption), SqlError> {
+/// Parses a URL.
+pub(super) fn parse_url(url: &str) -> Result<(Config, Encryption), SqlError> {
     let invalid = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     let (base, query) = split_query(url);
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
@@ -61,8 +61,8 @@ pub(super) fn read(url: &str) -> Result<(Config, Encryption), SqlError> {
     Ok((config, encryption))
 }
 
-/// The URL before its parameters, and these. A `?` in a password does not begin them: the driver takes everything before
-/// the first `@` for credentials.
+/// Splits a URL at its parameters. A `?` in a password does not start them: the driver treats everything before the
+/// first `@` as credentials.
 fn split_query(url: &str) -> (&str, &str) {
     let scheme = url.find("://").map_or(0, |start| start + 3);
     let place = url.get(scheme..).and_then(|rest| rest.find('@')).map_or(scheme, |at| scheme + at + 1);
@@ -72,16 +72,16 @@ fn split_query(url: &str) -> (&str, &str) {
     }
 }
 
-type Refusal = (&'static str, String);
+type InvalidParameter = (&'static str, String);
 
-fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Encryption), Refusal> {
+fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Encryption), InvalidParameter> {
     let is_system = roots.as_deref() == Some("system");
     let has_roots = roots.is_some();
     let roots = match roots {
         Some(file) if !is_system => Roots::File(file),
         _ => Roots::System,
     };
-    // As in libpq: anybody can get a certificate from an authority that the system trusts.
+    // As in libpq: anyone can get a certificate from an authority that the system trusts.
     if is_system && !matches!(mode, None | Some("verify-full")) {
         let reason = "its sslrootcert=system needs sslmode=verify-full";
         return Err((reason, format!("sslmode={}", mode.unwrap_or_default())));
@@ -132,22 +132,23 @@ mod tests {
             ("?sslrootcert=system", SslMode::Require, AuthorityAndHost(Roots::System)),
             ("?sslrootcert=system&sslmode=verify-full", SslMode::Require, AuthorityAndHost(Roots::System)),
         ] {
-            let (config, found) = read(&format!("postgres://u:p@h:5432/shop{query}")).unwrap();
+            let (config, found) = parse_url(&format!("postgres://u:p@h:5432/shop{query}")).unwrap();
             assert_eq!((config.get_ssl_mode(), found), (ssl, encryption), "{query}");
             assert_eq!(config.get_dbname(), Some("shop"), "{query}");
         }
     }
 
     #[test]
-    fn a_password_may_have_a_question_mark() {
-        let (config, encryption) = read("postgres://u:a?b&sslmode=disable@h/my%20shop?sslmode=verify-full").unwrap();
+    fn a_password_may_contain_a_question_mark() {
+        let (config, encryption) =
+            parse_url("postgres://u:a?b&sslmode=disable@h/my%20shop?sslmode=verify-full").unwrap();
         assert_eq!(encryption, Encryption::AuthorityAndHost(Roots::System));
         assert_eq!(config.get_password(), Some(b"a?b&sslmode=disable".as_slice()));
         assert_eq!(config.get_dbname(), Some("my shop"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn invalid_urls_are_refused() {
         for (query, words) in [
             ("?sslmode=perhaps", "sslmode"),
             ("?sslmode=verify-ca&sslrootcert=%2", "malformed"),
@@ -158,7 +159,7 @@ mod tests {
             ("?sslrootcert=system&sslmode=disable", "sslrootcert=system"),
             ("?nobody_knows=1", "URL"),
         ] {
-            match read(&format!("postgres://u:p@h/shop{query}")) {
+            match parse_url(&format!("postgres://u:p@h/shop{query}")) {
                 Err(SqlError::Unavailable { reason, .. }) => assert!(reason.contains(words), "{query}: {reason}"),
                 other => panic!("{query}: {:?}", other.map(|(_, encryption)| encryption)),
             }

@@ -1,4 +1,4 @@
-//! Sums: one statement for all that are not grouped, one for each way of grouping.
+//! Aggregates: one statement for all without grouping, and one for each grouping.
 
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
@@ -7,41 +7,41 @@ use aquifer_query::plan::{Aggregate, Function, MAX_GROUPS, Path, Plan, group_lab
 use serde_json::{Map, Value};
 
 use super::json::{self, ASPECTS, Aspect};
+use super::scope::{PathTarget, Scope, cell_type_for};
 use super::select::Conditions;
 use super::text;
-use super::value::{Scope, Thing, reader_of};
-use crate::model::{PostgresRead, Store};
-use crate::rows::Reader;
+use crate::rows::CellType;
+use crate::schema::model::{PostgresRead, Store};
 use crate::statement::{Dialect, Statement};
 
 /// A statement, and what its columns mean.
 #[derive(Debug)]
-pub(crate) struct Summing {
+pub(crate) struct AggregateQuery {
     pub(crate) statement: Statement,
-    /// How to read its columns: groups first, then results.
-    pub(crate) readers: Vec<Reader>,
-    /// Which expressions of the plan it is for, and where their results begin.
+    /// The types of its columns: groups first, then results.
+    pub(crate) cell_types: Vec<CellType>,
+    /// The aggregates it computes, and the first column of each.
     expressions: Vec<(usize, usize)>,
-    groups: Vec<Group>,
-    /// Whether the last column is the number of all rows.
+    groups: Vec<GroupColumn>,
+    /// Whether the last column is the total number of rows.
     counts: bool,
 }
 
-/// What is grouped by, as the plan has it.
+/// The grouping of the plan.
 type GroupBy<'a> = &'a [(Path, FieldType)];
 
-/// Something that is grouped by.
+/// A grouping column.
 #[derive(Debug)]
-struct Group {
+struct GroupColumn {
     of: FieldType,
-    /// The column it stands in.
+    /// The index of its first column.
     at: usize,
-    /// Whether it takes three, one for each aspect of JSON.
+    /// Whether it takes three columns, one for each aspect of JSON.
     aspects: bool,
 }
 
-/// Every statement that the sums of a plan take, and the count of all rows where it is wanted.
-pub(crate) fn statements(scope: &Scope<'_>, plan: &Plan) -> Vec<Summing> {
+/// The statements for the aggregates of a plan, including the total count if it is requested.
+pub(crate) fn build_queries(scope: &Scope<'_>, plan: &Plan) -> Vec<AggregateQuery> {
     let mut groupings: Vec<(GroupBy<'_>, Vec<usize>)> = Vec::new();
     for (index, aggregate) in plan.aggregates.iter().enumerate() {
         match groupings.iter_mut().find(|(by, _)| *by == aggregate.group_by.as_slice()) {
@@ -53,209 +53,221 @@ pub(crate) fn statements(scope: &Scope<'_>, plan: &Plan) -> Vec<Summing> {
     if total && !groupings.iter().any(|(by, _)| by.is_empty()) {
         groupings.push((&[], Vec::new()));
     }
-    groupings.iter().map(|(by, which)| summing(scope, plan, by, which, total)).collect()
+    groupings.iter().map(|(by, which)| aggregate_query(scope, plan, by, which, total)).collect()
 }
 
-fn summing<'a>(scope: &Scope<'a>, plan: &'a Plan, by: GroupBy<'a>, which: &[usize], total: bool) -> Summing {
+fn aggregate_query<'a>(
+    scope: &Scope<'a>,
+    plan: &'a Plan,
+    by: GroupBy<'a>,
+    which: &[usize],
+    total: bool,
+) -> AggregateQuery {
     let mut statement = Statement::new(scope.dialect);
-    let mut readers = Vec::new();
+    let mut cell_types = Vec::new();
     let mut groups = Vec::with_capacity(by.len());
     statement.push("SELECT ");
     for (path, of) in by {
-        comma(&mut statement, &readers);
-        let at = readers.len();
-        let aspects = group(scope, &mut statement, scope.thing(path), of, &mut readers);
-        groups.push(Group { of: of.clone(), at, aspects });
+        write_comma(&mut statement, &cell_types);
+        let at = cell_types.len();
+        let aspects = write_group(scope, &mut statement, scope.resolve(path), of, &mut cell_types);
+        groups.push(GroupColumn { of: of.clone(), at, aspects });
     }
     let mut expressions = Vec::new();
     for index in which {
-        expressions.push((*index, readers.len()));
+        expressions.push((*index, cell_types.len()));
         for function in plan.aggregates.get(*index).map(|aggregate| aggregate.functions.as_slice()).unwrap_or_default()
         {
-            comma(&mut statement, &readers);
-            readers.push(calculation(scope, &mut statement, function));
+            write_comma(&mut statement, &cell_types);
+            cell_types.push(write_calculation(scope, &mut statement, function));
         }
     }
     let counts = total && by.is_empty();
     if counts {
-        comma(&mut statement, &readers);
-        readers.push(calculation(scope, &mut statement, &Function::Count));
+        write_comma(&mut statement, &cell_types);
+        cell_types.push(write_calculation(scope, &mut statement, &Function::Count));
     }
-    text::from(scope, &mut statement, plan.text.as_ref());
-    Conditions::new(&mut statement).of_plan(scope, plan);
+    text::write_from(scope, &mut statement, plan.text.as_ref());
+    Conditions::new(&mut statement).add_plan(scope, plan);
     let nulls = if scope.dialect == Dialect::Sqlite { " NULLS LAST" } else { "" };
     for (clause, after) in [(" GROUP BY ", ""), (" ORDER BY ", nulls)] {
         for (index, ((path, _), group)) in by.iter().zip(&groups).enumerate() {
             statement.push(if index == 0 { clause } else { ", " });
-            group_keys(scope, &mut statement, scope.thing(path), group, after);
+            write_group_keys(scope, &mut statement, scope.resolve(path), group, after);
         }
     }
     if !by.is_empty() {
         statement.push(" LIMIT ").count(MAX_GROUPS + 1);
     }
-    Summing { statement, readers, expressions, groups, counts }
+    AggregateQuery { statement, cell_types, expressions, groups, counts }
 }
 
-fn comma(statement: &mut Statement, readers: &[Reader]) {
-    if !readers.is_empty() {
+fn write_comma(statement: &mut Statement, cell_types: &[CellType]) {
+    if !cell_types.is_empty() {
         statement.push(", ");
     }
 }
 
-/// What a group is called, and whether that takes three columns.
-fn group(
+/// Writes the label of a group. Returns whether it takes three columns.
+fn write_group(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    thing: Thing<'_>,
+    target: PathTarget<'_>,
     of: &FieldType,
-    readers: &mut Vec<Reader>,
+    cell_types: &mut Vec<CellType>,
 ) -> bool {
-    let Some((column, inside)) = super::filter::json_of(thing, of) else {
-        readers.push(scope.output(statement, thing));
+    let Some((column, inside)) = super::filter::as_json(target, of) else {
+        cell_types.push(scope.write_output(statement, target));
         return false;
     };
-    // Equal values may be written differently, so a group is called by what they have in common.
+    // Equal values may be written differently, so the label is made of their aspects.
     for (index, aspect) in ASPECTS.into_iter().enumerate() {
         statement.push(if index > 0 { ", (" } else { "(" });
-        json::aspect(scope, statement, column, inside, aspect);
+        json::write_aspect(scope, statement, column, inside, aspect);
         statement.push(")");
-        readers.push(match (scope.dialect, aspect) {
-            (Dialect::Sqlite, _) => Reader::Plain,
-            (_, Aspect::Kind) => Reader::Integer,
-            (_, Aspect::Number) => Reader::Float,
-            (_, Aspect::Text) => Reader::Text,
+        cell_types.push(match (scope.dialect, aspect) {
+            (Dialect::Sqlite, _) => CellType::Plain,
+            (_, Aspect::Kind) => CellType::Integer,
+            (_, Aspect::Number) => CellType::Float,
+            (_, Aspect::Text) => CellType::Text,
         });
     }
     true
 }
 
-fn group_keys(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, group: &Group, after: &'static str) {
-    match (thing, super::filter::json_of(thing, &group.of)) {
-        // Its values are bound anew wherever it stands, and then it is no longer the same to PostgreSQL.
-        (Thing::Computed(_), _) if scope.dialect == Dialect::Postgres => {
+fn write_group_keys(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    target: PathTarget<'_>,
+    group: &GroupColumn,
+    after: &'static str,
+) {
+    match (target, super::filter::as_json(target, &group.of)) {
+        // Its values would be bound again at each use, so PostgreSQL would not recognize the expression.
+        (PathTarget::Computed(_), _) if scope.dialect == Dialect::Postgres => {
             statement.count(group.at + 1).push(after);
         }
         (_, Some((column, inside))) => {
             for (index, aspect) in ASPECTS.into_iter().enumerate() {
                 statement.push(if index > 0 { ", (" } else { "(" });
-                json::aspect(scope, statement, column, inside, aspect);
+                json::write_aspect(scope, statement, column, inside, aspect);
                 statement.push(")").push(after);
             }
         }
         (_, None) => {
-            scope.comparable(statement, thing);
+            scope.write_comparable(statement, target);
             statement.push(after);
         }
     }
 }
 
-fn calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Function) -> Reader {
+fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Function) -> CellType {
     let postgres = scope.dialect == Dialect::Postgres;
     let (name, path, of) = match function {
         Function::Count => {
             statement.push("count(*)");
-            return if postgres { Reader::Integer } else { Reader::Plain };
+            return if postgres { CellType::Integer } else { CellType::Plain };
         }
         Function::Sum(path, of) => ("sum(", path, of),
         Function::Avg(path, of) => ("avg(", path, of),
         Function::Min(path, of) => ("min(", path, of),
         Function::Max(path, of) => ("max(", path, of),
     };
-    let thing = scope.thing(path);
-    if let Some((column, inside)) = super::filter::json_of(thing, of) {
+    let target = scope.resolve(path);
+    if let Some((column, inside)) = super::filter::as_json(target, of) {
         statement.push(name).push("CASE WHEN (");
-        json::aspect(scope, statement, column, inside, Aspect::Kind);
+        json::write_aspect(scope, statement, column, inside, Aspect::Kind);
         statement.push(") = 1 THEN (");
-        json::aspect(scope, statement, column, inside, Aspect::Number);
+        json::write_aspect(scope, statement, column, inside, Aspect::Number);
         statement.push(") END)");
-        return if postgres { Reader::Float } else { Reader::Plain };
+        return if postgres { CellType::Float } else { CellType::Plain };
     }
-    let (exact, as_text) = match thing {
-        Thing::Column(column) => match &column.store {
+    let (exact, as_text) = match target {
+        PathTarget::Column(column) => match &column.store {
             Store::Postgres(store) => (
                 matches!(store.read, PostgresRead::Integer | PostgresRead::Decimal),
                 matches!(store.read, PostgresRead::Uuid | PostgresRead::Word),
             ),
             Store::Sqlite(_) => (false, false),
         },
-        Thing::Computed(computed) => (computed.of == FieldType::Integer, false),
+        PathTarget::Computed(computed) => (computed.of == FieldType::Integer, false),
         _ => (false, false),
     };
     match function {
         Function::Min(..) | Function::Max(..) => {
             if postgres && *of == FieldType::Boolean {
                 statement.push(if matches!(function, Function::Min(..)) { "bool_and(" } else { "bool_or(" });
-                scope.comparable(statement, thing);
+                scope.write_comparable(statement, target);
                 statement.push(")");
-                return Reader::Boolean;
+                return CellType::Boolean;
             }
-            // There is no least UUID, and the least of an enumeration would come as what it is.
+            // PostgreSQL has no `min(uuid)`, and an enumeration has to be converted to text.
             if as_text && matches!(of, FieldType::Uuid) {
                 statement.push(name);
-                scope.comparable(statement, thing);
+                scope.write_comparable(statement, target);
                 statement.push("::text)");
-                return Reader::Text;
+                return CellType::Text;
             }
             statement.push(name);
-            scope.comparable(statement, thing);
+            scope.write_comparable(statement, target);
             statement.push(")");
-            match thing {
-                Thing::Column(column) => extreme_reader(statement, column),
-                Thing::Computed(_) => reader_of(of, scope.dialect),
-                _ => Reader::Text,
+            match target {
+                PathTarget::Column(column) => extreme_cell_type(statement, column),
+                PathTarget::Computed(_) => cell_type_for(of, scope.dialect),
+                _ => CellType::Text,
             }
         }
         Function::Sum(..) => {
             statement.push(if postgres { name } else { "aquifer_sum(" });
-            scope.comparable(statement, thing);
+            scope.write_comparable(statement, target);
             statement.push(")");
             match (postgres, exact) {
-                (false, _) => Reader::Plain,
+                (false, _) => CellType::Plain,
                 (true, true) => {
                     statement.push("::text");
-                    Reader::Decimal
+                    CellType::Decimal
                 }
                 (true, false) => {
                     statement.push("::float8");
-                    Reader::Float
+                    CellType::Float
                 }
             }
         }
         Function::Avg(..) | Function::Count => {
             statement.push(name);
-            scope.comparable(statement, thing);
+            scope.write_comparable(statement, target);
             statement.push(")");
             if postgres {
                 statement.push("::float8");
             }
-            if postgres { Reader::Float } else { Reader::Plain }
+            if postgres { CellType::Float } else { CellType::Plain }
         }
     }
 }
 
-/// How the least or greatest value of a column is read.
-fn extreme_reader(statement: &mut Statement, column: &crate::model::Column) -> Reader {
-    use crate::model::SqliteStore;
+/// The cell type of a column's minimum or maximum.
+fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::Column) -> CellType {
+    use crate::schema::model::SqliteStore;
     match &column.store {
-        Store::Sqlite(SqliteStore::Boolean) => Reader::Boolean,
-        Store::Sqlite(SqliteStore::Time(_)) => Reader::Time,
-        Store::Sqlite(_) => Reader::Plain,
+        Store::Sqlite(SqliteStore::Boolean) => CellType::Boolean,
+        Store::Sqlite(SqliteStore::Time(_)) => CellType::Time,
+        Store::Sqlite(_) => CellType::Plain,
         Store::Postgres(store) => match store.read {
             PostgresRead::Decimal => {
                 statement.push("::text");
-                Reader::Decimal
+                CellType::Decimal
             }
             PostgresRead::Word | PostgresRead::Native => {
                 statement.push("::text");
-                Reader::Text
+                CellType::Text
             }
-            _ => reader_of(&column.of, Dialect::Postgres),
+            _ => cell_type_for(&column.of, Dialect::Postgres),
         },
     }
 }
 
-impl Group {
-    /// What the group of a row is called.
+impl GroupColumn {
+    /// The label of a row's group.
     fn label(&self, row: &[Value]) -> String {
         let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
         if !self.aspects {
@@ -273,8 +285,8 @@ impl Group {
     }
 }
 
-/// Labels unlike those before: a column of no type may hold 1 and '1', which look the same.
-fn unlike(taken: &mut std::collections::HashSet<Vec<String>>, labels: Vec<String>) -> Vec<String> {
+/// Makes labels distinct: a column without a type may contain 1 and '1', which look the same.
+fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: Vec<String>) -> Vec<String> {
     let mut different = labels.clone();
     let mut number = 2;
     while !taken.insert(different.clone()) {
@@ -287,9 +299,8 @@ fn unlike(taken: &mut std::collections::HashSet<Vec<String>>, labels: Vec<String
     different
 }
 
-impl Summing {
-    /// The results of the rows, entered under the names of their expressions. The answer is the count of all rows, if it
-    /// was asked for here.
+impl AggregateQuery {
+    /// Enters the results of the rows under their aggregates. Returns the total count, if this statement computes it.
     pub(crate) fn collect(
         &self,
         rows: Vec<Vec<Value>>,
@@ -316,7 +327,7 @@ impl Summing {
                 let mut taken = std::collections::HashSet::new();
                 for row in rows.iter().take(MAX_GROUPS) {
                     let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
-                    nest(&mut map, &unlike(&mut taken, labels), result(row));
+                    nest(&mut map, &distinct_labels(&mut taken, labels), result(row));
                 }
                 Value::Object(map)
             };

@@ -1,46 +1,47 @@
-//! Conditions. Two-valued like the language: what is missing passes no test, so `not` finds it.
+//! Conditions. They are two-valued like the query language: comparisons with a missing value are false, so `not`
+//! matches it.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Filter, Test};
 use serde_json::Value;
 
 use super::json::{self, Aspect};
-use super::operand::{any_of, any_of_binds, operand, time_bound};
-use super::value::{Scope, Thing};
-use crate::model::Column;
+use super::operand::{time_bound, write_any_of, write_any_of_binds, write_operand};
+use super::scope::{PathTarget, Scope};
+use crate::rows::time;
+use crate::schema::model::Column;
+use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time;
-use crate::time_style::TimeStyle;
 
-pub(crate) fn condition<'a>(scope: &Scope<'a>, statement: &mut Statement, filter: &'a Filter) {
+pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, filter: &'a Filter) {
     match filter {
-        Filter::And(parts) => joined(scope, statement, parts, " AND ", "TRUE"),
-        Filter::Or(parts) => joined(scope, statement, parts, " OR ", "FALSE"),
+        Filter::And(parts) => write_joined(scope, statement, parts, " AND ", "TRUE"),
+        Filter::Or(parts) => write_joined(scope, statement, parts, " OR ", "FALSE"),
         Filter::Not(inner) => {
             statement.push("(");
-            condition(scope, statement, inner);
-            // NULL is not TRUE: that is what makes it two-valued.
+            write_condition(scope, statement, inner);
+            // NULL is not TRUE, which makes the condition two-valued.
             statement.push(") IS NOT TRUE");
         }
         Filter::Test { path, of, test } => {
-            let thing = scope.thing(path);
-            match json_of(thing, of) {
-                Some((column, inside)) => inside_json(scope, statement, column, inside, test),
-                None => plain(scope, statement, thing, of, test),
+            let target = scope.resolve(path);
+            match as_json(target, of) {
+                Some((column, inside)) => write_json_test(scope, statement, column, inside, test),
+                None => write_test(scope, statement, target, of, test),
             }
         }
     }
 }
 
-fn joined<'a>(
+fn write_joined<'a>(
     scope: &Scope<'a>,
     statement: &mut Statement,
     parts: &'a [Filter],
     between: &'static str,
-    of_none: &'static str,
+    if_empty: &'static str,
 ) {
     if parts.is_empty() {
-        statement.push(of_none);
+        statement.push(if_empty);
         return;
     }
     statement.push("(");
@@ -48,23 +49,23 @@ fn joined<'a>(
         if index > 0 {
             statement.push(between);
         }
-        condition(scope, statement, part);
+        write_condition(scope, statement, part);
     }
     statement.push(")");
 }
 
-/// The column and the way into it, where the value is JSON.
-pub(super) fn json_of<'a>(thing: Thing<'a>, of: &FieldType) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
-    match thing {
-        Thing::Inside(column, inside) => Some((column, inside)),
-        Thing::Column(column) if *of == FieldType::Json => Some((column, &[])),
+/// The column and the path into it, if the value is JSON.
+pub(super) fn as_json<'a>(target: PathTarget<'a>, of: &FieldType) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
+    match target {
+        PathTarget::Inside(column, inside) => Some((column, inside)),
+        PathTarget::Column(column) if *of == FieldType::Json => Some((column, &[])),
         _ => None,
     }
 }
 
-/// PostgreSQL keeps microseconds. A moment between two of them is compared by way of the earlier one: what is not before
-/// the moment is after that.
-fn between_ticks(test: &Test) -> Option<Test> {
+/// PostgreSQL stores microseconds. A time between two of them is replaced by the earlier one, with the comparison
+/// adjusted.
+fn align_to_microseconds(test: &Test) -> Option<Test> {
     const MICROSECOND: i128 = 1_000;
     let before = |value: &Value| value.as_str().and_then(|text| time::tick_before(MICROSECOND, text)).map(Value::from);
     match test {
@@ -79,11 +80,11 @@ fn between_ticks(test: &Test) -> Option<Test> {
     }
 }
 
-/// Compares times of SQLite in a style. Says whether the test is one of order or equality.
-fn compare_times(
+/// Compares SQLite times in a style. Returns whether the test is a comparison.
+fn write_time_comparison(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    thing: Thing<'_>,
+    target: PathTarget<'_>,
     style: TimeStyle,
     test: &Test,
 ) -> bool {
@@ -92,32 +93,32 @@ fn compare_times(
         Test::Gte(value) => (value, " >= ", " > "),
         Test::Lt(value) => (value, " < ", " <= "),
         Test::Lte(value) => (value, " <= ", " <= "),
-        Test::Eq(value) => return equal_times(scope, statement, thing, style, std::slice::from_ref(value)),
-        Test::In(values) => return equal_times(scope, statement, thing, style, values),
+        Test::Eq(value) => return write_time_equality(scope, statement, target, style, std::slice::from_ref(value)),
+        Test::In(values) => return write_time_equality(scope, statement, target, style, values),
         _ => return false,
     };
     let Some(bound) = time_bound(style, value) else {
         statement.push("FALSE");
         return true;
     };
-    // Text that is no time is on one side of every bound, however far away.
+    // Text that is not a time sorts on one side of every bound.
     let is_text = matches!(style, TimeStyle::Text(_));
     statement.push(if is_text { "(" } else { "" });
-    scope.comparable(statement, thing);
+    scope.write_comparable(statement, target);
     statement.push(if bound.is_exact { if_exact } else { otherwise }).bind(bound.value);
     if is_text {
         statement.push(" AND aquifer_is_time(");
-        scope.comparable(statement, thing);
+        scope.write_comparable(statement, target);
         statement.push("))");
     }
     true
 }
 
-/// Whether times of SQLite are one of these.
-fn equal_times(
+/// Tests SQLite times for equality with any of these values.
+fn write_time_equality(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    thing: Thing<'_>,
+    target: PathTarget<'_>,
     style: TimeStyle,
     values: &[Value],
 ) -> bool {
@@ -128,31 +129,31 @@ fn equal_times(
             statement.push("FALSE");
         }
         (Some(only), true) => {
-            scope.comparable(statement, thing);
+            scope.write_comparable(statement, target);
             statement.push(" = ").bind(only);
         }
         (Some(last), false) => {
             binds.push(last);
-            scope.comparable(statement, thing);
-            any_of_binds(statement, binds);
+            scope.write_comparable(statement, target);
+            write_any_of_binds(statement, binds);
         }
     }
     true
 }
 
-fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &FieldType, test: &Test) {
-    if let (FieldType::Time, Some(style)) = (of, scope.time_style(thing))
-        && compare_times(scope, statement, thing, style, test)
+fn write_test(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, test: &Test) {
+    if let (FieldType::Time, Some(style)) = (of, scope.time_style(target))
+        && write_time_comparison(scope, statement, target, style, test)
     {
         return;
     }
-    let is_ticking = *of == FieldType::Time && scope.dialect == Dialect::Postgres;
-    let settled = if is_ticking { between_ticks(test) } else { None };
+    let counts_microseconds = *of == FieldType::Time && scope.dialect == Dialect::Postgres;
+    let settled = if counts_microseconds { align_to_microseconds(test) } else { None };
     let test = settled.as_ref().unwrap_or(test);
     let mut compare = |operator: &'static str, value: &Value| {
-        scope.comparable(statement, thing);
+        scope.write_comparable(statement, target);
         statement.push(operator);
-        operand(statement, thing, of, value);
+        write_operand(statement, target, of, value);
     };
     match test {
         Test::Eq(value) => compare(" = ", value),
@@ -160,38 +161,37 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
         Test::Gte(value) => compare(" >= ", value),
         Test::Lt(value) => compare(" < ", value),
         Test::Lte(value) => compare(" <= ", value),
-        // A list of that one element, so that an index on the column serves.
+        // Containment of a one-element list can use an index on the column.
         Test::Has(value) => compare(" @> ", &Value::Array(vec![value.clone()])),
         Test::In(values) if values.is_empty() => {
             statement.push("FALSE");
         }
-        // A list of lists would be one list to PostgreSQL.
+        // PostgreSQL would flatten a list of lists.
         Test::In(values) if matches!(of, FieldType::List(_)) => {
             statement.push("(");
             for (index, value) in values.iter().enumerate() {
                 if index > 0 {
                     statement.push(" OR ");
                 }
-                plain(scope, statement, thing, of, &Test::Eq(value.clone()));
+                write_test(scope, statement, target, of, &Test::Eq(value.clone()));
             }
             statement.push(")");
         }
         Test::In(values) => {
-            scope.comparable(statement, thing);
-            any_of(statement, thing, of, values);
+            scope.write_comparable(statement, target);
+            write_any_of(statement, target, of, values);
         }
         Test::IsNull => {
-            match thing {
-                Thing::Column(column) => scope.column(statement, column),
-                _ => scope.comparable(statement, thing),
+            match target {
+                PathTarget::Column(column) => scope.write_column(statement, column),
+                _ => scope.write_comparable(statement, target),
             }
             statement.push(" IS NULL");
         }
         Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_) => {
-            like(scope, statement, test, |statement| {
-                scope.comparable(statement, thing);
-                // Enumerations are no text until they are made it, and not every collation knows the case of letters, or
-                // that a text can hold another.
+            write_like(scope, statement, test, |statement| {
+                scope.write_comparable(statement, target);
+                // Enumerations have to be converted to text, and some collations do not support ILIKE.
                 if scope.dialect == Dialect::Postgres {
                     statement.push("::text COLLATE \"default\"");
                 }
@@ -200,7 +200,7 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
     }
 }
 
-fn inside_json(
+fn write_json_test(
     scope: &Scope<'_>,
     statement: &mut Statement,
     column: &Column,
@@ -208,7 +208,7 @@ fn inside_json(
     test: &Test,
 ) {
     let mut compare = |operator: &'static str, value: &Value| {
-        equal_kind(scope, statement, column, inside, value);
+        open_kind_test(scope, statement, column, inside, value);
         statement.push(operator);
         match (scope.dialect, value) {
             (_, Value::String(text)) => {
@@ -217,8 +217,8 @@ fn inside_json(
                     statement.push("::text");
                 }
             }
-            (_, Value::Bool(yes)) => number(statement, f64::from(u8::from(*yes))),
-            (_, value) => number(statement, value.as_f64().unwrap_or(f64::NAN)),
+            (_, Value::Bool(yes)) => bind_number(statement, f64::from(u8::from(*yes))),
+            (_, value) => bind_number(statement, value.as_f64().unwrap_or(f64::NAN)),
         }
         statement.push(")");
     };
@@ -234,18 +234,18 @@ fn inside_json(
         Test::In(values) => {
             statement.push("(");
             let mut first = true;
-            // Of each kind at once: a condition for each value would be more than SQLite takes.
+            // One condition for each kind: one for each value would exceed SQLite's limits.
             for kind in [Value::is_boolean, Value::is_number, Value::is_string] {
                 let alike: Vec<&Value> = values.iter().filter(|value| kind(value)).collect();
                 let Some(one) = alike.first() else { continue };
                 statement.push(if first { "" } else { " OR " });
                 first = false;
-                equal_kind(scope, statement, column, inside, one);
-                any_of(
+                open_kind_test(scope, statement, column, inside, one);
+                write_any_of(
                     statement,
-                    Thing::Inside(column, inside),
-                    &loose(one),
-                    &alike.into_iter().map(numeric).collect::<Vec<_>>(),
+                    PathTarget::Inside(column, inside),
+                    &comparison_type(one),
+                    &alike.into_iter().map(boolean_as_number).collect::<Vec<_>>(),
                 );
                 statement.push(")");
             }
@@ -253,15 +253,15 @@ fn inside_json(
         }
         Test::IsNull => {
             statement.push("(");
-            json::aspect(scope, statement, column, inside, Aspect::Kind);
+            json::write_aspect(scope, statement, column, inside, Aspect::Kind);
             statement.push(") IS NULL");
         }
         Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_) => {
-            like(scope, statement, test, |statement| {
+            write_like(scope, statement, test, |statement| {
                 statement.push("(");
-                json::aspect(scope, statement, column, inside, Aspect::Text);
+                json::write_aspect(scope, statement, column, inside, Aspect::Text);
                 statement.push(")");
-                // For the order of code points it has a collation that knows no case.
+                // The expression has the collation "C", which cannot fold case.
                 if scope.dialect == Dialect::Postgres {
                     statement.push(" COLLATE \"default\"");
                 }
@@ -273,13 +273,13 @@ fn inside_json(
     }
 }
 
-/// The type that values of this kind are compared as.
-fn loose(value: &Value) -> FieldType {
+/// The type in which values of this kind are compared.
+fn comparison_type(value: &Value) -> FieldType {
     if value.is_string() { FieldType::Text } else { FieldType::Number }
 }
 
-/// The value, with numbers for booleans.
-fn numeric(value: &Value) -> Value {
+/// Converts booleans to numbers.
+fn boolean_as_number(value: &Value) -> Value {
     match value {
         Value::Bool(yes) => f64::from(u8::from(*yes)).into(),
         Value::Number(number) => number.as_f64().into(),
@@ -287,8 +287,8 @@ fn numeric(value: &Value) -> Value {
     }
 }
 
-/// `(kind = … AND aspect`, left open for the operator and its operand.
-fn equal_kind(
+/// Writes `(kind = … AND aspect`, to be completed by an operator and its operand.
+fn open_kind_test(
     scope: &Scope<'_>,
     statement: &mut Statement,
     column: &Column,
@@ -301,13 +301,13 @@ fn equal_kind(
         _ => (1, Aspect::Number),
     };
     statement.push("((");
-    json::aspect(scope, statement, column, inside, Aspect::Kind);
+    json::write_aspect(scope, statement, column, inside, Aspect::Kind);
     statement.push(") = ").count(kind).push(" AND (");
-    json::aspect(scope, statement, column, inside, aspect);
+    json::write_aspect(scope, statement, column, inside, aspect);
     statement.push(")");
 }
 
-fn number(statement: &mut Statement, number: f64) {
+fn bind_number(statement: &mut Statement, number: f64) {
     match statement.dialect() {
         Dialect::Sqlite => {
             statement.bind(Bind::Real(number));
@@ -318,8 +318,8 @@ fn number(statement: &mut Statement, number: f64) {
     }
 }
 
-/// Text that holds, begins or ends with another, in any case.
-fn like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: impl Fn(&mut Statement)) {
+/// Matches text that contains, starts or ends with another, ignoring case.
+fn write_like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: impl Fn(&mut Statement)) {
     let (needle, before, after) = match test {
         Test::Contains(text) => (text, "%", "%"),
         Test::StartsWith(text) => (text, "", "%"),
@@ -339,7 +339,7 @@ fn like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: impl F
             value(statement);
             statement.push(" ILIKE ").bind(Bind::Text(pattern)).push("::text");
         }
-        // SQLite's own LIKE knows the case of ASCII letters only.
+        // SQLite's LIKE ignores the case of ASCII letters only.
         Dialect::Sqlite => {
             statement.push("aquifer_holds(");
             value(statement);

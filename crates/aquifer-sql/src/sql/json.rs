@@ -1,30 +1,30 @@
-//! What stands inside JSON columns. Values there have no declared type: they are compared with their own kind only, and
+//! Values inside JSON columns. They have no declared type: they are compared only with values of the same kind, and
 //! sorted by kind, then as numbers, then as text by code points. Objects and lists have no order.
 
 use std::sync::Arc;
 
-use super::value::Scope;
-use crate::model::{Column, PostgresRead, Store};
-use crate::rows::Reader;
+use super::scope::Scope;
+use crate::rows::CellType;
+use crate::schema::model::{Column, PostgresRead, Store};
 use crate::statement::{Dialect, Statement};
 
-/// One aspect of a JSON value.
+/// An aspect of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aspect {
-    /// 0 boolean, 1 number, 2 text, 3 list, 4 object; NULL for what is missing or null.
+    /// 0 boolean, 1 number, 2 text, 3 list, 4 object; NULL if missing or null.
     Kind,
     /// The number; 0 and 1 for booleans.
     Number,
     Text,
 }
 
-/// Every aspect, in the order they are sorted by.
+/// Every aspect, in sort order.
 pub(crate) const ASPECTS: [Aspect; 3] = [Aspect::Kind, Aspect::Number, Aspect::Text];
 
-/// PostgreSQL: the value itself, as jsonb.
-pub(super) fn base(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) {
+/// Writes the value as jsonb (PostgreSQL).
+pub(super) fn write_value(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) {
     statement.push("(");
-    scope.column(statement, column);
+    scope.write_column(statement, column);
     if !is_jsonb(column) {
         statement.push("::jsonb");
     }
@@ -38,20 +38,25 @@ fn is_jsonb(column: &Column) -> bool {
     matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Jsonb)
 }
 
-/// The value as JSON text; NULL where it is missing.
-pub(super) fn output(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) -> Reader {
+/// Writes the value as JSON text; NULL if it is missing.
+pub(super) fn write_json(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    column: &Column,
+    inside: &[Arc<str>],
+) -> CellType {
     match scope.dialect {
         Dialect::Postgres => {
-            base(scope, statement, column, inside);
+            write_value(scope, statement, column, inside);
             statement.push("::text");
         }
-        Dialect::Sqlite => function(scope, statement, "aquifer_json(", column, inside),
+        Dialect::Sqlite => write_function(scope, statement, "aquifer_json(", column, inside),
     }
-    Reader::Json
+    CellType::Json
 }
 
-/// One aspect of the value.
-pub(super) fn aspect(
+/// Writes one aspect of the value.
+pub(super) fn write_aspect(
     scope: &Scope<'_>,
     statement: &mut Statement,
     column: &Column,
@@ -64,10 +69,10 @@ pub(super) fn aspect(
             Aspect::Number => "aquifer_json_number(",
             Aspect::Text => "aquifer_json_text(",
         };
-        return function(scope, statement, name, column, inside);
+        return write_function(scope, statement, name, column, inside);
     }
     statement.push("CASE jsonb_typeof(");
-    base(scope, statement, column, inside);
+    write_value(scope, statement, column, inside);
     match aspect {
         Aspect::Kind => {
             statement.push(
@@ -77,25 +82,31 @@ pub(super) fn aspect(
         }
         Aspect::Number => {
             statement.push(") WHEN 'number' THEN (");
-            base(scope, statement, column, inside);
+            write_value(scope, statement, column, inside);
             statement.push(" #>> '{}')::float8 WHEN 'boolean' THEN (");
-            base(scope, statement, column, inside);
+            write_value(scope, statement, column, inside);
             statement.push(" #>> '{}')::bool::int4::float8 END");
         }
         Aspect::Text => {
             statement.push(") WHEN 'string' THEN (");
-            base(scope, statement, column, inside);
+            write_value(scope, statement, column, inside);
             statement.push(" #>> '{}') END COLLATE \"C\"");
         }
     }
 }
 
-fn function(scope: &Scope<'_>, statement: &mut Statement, name: &'static str, column: &Column, inside: &[Arc<str>]) {
+fn write_function(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    name: &'static str,
+    column: &Column,
+    inside: &[Arc<str>],
+) {
     let steps: Vec<&str> = inside.iter().map(|step| &**step).collect();
-    // Writing strings cannot fail.
+    // Serializing strings cannot fail.
     let path = serde_json::to_string(&steps).unwrap_or_default();
     statement.push(name);
-    scope.json_text(statement, column);
+    scope.write_json_text(statement, column);
     statement.push(", ").path(path).push(")");
 }
 

@@ -1,71 +1,87 @@
-//! Pages by place: only rows after a given one, in any order. NULLs come last unless the caller asks for them first.
+//! Keyset pagination: only rows after a given one, in any order. NULLs sort last unless the caller wants them first.
 //!
-//! The condition is written so that an index on the sorted columns bounds the scan: as one comparison of row values where
-//! all go the same way and none can be NULL, else with a bound on the leading column in front. Where that column can be
-//! NULL, "greater, or NULL" would defeat an index, and so would an order whose NULLs are on the other side than the
-//! index has them. So those are two ranges, read one after the other, the second only when the first does not fill the
-//! page.
+//! The condition is written so that an index on the sorted columns bounds the scan: as one comparison of row values if
+//! all columns have the same direction and none can be NULL, otherwise with a bound on the leading column. If that
+//! column can be NULL, "greater, or NULL" would defeat the index, and so would an order whose NULLs are at the other
+//! end of the index. These cases are split into two ranges that are read one after the other, the second only if the
+//! first does not fill the page.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Plan, SortKey, TextQuery};
 use serde_json::Value;
 
+use super::cursor_values::{cursor_bind, is_invalid_text};
 use super::json::{self, ASPECTS, Aspect};
-use super::operand::{operand, time_bound};
+use super::operand::{time_bound, write_operand};
+use super::scope::{PathTarget, Scope};
 use super::text;
-use super::value::{Scope, Thing};
-use crate::model::Column;
+use crate::schema::model::Column;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// One expression of the order.
-pub(crate) struct Part<'a> {
-    what: What<'a>,
+/// An expression of the sort order.
+pub(crate) struct SortExpression<'a> {
+    target: SortTarget<'a>,
     nullable: bool,
     descending: bool,
     nulls_first: bool,
 }
 
-enum What<'a> {
+enum SortTarget<'a> {
     Rank(&'a TextQuery),
-    Thing(Thing<'a>, &'a FieldType),
+    Path(PathTarget<'a>, &'a FieldType),
     Aspect(&'a Column, &'a [std::sync::Arc<str>], Aspect),
 }
 
-/// The whole order, as expressions. What stands inside JSON takes three.
-pub(crate) fn parts<'a>(scope: &Scope<'a>, plan: &'a Plan, order: &'a [SortKey], backward: bool) -> Vec<Part<'a>> {
-    let mut parts = Vec::with_capacity(order.len() + 1);
+/// The complete sort order as expressions. A JSON value takes three.
+pub(crate) fn sort_expressions<'a>(
+    scope: &Scope<'a>,
+    plan: &'a Plan,
+    order: &'a [SortKey],
+    backward: bool,
+) -> Vec<SortExpression<'a>> {
+    let mut expressions = Vec::with_capacity(order.len() + 1);
     if let Some(text) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
-        parts.push(Part { what: What::Rank(text), nullable: false, descending: !backward, nulls_first: false });
+        expressions.push(SortExpression {
+            target: SortTarget::Rank(text),
+            nullable: false,
+            descending: !backward,
+            nulls_first: false,
+        });
     }
     for key in order {
-        let thing = scope.thing(&key.path);
+        let target = scope.resolve(&key.path);
         let (descending, nulls_first) = (key.descending != backward, key.nulls_first != backward);
-        match super::filter::json_of(thing, &key.of) {
+        match super::filter::as_json(target, &key.of) {
             Some((column, inside)) => {
-                parts.extend(ASPECTS.map(|aspect| Part {
-                    what: What::Aspect(column, inside, aspect),
+                expressions.extend(ASPECTS.map(|aspect| SortExpression {
+                    target: SortTarget::Aspect(column, inside, aspect),
                     nullable: true,
                     descending,
                     nulls_first,
                 }));
             }
             None => {
-                let nullable = match thing {
-                    _ if scope.is_read(thing) => true,
-                    Thing::Column(column) => column.nullable,
-                    Thing::Computed(computed) => computed.nullable,
+                let nullable = match target {
+                    _ if scope.is_converted(target) => true,
+                    PathTarget::Column(column) => column.nullable,
+                    PathTarget::Computed(computed) => computed.nullable,
                     _ => false,
                 };
-                parts.push(Part { what: What::Thing(thing, &key.of), nullable, descending, nulls_first });
+                expressions.push(SortExpression {
+                    target: SortTarget::Path(target, &key.of),
+                    nullable,
+                    descending,
+                    nulls_first,
+                });
             }
         }
     }
-    parts
+    expressions
 }
 
-/// A place with a value for each part.
-pub(crate) fn spread(plan: &Plan, order: &[SortKey], place: &[Value]) -> Vec<Value> {
-    let (rank, rest) = place.split_at(usize::from(plan.is_ranked()).min(place.len()));
+/// Cursor values with one value for each expression.
+pub(crate) fn expand_cursor_values(plan: &Plan, order: &[SortKey], cursor_values: &[Value]) -> Vec<Value> {
+    let (rank, rest) = cursor_values.split_at(usize::from(plan.is_ranked()).min(cursor_values.len()));
     let mut values = rank.to_vec();
     for (key, value) in order.iter().zip(rest) {
         if key.of != FieldType::Json || key.path.computed {
@@ -85,10 +101,10 @@ pub(crate) fn spread(plan: &Plan, order: &[SortKey], place: &[Value]) -> Vec<Val
     values
 }
 
-impl Part<'_> {
-    /// Whether an index would have NULLs on the other side than this order does.
+impl SortExpression<'_> {
+    /// Whether an index has NULLs at the other end than this order.
     fn needs_null_order(&self, dialect: Dialect) -> bool {
-        // NULL is the least to SQLite, and the greatest to PostgreSQL.
+        // NULL sorts first in SQLite and last in PostgreSQL.
         let comes_first = match dialect {
             Dialect::Sqlite => !self.descending,
             Dialect::Postgres => self.descending,
@@ -96,231 +112,257 @@ impl Part<'_> {
         self.nullable && comes_first != self.nulls_first
     }
 
-    /// Whether it is a column as it is stored, so that an index may have its order.
+    /// Whether it is a stored column, so that an index may have its order.
     fn is_stored(&self, scope: &Scope<'_>) -> bool {
-        matches!(self.what, What::Thing(thing @ Thing::Column(_), _) if !scope.is_read(thing))
+        matches!(self.target, SortTarget::Path(target @ PathTarget::Column(_), _) if !scope.is_converted(target))
     }
 
-    fn expression(&self, scope: &Scope<'_>, statement: &mut Statement) {
-        match &self.what {
-            What::Rank(query) => text::rank(scope, statement, query),
-            What::Thing(thing, _) => scope.comparable(statement, *thing),
-            What::Aspect(column, inside, aspect) => {
+    fn write(&self, scope: &Scope<'_>, statement: &mut Statement) {
+        match &self.target {
+            SortTarget::Rank(query) => text::write_rank(scope, statement, query),
+            SortTarget::Path(target, _) => scope.write_comparable(statement, *target),
+            SortTarget::Aspect(column, inside, aspect) => {
                 statement.push("(");
-                json::aspect(scope, statement, column, inside, *aspect);
+                json::write_aspect(scope, statement, column, inside, *aspect);
                 statement.push(")");
             }
         }
     }
 
-    /// Writes a value of the place. PostgreSQL is kept from looking at it while planning: it would guess how many rows
-    /// are left and, because the guess differs from place to place, plan every page anew, to the same end.
-    fn value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
+    /// Writes a cursor value. The subquery keeps PostgreSQL from using the value for planning: its estimate of the
+    /// remaining rows would differ from page to page and cause a new plan each time, with the same result.
+    fn write_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
         let hidden = scope.dialect == Dialect::Postgres;
         if hidden {
             statement.push("(SELECT ");
         }
-        self.bare_value(scope, statement, value);
+        self.write_bare_value(scope, statement, value);
         if hidden {
             statement.push(")");
         }
     }
 
-    fn bare_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
-        if let What::Thing(thing, _) = self.what
-            && let Some(bound) = scope.time_style(thing).and_then(|style| time_bound(style, value))
+    fn write_bare_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
+        if let SortTarget::Path(target, _) = self.target
+            && let Some(bound) = scope.time_style(target).and_then(|style| time_bound(style, value))
         {
             statement.bind(bound.value);
             return;
         }
-        match (&self.what, scope.dialect) {
-            (What::Thing(thing, of), Dialect::Postgres) => operand(statement, *thing, of, value),
-            (_, Dialect::Sqlite) if crate::sqlite::is_broken_text(value) => {
-                statement.push("CAST(").bind(crate::sqlite::from_place(value)).push(" AS TEXT)");
+        match (&self.target, scope.dialect) {
+            (SortTarget::Path(target, of), Dialect::Postgres) => write_operand(statement, *target, of, value),
+            (_, Dialect::Sqlite) if is_invalid_text(value) => {
+                statement.push("CAST(").bind(cursor_bind(value)).push(" AS TEXT)");
             }
-            // The place holds what SQLite itself gave.
+            // The cursor contains the value as SQLite stored it.
             (_, Dialect::Sqlite) => {
-                statement.bind(crate::sqlite::from_place(value));
+                statement.bind(cursor_bind(value));
             }
-            (What::Rank(_) | What::Aspect(_, _, Aspect::Number), _) => {
+            (SortTarget::Rank(_) | SortTarget::Aspect(_, _, Aspect::Number), _) => {
                 statement.bind(Bind::Text(value.to_string())).push("::float8");
             }
-            (What::Aspect(_, _, Aspect::Kind), _) => {
+            (SortTarget::Aspect(_, _, Aspect::Kind), _) => {
                 statement.bind(Bind::Text(value.to_string())).push("::int4");
             }
-            (What::Aspect(_, _, Aspect::Text), _) => {
+            (SortTarget::Aspect(_, _, Aspect::Text), _) => {
                 statement.bind(Bind::Text(value.as_str().unwrap_or_default().to_owned())).push("::text");
             }
         }
     }
 
-    fn compare(&self, scope: &Scope<'_>, statement: &mut Statement, operator: &'static str, value: &Value) {
-        self.expression(scope, statement);
+    fn write_comparison(&self, scope: &Scope<'_>, statement: &mut Statement, operator: &'static str, value: &Value) {
+        self.write(scope, statement);
         statement.push(operator);
-        self.value(scope, statement, value);
+        self.write_value(scope, statement, value);
     }
 }
 
-/// One range of the rows after a place.
+/// A range of the rows after a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Range {
-    /// All of them: nothing was said of a place.
+pub(crate) enum KeysetRange {
+    /// All rows: there is no cursor.
     All,
     /// From the leading value on.
     Beyond,
-    /// Where the leading value is NULL like the place's.
+    /// The leading value is NULL, like the cursor's.
     AmongNulls,
-    /// Where the leading value is NULL, unlike the place's.
+    /// The leading value is NULL, unlike the cursor's.
     Nulls,
-    /// Where the leading value is not NULL, unlike the place's.
+    /// The leading value is not NULL, unlike the cursor's.
     NotNulls,
 }
 
-/// The ranges to read, one after the other.
-pub(crate) fn ranges(scope: &Scope<'_>, parts: &[Part<'_>], place: Option<&[Value]>) -> Vec<Range> {
-    let Some(leading) = parts.first() else { return vec![Range::All] };
-    let Some(place) = place else {
-        // Where no index can serve, two ranges would only read everything twice.
+/// The ranges to read, in order.
+pub(crate) fn ranges(
+    scope: &Scope<'_>,
+    expressions: &[SortExpression<'_>],
+    cursor_values: Option<&[Value]>,
+) -> Vec<KeysetRange> {
+    let Some(leading) = expressions.first() else { return vec![KeysetRange::All] };
+    let Some(cursor_values) = cursor_values else {
+        // Without a usable index, two ranges would only read everything twice.
         return match (leading.is_stored(scope) && leading.needs_null_order(scope.dialect), leading.nulls_first) {
-            (false, _) => vec![Range::All],
-            (true, false) => vec![Range::NotNulls, Range::Nulls],
-            (true, true) => vec![Range::Nulls, Range::NotNulls],
+            (false, _) => vec![KeysetRange::All],
+            (true, false) => vec![KeysetRange::NotNulls, KeysetRange::Nulls],
+            (true, true) => vec![KeysetRange::Nulls, KeysetRange::NotNulls],
         };
     };
-    let is_null = place.first().is_some_and(Value::is_null);
+    let is_null = cursor_values.first().is_some_and(Value::is_null);
     match (leading.nullable, is_null, leading.nulls_first) {
-        (true, false, false) => vec![Range::Beyond, Range::Nulls],
-        (true, true, false) => vec![Range::AmongNulls],
-        (true, true, true) => vec![Range::AmongNulls, Range::NotNulls],
-        _ => vec![Range::Beyond],
+        (true, false, false) => vec![KeysetRange::Beyond, KeysetRange::Nulls],
+        (true, true, false) => vec![KeysetRange::AmongNulls],
+        (true, true, true) => vec![KeysetRange::AmongNulls, KeysetRange::NotNulls],
+        _ => vec![KeysetRange::Beyond],
     }
 }
 
 /// Writes the condition of a range.
-pub(crate) fn condition(
+pub(crate) fn write_condition(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    parts: &[Part<'_>],
-    place: &[Value],
-    range: Range,
+    expressions: &[SortExpression<'_>],
+    cursor_values: &[Value],
+    range: KeysetRange,
 ) {
-    let Some((leading, rest)) = parts.split_first() else {
+    let Some((leading, rest)) = expressions.split_first() else {
         statement.push("TRUE");
         return;
     };
-    let values = place.get(1..).unwrap_or_default();
+    let values = cursor_values.get(1..).unwrap_or_default();
     match range {
-        Range::All => {
+        KeysetRange::All => {
             statement.push("TRUE");
         }
-        Range::Nulls => {
-            leading.expression(scope, statement);
+        KeysetRange::Nulls => {
+            leading.write(scope, statement);
             statement.push(" IS NULL");
         }
-        Range::NotNulls => {
-            leading.expression(scope, statement);
+        KeysetRange::NotNulls => {
+            leading.write(scope, statement);
             statement.push(" IS NOT NULL");
         }
-        Range::AmongNulls => {
-            leading.expression(scope, statement);
+        KeysetRange::AmongNulls => {
+            leading.write(scope, statement);
             statement.push(" IS NULL AND ");
-            // What comes next bounds the scan in turn, unless NULL were to be found on both sides of a bound.
+            // The next expression bounds the scan in turn, unless NULLs are on both sides of the bound.
             match (rest.first(), values.first()) {
                 (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.nulls_first) => {
-                    beyond(scope, statement, rest, values);
+                    write_beyond(scope, statement, rest, values);
                 }
-                _ => after(scope, statement, rest, values),
+                _ => write_after(scope, statement, rest, values),
             }
         }
-        Range::Beyond => beyond(scope, statement, parts, place),
+        KeysetRange::Beyond => write_beyond(scope, statement, expressions, cursor_values),
     }
 }
 
-/// After a place whose leading value is not NULL, with a bound on that value.
-fn beyond(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place: &[Value]) {
-    let (Some((leading, rest)), Some((value, values))) = (parts.split_first(), place.split_first()) else {
+/// Rows after a cursor whose leading value is not NULL, with a bound on that value.
+fn write_beyond(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    expressions: &[SortExpression<'_>],
+    cursor_values: &[Value],
+) {
+    let (Some((leading, rest)), Some((value, values))) = (expressions.split_first(), cursor_values.split_first())
+    else {
         statement.push("FALSE");
         return;
     };
-    let alike = rest.iter().all(|part| part.descending == leading.descending && !part.nullable);
+    let alike = rest.iter().all(|expression| expression.descending == leading.descending && !expression.nullable);
     if alike && !values.contains(&Value::Null) {
-        return row_values(scope, statement, parts, place);
+        return write_row_values(scope, statement, expressions, cursor_values);
     }
-    leading.compare(scope, statement, if leading.descending { " <= " } else { " >= " }, value);
+    leading.write_comparison(scope, statement, if leading.descending { " <= " } else { " >= " }, value);
     statement.push(" AND (");
-    leading.compare(scope, statement, if leading.descending { " < " } else { " > " }, value);
+    leading.write_comparison(scope, statement, if leading.descending { " < " } else { " > " }, value);
     statement.push(" OR ");
-    after(scope, statement, rest, values);
+    write_after(scope, statement, rest, values);
     statement.push(")");
 }
 
 /// `(a, b) > (1, 2)`.
-fn row_values(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place: &[Value]) {
-    let descending = parts.first().is_some_and(|part| part.descending);
-    if let ([part], [value]) = (parts, place) {
-        return part.compare(scope, statement, if descending { " < " } else { " > " }, value);
+fn write_row_values(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    expressions: &[SortExpression<'_>],
+    cursor_values: &[Value],
+) {
+    let descending = expressions.first().is_some_and(|expression| expression.descending);
+    if let ([expression], [value]) = (expressions, cursor_values) {
+        return expression.write_comparison(scope, statement, if descending { " < " } else { " > " }, value);
     }
     statement.push("(");
-    for (index, part) in parts.iter().enumerate() {
+    for (index, expression) in expressions.iter().enumerate() {
         if index > 0 {
             statement.push(", ");
         }
-        part.expression(scope, statement);
+        expression.write(scope, statement);
     }
     statement.push(if descending { ") < (" } else { ") > (" });
-    for (index, (part, value)) in parts.iter().zip(place).enumerate() {
+    for (index, (expression, value)) in expressions.iter().zip(cursor_values).enumerate() {
         if index > 0 {
             statement.push(", ");
         }
-        part.value(scope, statement, value);
+        expression.write_value(scope, statement, value);
     }
     statement.push(")");
 }
 
-/// Strictly after, whatever is NULL.
-fn after(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place: &[Value]) {
-    let (Some((part, rest)), Some((value, values))) = (parts.split_first(), place.split_first()) else {
+/// Rows strictly after the cursor, with any NULLs.
+fn write_after(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    expressions: &[SortExpression<'_>],
+    cursor_values: &[Value],
+) {
+    let (Some((expression, rest)), Some((value, values))) = (expressions.split_first(), cursor_values.split_first())
+    else {
         statement.push("FALSE");
         return;
     };
     statement.push("(");
-    match (value.is_null(), part.nulls_first) {
+    match (value.is_null(), expression.nulls_first) {
         (true, false) => {
-            part.expression(scope, statement);
+            expression.write(scope, statement);
             statement.push(" IS NULL AND ");
         }
         (true, true) => {
-            part.expression(scope, statement);
+            expression.write(scope, statement);
             statement.push(" IS NOT NULL OR ");
         }
         (false, nulls_first) => {
-            part.compare(scope, statement, if part.descending { " < " } else { " > " }, value);
-            if part.nullable && !nulls_first {
+            expression.write_comparison(scope, statement, if expression.descending { " < " } else { " > " }, value);
+            if expression.nullable && !nulls_first {
                 statement.push(" OR ");
-                part.expression(scope, statement);
+                expression.write(scope, statement);
                 statement.push(" IS NULL");
             }
             statement.push(" OR ");
-            part.compare(scope, statement, " = ", value);
+            expression.write_comparison(scope, statement, " = ", value);
             statement.push(" AND ");
         }
     }
-    after(scope, statement, rest, values);
+    write_after(scope, statement, rest, values);
     statement.push(")");
 }
 
 /// Writes `ORDER BY`.
-pub(crate) fn order_by(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], range: Range) {
-    for (index, part) in parts.iter().enumerate() {
+pub(crate) fn write_order_by(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    expressions: &[SortExpression<'_>],
+    range: KeysetRange,
+) {
+    for (index, expression) in expressions.iter().enumerate() {
         statement.push(if index == 0 { " ORDER BY " } else { ", " });
-        part.expression(scope, statement);
-        if part.descending {
+        expression.write(scope, statement);
+        if expression.descending {
             statement.push(" DESC");
         }
-        // Where the range holds only NULLs or none, saying so would only keep the database from its index.
-        let settled = index == 0 && range != Range::All;
-        if !settled && part.needs_null_order(scope.dialect) {
-            statement.push(if part.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+        // If the range contains only NULLs or none, stating their order would only prevent the use of an index.
+        let settled = index == 0 && range != KeysetRange::All;
+        if !settled && expression.needs_null_order(scope.dialect) {
+            statement.push(if expression.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
         }
     }
 }

@@ -1,13 +1,14 @@
-//! From a plan to SQL. Pure: nothing here speaks to a database.
+//! From plans to SQL. Pure: nothing here accesses a database.
 
 pub(crate) mod aggregate;
+mod cursor_values;
 pub(crate) mod filter;
 pub(crate) mod json;
 pub(crate) mod keyset;
 pub(crate) mod operand;
+pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod selection;
 pub(crate) mod text;
-pub(crate) mod uniform;
-pub(crate) mod value;
+pub(crate) mod time_checks;
 pub(crate) mod write;

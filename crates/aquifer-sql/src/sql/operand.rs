@@ -1,4 +1,4 @@
-//! Values of callers as values of the database. Everything here is bound.
+//! Converts callers' values to bound values of the database.
 
 use aquifer_protocol::hex::push_hex;
 use aquifer_query::FieldType;
@@ -7,27 +7,27 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::json::array_literal;
-use super::value::{Thing, cast_of};
-use crate::model::{Column, PostgresRead, SqliteStore, Store};
+use super::scope::{PathTarget, cast_for};
+use crate::schema::model::{Column, PostgresRead, SqliteStore, Store};
+use crate::schema::time_style::{StoredTime, TimeBound, TimeStyle, nanosecond};
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time_style::{Bound, Stored, TimeStyle, nanosecond};
 
-/// Writes a value to compare a thing with.
-pub(crate) fn operand(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, value: &Value) {
+/// Writes an operand for a comparison with the target.
+pub(crate) fn write_operand(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, value: &Value) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            statement.bind(in_sqlite(thing, of, value));
+            statement.bind(sqlite_operand(target, of, value));
         }
         Dialect::Postgres => {
-            statement.bind(in_postgres(thing, of, value));
-            cast(statement, thing, of);
+            statement.bind(postgres_operand(target, of, value));
+            write_cast(statement, target, of);
         }
     }
 }
 
-fn in_sqlite(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
-    let style = match thing {
-        Thing::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => *style,
+fn sqlite_operand(target: PathTarget<'_>, of: &FieldType, value: &Value) -> Bind {
+    let style = match target {
+        PathTarget::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => *style,
         _ => TimeStyle::Mixed,
     };
     match (of, value) {
@@ -35,35 +35,35 @@ fn in_sqlite(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
         (FieldType::Time, value) => {
             time_bound(style, value).filter(|bound| bound.is_exact).map_or(Bind::Null, |bound| bound.value)
         }
-        _ => sqlite(of, style, value),
+        _ => to_sqlite(of, style, value),
     }
 }
 
-fn in_postgres(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
-    match thing {
-        Thing::Column(Column { store: Store::Postgres(store), .. }) if store.cast.is("real") => {
-            postgres(of, &narrow(value))
+fn postgres_operand(target: PathTarget<'_>, of: &FieldType, value: &Value) -> Bind {
+    match target {
+        PathTarget::Column(Column { store: Store::Postgres(store), .. }) if store.cast.is_text("real") => {
+            to_postgres(of, &to_single_precision(value))
         }
-        _ => postgres(of, value),
+        _ => to_postgres(of, value),
     }
 }
 
-/// What times of a SQLite column are compared with in place of a caller's time or one from a cursor.
-pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<Bound> {
+/// The bound for SQLite times, for a time from a caller or a cursor.
+pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<TimeBound> {
     let stored = match value {
-        Value::String(text) => Stored::Text(text.as_bytes()),
-        // Cursors of former versions hold times as they were stored.
+        Value::String(text) => StoredTime::Text(text.as_bytes()),
+        // Cursors of earlier versions contain times as stored.
         Value::Number(number) => match number.as_i64() {
-            Some(whole) => Stored::Integer(whole),
-            None => Stored::Real(number.as_f64()?),
+            Some(whole) => StoredTime::Integer(whole),
+            None => StoredTime::Real(number.as_f64()?),
         },
         _ => return None,
     };
     nanosecond(stored).map(|time| style.bound(time))
 }
 
-/// A number for a column of single precision, which the database would refuse to make of some.
-fn narrow(value: &Value) -> Value {
+/// A number for a single-precision column. The database would reject numbers outside its range.
+fn to_single_precision(value: &Value) -> Value {
     let wide = value.as_f64().or_else(|| value.as_str()?.parse().ok());
     #[expect(clippy::cast_possible_truncation, reason = "that is what is looked for")]
     match wide.map(|wide| (wide, wide as f32)) {
@@ -79,36 +79,37 @@ fn narrow(value: &Value) -> Value {
     }
 }
 
-/// Writes a value that a column, or one that refers to it, is to equal: as one of the column's own type, whatever else
-/// may be done with that, so that an index serves.
-pub(crate) fn equal(statement: &mut Statement, column: &Column, value: &Value) {
+/// Writes a value for equality with a column or a reference to it. It gets the column's own type, so that an index is
+/// used.
+pub(crate) fn write_equal_operand(statement: &mut Statement, column: &Column, value: &Value) {
     match &column.store {
         Store::Postgres(store) if column.is_shown_as_text() => {
-            statement.bind(postgres(&column.of, value)).push("::").fragment(&store.cast);
+            statement.bind(to_postgres(&column.of, value)).push("::").fragment(&store.cast);
         }
-        _ => operand(statement, Thing::Column(column), &column.of, value),
+        _ => write_operand(statement, PathTarget::Column(column), &column.of, value),
     }
 }
 
-/// Writes several values to compare a thing with, in parentheses or as an array.
-pub(crate) fn any_of(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, values: &[Value]) {
+/// Writes several values to compare the target with, as a list or an array.
+pub(crate) fn write_any_of(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, values: &[Value]) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            any_of_binds(statement, values.iter().map(|value| in_sqlite(thing, of, value)).collect());
+            write_any_of_binds(statement, values.iter().map(|value| sqlite_operand(target, of, value)).collect());
         }
         Dialect::Postgres => {
-            let texts: Vec<Option<String>> = values.iter().map(|value| text(in_postgres(thing, of, value))).collect();
+            let texts: Vec<Option<String>> =
+                values.iter().map(|value| bind_text(postgres_operand(target, of, value))).collect();
             statement.push(" = ANY(");
             statement.bind(Bind::Text(array_literal(texts.iter().map(Option::as_deref))));
-            cast(statement, thing, of);
+            write_cast(statement, target, of);
             statement.push("[])");
         }
     }
 }
 
-/// Writes several values of SQLite in parentheses.
-pub(super) fn any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
-    if let Some(list) = as_one(&binds) {
+/// Writes several SQLite values as a list.
+pub(super) fn write_any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
+    if let Some(list) = as_json_list(&binds) {
         statement.push(" IN (SELECT value FROM json_each(").bind(Bind::Text(list)).push("))");
         return;
     }
@@ -122,10 +123,11 @@ pub(super) fn any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
     statement.push(")");
 }
 
-/// Many values as one: SQLite takes only so many. Neither bytes nor fractions survive that.
-fn as_one(binds: &[Bind]) -> Option<String> {
-    const FEW: usize = 100;
-    if binds.len() <= FEW {
+/// Many values as one JSON list, because SQLite limits the number of binds. Bytes and fractions cannot be passed this
+/// way.
+fn as_json_list(binds: &[Bind]) -> Option<String> {
+    const MAX_SEPARATE_BINDS: usize = 100;
+    if binds.len() <= MAX_SEPARATE_BINDS {
         return None;
     }
     let values = binds.iter().map(|bind| match bind {
@@ -136,11 +138,11 @@ fn as_one(binds: &[Bind]) -> Option<String> {
     values.collect::<Option<Vec<Value>>>().map(|values| Value::from(values).to_string())
 }
 
-/// The type a PostgreSQL operand is of. Whole numbers are compared as 64 bits, whatever the column has: a larger one is
-/// then simply not equal, instead of an error.
-fn cast(statement: &mut Statement, thing: Thing<'_>, of: &FieldType) {
-    match thing {
-        Thing::Column(column) => match &column.store {
+/// Writes the cast of a PostgreSQL operand. Integers are compared as 64 bits, whatever the column's type: a larger one
+/// is then not equal instead of an error.
+fn write_cast(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType) {
+    match target {
+        PathTarget::Column(column) => match &column.store {
             Store::Postgres(store) => match store.read {
                 PostgresRead::Integer => {
                     statement.push("::int8");
@@ -154,31 +156,31 @@ fn cast(statement: &mut Statement, thing: Thing<'_>, of: &FieldType) {
             },
             Store::Sqlite(_) => {}
         },
-        Thing::Hidden => {
+        PathTarget::Hidden => {
             statement.push("::tid");
         }
-        Thing::Version => {
+        PathTarget::Version => {
             statement.push("::text");
         }
-        Thing::Computed(_) | Thing::Inside(..) => {
-            statement.push(cast_of(of));
+        PathTarget::Computed(_) | PathTarget::Inside(..) => {
+            statement.push(cast_for(of));
         }
     }
 }
 
-fn text(bind: Bind) -> Option<String> {
+fn bind_text(bind: Bind) -> Option<String> {
     match bind {
         Bind::Text(text) => Some(text),
         _ => None,
     }
 }
 
-/// A value for PostgreSQL: text, which the cast beside it reads.
-pub(crate) fn postgres(of: &FieldType, value: &Value) -> Bind {
+/// A value for PostgreSQL: text that a cast parses.
+pub(crate) fn to_postgres(of: &FieldType, value: &Value) -> Bind {
     Bind::Text(match (of, value) {
         (_, Value::Null) => return Bind::Null,
         (FieldType::Bytes, Value::String(base64)) => {
-            // Text that does not decode was refused before. If it comes this far, the server refuses it.
+            // Invalid base64 was rejected earlier. If it gets here, the server rejects it.
             let Ok(bytes) = STANDARD.decode(base64) else { return Bind::Text("\\x?".to_owned()) };
             let mut text = String::from("\\x");
             push_hex(&mut text, &bytes);
@@ -186,7 +188,8 @@ pub(crate) fn postgres(of: &FieldType, value: &Value) -> Bind {
         }
         (FieldType::List(element), Value::Array(elements)) => {
             let element = element.as_deref().unwrap_or(&FieldType::Text);
-            let texts: Vec<Option<String>> = elements.iter().map(|value| text(postgres(element, value))).collect();
+            let texts: Vec<Option<String>> =
+                elements.iter().map(|value| bind_text(to_postgres(element, value))).collect();
             array_literal(texts.iter().map(Option::as_deref))
         }
         (FieldType::Json, value) => value.to_string(),
@@ -196,20 +199,20 @@ pub(crate) fn postgres(of: &FieldType, value: &Value) -> Bind {
 }
 
 /// A value for SQLite, in its own types.
-pub(crate) fn sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
+pub(crate) fn to_sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
     match (of, value) {
         (_, Value::Null) => Bind::Null,
         (_, Value::Bool(yes)) => Bind::Integer(i64::from(*yes)),
-        (FieldType::Time, Value::String(text)) => match nanosecond(Stored::Text(text.as_bytes())) {
+        (FieldType::Time, Value::String(text)) => match nanosecond(StoredTime::Text(text.as_bytes())) {
             Some(time) => style.write(time),
             None => Bind::Text(text.clone()),
         },
         (FieldType::Bytes, Value::String(base64)) => match STANDARD.decode(base64) {
             Ok(bytes) => Bind::Bytes(bytes),
-            // Refused before. If it comes this far, what was given is kept rather than nothing.
+            // Rejected earlier. If it gets here, the text is stored rather than nothing.
             Err(_) => Bind::Text(base64.clone()),
         },
-        (FieldType::Number, Value::String(text)) => number(text),
+        (FieldType::Number, Value::String(text)) => parse_number(text),
         (FieldType::Integer, Value::String(text)) => {
             text.parse().map_or_else(|_| Bind::Text(text.clone()), Bind::Integer)
         }
@@ -222,7 +225,7 @@ pub(crate) fn sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
     }
 }
 
-fn number(text: &str) -> Bind {
+fn parse_number(text: &str) -> Bind {
     match (text.parse::<i64>(), text.parse::<f64>()) {
         (Ok(whole), _) => Bind::Integer(whole),
         (_, Ok(real)) => Bind::Real(real),

@@ -1,79 +1,80 @@
-//! Free text: an index where the database has one, else every row is read, which the answer says.
+//! Free-text search: with an index if the database has one; otherwise every row is read, which a warning reports.
 
 use aquifer_query::plan::TextQuery;
 
-use super::value::Scope;
-use crate::model::TextIndex;
+use super::scope::Scope;
+use crate::schema::model::TextIndex;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// More columns than this are not searched without an index: SQLite takes no more arguments.
-const MAX_COLUMNS: usize = 100;
+/// How many columns are searched without an index, limited by SQLite's number of arguments.
+const MAX_SEARCHED_COLUMNS: usize = 100;
 
-/// What words are told apart by, as a PostgreSQL pattern: neither a letter nor a digit, of which its own class has fewer.
-const BETWEEN: &str = "[^[:alnum:]²³¹¼½¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓]";
+/// A PostgreSQL pattern for the characters between words: neither letters nor digits, including digits that its own
+/// class lacks.
+const WORD_SEPARATOR: &str = "[^[:alnum:]²³¹¼½¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓]";
 
-/// The table, and beside it the matches of an FTS5 index.
-pub(super) fn from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
+/// Writes the table, joined with the matches of an FTS5 index.
+pub(super) fn write_from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
     statement.push(" FROM ");
-    if let (Some(text), Some(TextIndex::Fts5 { quoted, rowid, .. })) = (text, &scope.served.table.index)
+    if let (Some(text), Some(TextIndex::Fts5 { quoted, rowid, .. })) = (text, &scope.exposed.table.index)
         && !text.terms.is_empty()
     {
         statement.push("(SELECT rowid AS aquifer_rowid, rank AS aquifer_rank FROM ").name(quoted);
-        statement.push(" WHERE ").name(quoted).push(" MATCH ").bind(Bind::Text(fts5(text)));
-        statement.push(") AS s JOIN ").name(&scope.served.table.quoted).push(" AS t ON t.");
+        statement.push(" WHERE ").name(quoted).push(" MATCH ").bind(Bind::Text(fts5_query(text)));
+        statement.push(") AS s JOIN ").name(&scope.exposed.table.quoted).push(" AS t ON t.");
         statement.name(rowid).push(" = s.aquifer_rowid");
         return;
     }
-    statement.name(&scope.served.table.quoted).push(" AS t");
+    statement.name(&scope.exposed.table.quoted).push(" AS t");
 }
 
-/// Whether a row matches at all.
-pub(super) fn matches(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+/// Writes whether a row matches.
+pub(super) fn write_match(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     if text.terms.is_empty() {
         statement.push("FALSE");
         return;
     }
-    match &scope.served.table.index {
+    match &scope.exposed.table.index {
         Some(TextIndex::Fts5 { .. }) => {
             statement.push("TRUE");
         }
         Some(TextIndex::Vector { vector, .. }) => {
             statement.push("(").fragment(vector).push(") @@ (");
-            vector_query(scope, statement, text);
+            write_vector_query(scope, statement, text);
             statement.push(")");
         }
         None => {
-            rank(scope, statement, text);
+            write_rank(scope, statement, text);
             statement.push(" > 0");
         }
     }
 }
 
-/// How well a row matches.
-pub(super) fn rank(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
-    match &scope.served.table.index {
-        // The best has the least there; turned round, more is better everywhere.
+/// Writes the rank of a row.
+pub(super) fn write_rank(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    match &scope.exposed.table.index {
+        // FTS5 ranks the best match lowest; negated, higher is better everywhere.
         Some(TextIndex::Fts5 { .. }) => {
             statement.push("(-s.aquifer_rank)");
         }
         Some(TextIndex::Vector { vector, .. }) => {
             statement.push("ts_rank((").fragment(vector).push("), (");
-            vector_query(scope, statement, text);
+            write_vector_query(scope, statement, text);
             statement.push("))::float8");
         }
-        None => fallback(scope, statement, text),
+        None => write_term_count(scope, statement, text),
     }
 }
 
-/// How many of the words and phrases stand in the row's text.
-fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+/// Writes how many of the words and phrases the row contains.
+fn write_term_count(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     let columns: Vec<_> = scope
-        .served
+        .exposed
         .collection
         .text
         .iter()
-        .filter_map(|name| scope.served.table.column(name))
-        .take(MAX_COLUMNS)
+        .filter_map(|name| scope.exposed.table.column(name))
+        .take(MAX_SEARCHED_COLUMNS)
         .collect();
     match scope.dialect {
         Dialect::Sqlite => {
@@ -81,7 +82,7 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
             statement.push("aquifer_rank(").bind(Bind::Text(serde_json::to_string(&terms).unwrap_or_default()));
             for column in columns {
                 statement.push(", ");
-                scope.column(statement, column);
+                scope.write_column(statement, column);
             }
             statement.push(")");
         }
@@ -91,16 +92,16 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
                 if index > 0 {
                     statement.push(" + ");
                 }
-                // Words hold small letters and digits only, so nothing in them means anything to a pattern.
-                let pattern = term.words.join(&format!("{BETWEEN}+"));
-                let pattern = format!("(^|{BETWEEN}){pattern}($|{BETWEEN})");
+                // Words consist of lower-case letters and digits, so they need no escaping in a pattern.
+                let pattern = term.words.join(&format!("{WORD_SEPARATOR}+"));
+                let pattern = format!("(^|{WORD_SEPARATOR}){pattern}($|{WORD_SEPARATOR})");
                 statement.push("CASE WHEN ");
                 for (position, column) in columns.iter().enumerate() {
                     if position > 0 {
                         statement.push(" OR ");
                     }
                     statement.push("lower(");
-                    scope.column(statement, column);
+                    scope.write_column(statement, column);
                     statement.push("::text COLLATE \"default\") ~ ").bind(Bind::Text(pattern.clone())).push("::text");
                 }
                 statement.push(" THEN 1 ELSE 0 END");
@@ -110,14 +111,14 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     }
 }
 
-/// The words in FTS5's own language, each in quotes.
-fn fts5(text: &TextQuery) -> String {
+/// The words in FTS5 syntax, each quoted.
+fn fts5_query(text: &TextQuery) -> String {
     let terms: Vec<String> = text.terms.iter().map(|term| format!("\"{}\"", term.words.join(" "))).collect();
     terms.join(" OR ")
 }
 
-fn vector_query(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
-    let Some(TextIndex::Vector { configuration, .. }) = &scope.served.table.index else { return };
+fn write_vector_query(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    let Some(TextIndex::Vector { configuration, .. }) = &scope.exposed.table.index else { return };
     for (index, term) in text.terms.iter().enumerate() {
         if index > 0 {
             statement.push(" || ");

@@ -4,19 +4,19 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use rusqlite::{Connection, Result};
 
-/// How values of a column of this declared type and collation are compared.
+/// How values of a column with this declared type and collation are compared.
 pub(super) fn comparison(of: &FieldType, declared: &str, collation: Option<&str>) -> Comparison {
     if !matches!(of, FieldType::Text | FieldType::Word(_)) {
         return Comparison::Exact;
     }
-    // Text in a column of numbers is compared as a number where it looks like one: '1', '01' and '1.0' are alike.
+    // Text in a numeric column is compared as a number if it looks like one: '1', '01' and '1.0' are equal.
     if has_number_affinity(declared) {
         return Comparison::Unknown;
     }
-    of_collation(collation)
+    collation_comparison(collation)
 }
 
-pub(super) fn of_collation(name: Option<&str>) -> Comparison {
+pub(super) fn collation_comparison(name: Option<&str>) -> Comparison {
     let is = |known: &str| name.is_none_or(|name| name.eq_ignore_ascii_case(known));
     if is("BINARY") {
         Comparison::Exact
@@ -29,7 +29,7 @@ pub(super) fn of_collation(name: Option<&str>) -> Comparison {
     }
 }
 
-/// The looser of two comparisons: values that either takes for equal are alike.
+/// The looser of two comparisons.
 pub(super) fn looser(one: Comparison, other: Comparison) -> Comparison {
     match (one, other) {
         _ if one == other => one,
@@ -39,12 +39,12 @@ pub(super) fn looser(one: Comparison, other: Comparison) -> Comparison {
 }
 
 /// The declared collation of a table's column.
-pub(super) fn of_column(connection: &Connection, table: &str, column: &str) -> Result<Option<String>> {
+pub(super) fn declared_collation(connection: &Connection, table: &str, column: &str) -> Result<Option<String>> {
     let (_, collation, ..) = connection.column_metadata(Some("main"), table, column)?;
     Ok(collation.map(|name| name.to_string_lossy().into_owned()))
 }
 
-/// The rules by which SQLite chooses, from what was declared.
+/// SQLite's rules of affinity for declared types.
 fn has_number_affinity(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     let says = |word: &str| declared.contains(word);
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_2_text_is_compared_as_the_column_is() {
+    fn r_saf_2_text_is_compared_by_the_column_affinity_and_collation() {
         use Comparison::{Exact, IgnoreCase, IgnoreTrailingBlanks, Unknown};
         for (of, declared, collation, expected) in [
             (FieldType::Text, "TEXT", Some("BINARY"), Exact),

@@ -1,4 +1,5 @@
-//! What a column of a SQLite table holds. Declared types are hints only, so where they leave a doubt, some values decide.
+//! Detects what a column of a SQLite table contains. Declared types are only hints; if they are not conclusive, sample
+//! values decide.
 
 use std::time::{Duration, Instant};
 
@@ -7,29 +8,29 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
 use super::pool::InterruptHandle;
-use crate::model::SqliteStore;
+use crate::schema::model::SqliteStore;
+use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeStyle};
 use crate::statement::Name;
-use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
 
-/// How many values are looked at where the declared type leaves a doubt.
-const SAMPLES: usize = 50;
-/// How long values of one table are looked for. A view may take for ever to give its first row.
+/// How many values are sampled.
+const MAX_SAMPLES: usize = 50;
+/// The time for sampling one table. A view may take very long to return its first row.
 const SAMPLING_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Whether the declared type says that a column holds numbers. Without that, values decide.
-pub(super) fn says_number(declared: &str) -> bool {
+/// Whether the declared type is numeric. Otherwise values decide.
+pub(super) fn declares_number(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
 }
 
-/// Whether the declared type says that a column holds text, or says nothing.
+/// Whether the declared type is text or empty.
 pub(super) fn is_textual(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     declared.is_empty() || ["CHAR", "TEXT", "CLOB"].iter().any(|word| declared.contains(word))
 }
 
-/// What a column holds.
-pub(super) fn kind_of(
+/// Detects the type and storage of a column.
+pub(super) fn detect_kind(
     sampler: &mut Sampler<'_>,
     column: &str,
     declared: &str,
@@ -43,12 +44,12 @@ pub(super) fn kind_of(
     let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
     let textual = is_textual(&declared);
     if says("BOOL") {
-        let samples = sampler.of(column)?;
-        // Where 'true' and 'false' are kept as text, that is what they are.
+        let samples = sampler.sample(column)?;
+        // 'true' and 'false' stored as text are text.
         if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
             return Ok((FieldType::Boolean, SqliteStore::Boolean));
         }
-        return Ok((by_values(&samples), SqliteStore::Plain));
+        return Ok((type_of_values(&samples), SqliteStore::Plain));
     }
     if says("JSON") {
         return Ok((FieldType::Json, SqliteStore::Json));
@@ -57,14 +58,14 @@ pub(super) fn kind_of(
     let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
     let may_be_time = says_time || ((textual || is_number) && named_time);
     if may_be_time {
-        let samples = sampler.of(column)?;
+        let samples = sampler.sample(column)?;
         // Fractions may be anything, such as Julian days.
         let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
-        match style_of(&samples) {
+        match detect_style(&samples) {
             Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
-            // Nobody knows yet how they will be written: any way is understood.
+            // An empty column accepts any format.
             None if samples.is_empty() && (says_time || textual) => {
                 return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
             }
@@ -72,12 +73,12 @@ pub(super) fn kind_of(
         }
     }
     if declared == "DATE" || (textual && named_date) {
-        let samples = sampler.of(column)?;
+        let samples = sampler.sample(column)?;
         let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
         if all_dates && (declared == "DATE" || !samples.is_empty()) {
             return Ok((FieldType::Date, SqliteStore::Plain));
         }
-        if let Some(style) = style_of(&samples) {
+        if let Some(style) = detect_style(&samples) {
             return Ok((FieldType::Time, SqliteStore::Time(style)));
         }
     }
@@ -87,7 +88,7 @@ pub(super) fn kind_of(
         _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
         _ if says("BLOB") => FieldType::Bytes,
         _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
-        _ => by_values(&sampler.of(column)?),
+        _ => type_of_values(&sampler.sample(column)?),
     };
     Ok((of, SqliteStore::Plain))
 }
@@ -96,7 +97,7 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Whole numbers are moments only if they would be ones of our time.
+/// Integers are times only if they would be recent.
 fn is_recent(samples: &[Sample]) -> bool {
     samples.iter().all(|sample| match sample {
         Sample::Integer(number) => {
@@ -111,8 +112,8 @@ fn is_recent(samples: &[Sample]) -> bool {
     })
 }
 
-/// Columns without a type, as in views.
-fn by_values(samples: &[Sample]) -> FieldType {
+/// The type of columns without a declared type, as in views.
+fn type_of_values(samples: &[Sample]) -> FieldType {
     let whole = samples.iter().filter(|sample| matches!(sample, Sample::Integer(_))).count();
     let text = samples.iter().filter(|sample| matches!(sample, Sample::Text(_))).count();
     if samples.is_empty() || text > 0 {
@@ -124,7 +125,7 @@ fn by_values(samples: &[Sample]) -> FieldType {
     }
 }
 
-/// A value of a column whose declared type leaves a doubt.
+/// A sampled value.
 enum Sample {
     Integer(i64),
     Real(f64),
@@ -133,18 +134,18 @@ enum Sample {
 }
 
 impl Sample {
-    fn stored(&self) -> Stored<'_> {
+    fn stored(&self) -> StoredTime<'_> {
         match self {
-            Sample::Integer(number) => Stored::Integer(*number),
-            Sample::Real(number) => Stored::Real(*number),
-            Sample::Text(text) => Stored::Text(text.as_bytes()),
-            Sample::Other => Stored::Other,
+            Sample::Integer(number) => StoredTime::Integer(*number),
+            Sample::Real(number) => StoredTime::Real(*number),
+            Sample::Text(text) => StoredTime::Text(text.as_bytes()),
+            Sample::Other => StoredTime::Other,
         }
     }
 }
 
-/// How a column writes its times, judged by some of its values. `None` where not all of them are times.
-fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
+/// The time style of the sampled values. `None` if not all of them are times.
+fn detect_style(samples: &[Sample]) -> Option<TimeStyle> {
     if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
         return None;
     }
@@ -153,25 +154,25 @@ fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
     finder.finish()
 }
 
-/// Looks at some values of a table.
+/// Samples values of a table.
 pub(super) struct Sampler<'a> {
     connection: &'a Connection,
     interrupt: &'a InterruptHandle<'a>,
     table: &'a Name,
-    /// What is left of the time for it.
-    left: Duration,
+    /// The remaining time.
+    time_left: Duration,
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(connection: &'a Connection, interrupt: &'a InterruptHandle<'a>, table: &'a Name) -> Self {
-        Self { connection, interrupt, table, left: SAMPLING_TIMEOUT }
+        Self { connection, interrupt, table, time_left: SAMPLING_TIMEOUT }
     }
 
-    /// Some values of a column; none where finding them takes too long.
-    fn of(&mut self, column: &str) -> Result<Vec<Sample>> {
+    /// Samples a column; empty if that takes too long.
+    fn sample(&mut self, column: &str) -> Result<Vec<Sample>> {
         let began = Instant::now();
-        let found = self.interrupt.within(self.left, || self.read(column));
-        self.left = self.left.saturating_sub(began.elapsed());
+        let found = self.interrupt.run_with_timeout(self.time_left, || self.read(column));
+        self.time_left = self.time_left.saturating_sub(began.elapsed());
         match found {
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {
                 Ok(Vec::new())
@@ -180,11 +181,11 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Values of the first rows and of the last: what wrote them may have changed its ways.
+    /// Values of the first and last rows, because the writing program may have changed.
     fn read(&self, column: &str) -> Result<Vec<Sample>> {
         let mut samples = self.read_some(column, "")?;
-        if samples.len() == SAMPLES {
-            // Views and the like have no last rows.
+        if samples.len() == MAX_SAMPLES {
+            // Views have no row numbers.
             samples.extend(self.read_some(column, " ORDER BY rowid DESC").unwrap_or_default());
         }
         Ok(samples)
@@ -195,7 +196,7 @@ impl<'a> Sampler<'a> {
         let column = Name::reflected(column);
         let mut statement = Statement::new(Dialect::Sqlite);
         statement.push("SELECT ").name(&column).push(" FROM ").name(self.table).push(" WHERE ").name(&column);
-        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(SAMPLES);
+        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(MAX_SAMPLES);
         let mut prepared = self.connection.prepare(statement.text())?;
         let mut rows = prepared.query([])?;
         let mut samples = Vec::new();

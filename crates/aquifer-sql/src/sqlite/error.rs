@@ -1,27 +1,27 @@
-//! What SQLite says went wrong.
+//! Maps errors of SQLite.
 
 use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{Constraint, SqlError, Violation};
 
-pub(super) fn of(error: &Error) -> SqlError {
+pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
         Error::SqliteFailure(code, message) => (code, message.clone().unwrap_or_default()),
-        // Where SQLite knows which word of the statement it is about.
+        // Errors with a position in the statement.
         Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
-        _ => return SqlError::Refused { words: None, cause },
+        _ => return SqlError::Rejected { message: None, cause },
     };
     let unavailable = |reason: &str| SqlError::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
     match code.code {
         ErrorCode::ConstraintViolation => violation(code.extended_code, &message, cause),
         ErrorCode::OperationInterrupted => SqlError::Timeout { cause },
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            SqlError::Busy { reason: "its file is locked by somebody else" }
+            SqlError::Busy { reason: "its file is locked by another process" }
         }
-        ErrorCode::ReadOnly => SqlError::Denied { reason: "the database file can only be read", cause },
+        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
-            SqlError::Denied { reason: "the database does not allow it", cause }
+            SqlError::PermissionDenied { reason: "the database does not allow it", cause }
         }
         ErrorCode::CannotOpen => unavailable("its file cannot be opened"),
         ErrorCode::NotADatabase => unavailable("its file is not a SQLite database"),
@@ -29,24 +29,24 @@ pub(super) fn of(error: &Error) -> SqlError {
         ErrorCode::DiskFull => unavailable("its disk is full"),
         ErrorCode::SystemIoFailure => unavailable("its file cannot be read or written"),
         ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
-        ErrorCode::TooBig => SqlError::Invalid { problem: "is too large for the database", column: None, cause },
+        ErrorCode::TooBig => SqlError::InvalidValue { problem: "is too large for the database", column: None, cause },
         ErrorCode::TypeMismatch => {
-            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column: None, cause }
         }
         ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
             SqlError::SchemaChanged { cause }
         }
-        _ if message.contains("integer overflow") => SqlError::Invalid {
-            problem: "adds up to more than 64 bits hold. Narrow the filter",
+        _ if message.contains("integer overflow") => SqlError::InvalidValue {
+            problem: "has a sum beyond 64 bits. Narrow the filter",
             column: Some("aggregate".to_owned()),
             cause,
         },
-        _ => SqlError::Refused { words: None, cause },
+        _ => SqlError::Rejected { message: None, cause },
     }
 }
 
-/// SQLite names what was broken only in words, such as `UNIQUE constraint failed: users.email`.
+/// SQLite names violated constraints only in its message, such as `UNIQUE constraint failed: users.email`.
 fn violation(extended: i32, message: &str, cause: String) -> SqlError {
     let named = message.split_once(": ").map_or("", |(_, named)| named);
     let columns =
@@ -64,11 +64,11 @@ fn violation(extended: i32, message: &str, cause: String) -> SqlError {
         ffi::SQLITE_CONSTRAINT_DATATYPE => {
             // `cannot store TEXT value in INTEGER column things.size`
             let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
-            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column, cause }
         }
-        // RESTRICT is carried out like a trigger.
+        // RESTRICT is implemented as a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),
-        // What RAISE says is written for whoever made the change.
-        _ => SqlError::Refused { words: Some(message.to_owned()), cause },
+        // Messages of RAISE were written for users.
+        _ => SqlError::Rejected { message: Some(message.to_owned()), cause },
     }
 }

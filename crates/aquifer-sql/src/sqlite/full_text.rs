@@ -1,46 +1,46 @@
 //! Full-text tables of SQLite: what each indexes, and from which columns its words may come.
 //!
-//! Such a table is filled by hand or by triggers, so nothing but its definition, the triggers and the names of its columns
-//! tell what is in it. Whatever these do not rule out is taken for a source.
+//! Such tables are filled by hand or by triggers, so only the definition, the triggers and the column names indicate
+//! the content. Every column that these do not rule out counts as a source.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, Result};
 
-use super::super::checks::{self, Argument, Mentions};
-use crate::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::sql_definitions::{self, Argument, Mentions};
 use crate::statement::Name;
 
-/// Virtual tables that show the inside of an index or of the file: nothing to be served.
-const INNARDS: &[&str] =
+/// Modules of virtual tables that expose internals of an index or the file. They are not served.
+const INTERNAL_MODULES: &[&str] =
     &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
 /// A full-text table.
-pub(super) struct FullText {
+pub(super) struct FullTextTable {
     pub(super) name: String,
-    /// Whether this program can search it.
+    /// Whether it can be searched.
     is_searchable: bool,
     content: Content,
-    /// Every column, and of these the ones that are not indexed.
+    /// All columns, and those that are not indexed.
     columns: Vec<String>,
     not_indexed: Vec<String>,
-    /// The column of the table it is over with the numbers of the index's rows.
+    /// The column of the content table that holds the row numbers of the index.
     rowid: String,
 }
 
-/// Where a full-text table keeps its text.
+/// Where a full-text table stores its text.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Own,
     /// In another table or view.
     Table(String),
-    /// Nowhere: only its words are kept.
+    /// Nowhere: only the index is stored.
     Nowhere,
 }
 
-impl FullText {
-    pub(super) fn of(name: &str, sql: &str) -> Option<Self> {
-        let (module, arguments) = checks::virtual_table(sql)?;
+impl FullTextTable {
+    pub(super) fn parse(name: &str, sql: &str) -> Option<Self> {
+        let (module, arguments) = sql_definitions::parse_virtual_table(sql)?;
         if !["fts3", "fts4", "fts5"].contains(&module.as_str()) {
             return None;
         }
@@ -74,14 +74,14 @@ impl FullText {
         Some(found)
     }
 
-    /// The same, with the columns that the table has. How a module reads its arguments is its own business.
+    /// Like [`Self::parse`], with the actual columns of the table: modules interpret their arguments themselves.
     pub(super) fn read(connection: &Connection, name: &str, sql: &str) -> Result<Option<Self>> {
-        let Some(mut found) = Self::of(name, sql) else { return Ok(None) };
+        let Some(mut found) = Self::parse(name, sql) else { return Ok(None) };
         let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
         let columns = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<String>>>);
         match columns {
             Ok(columns) if !columns.is_empty() => found.columns = columns,
-            // It cannot be opened, and what was read of its definition has to do.
+            // The table cannot be opened, so only its definition is used.
             Ok(_) => {}
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
@@ -89,7 +89,7 @@ impl FullText {
         Ok(Some(found))
     }
 
-    /// The columns whose words are found.
+    /// The indexed columns.
     fn indexed(&self) -> impl Iterator<Item = &String> {
         let is_left_out = |column: &&String| self.not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column));
         self.columns.iter().filter(move |column| !is_left_out(column))
@@ -105,7 +105,7 @@ impl FullText {
         matches!(self.content, Content::Table(_))
     }
 
-    /// Whether it finds rows of the table, by their numbers unless it says by what else.
+    /// Whether it indexes the rows of a table.
     pub(super) fn serves(&self, table: &str, numbered: bool) -> bool {
         self.is_searchable
             && match &self.content {
@@ -114,7 +114,7 @@ impl FullText {
             }
     }
 
-    /// What a search in the table makes use of. Its sources are found once all tables are known.
+    /// The index for searches. Its sources are traced once all tables are known.
     pub(super) fn index(&self) -> TextIndex {
         TextIndex::Fts5 {
             quoted: Name::reflected(&self.name),
@@ -124,28 +124,27 @@ impl FullText {
         }
     }
 
-    /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
-    /// is not known.
-    fn sources(&self, model: &Model, all: &[FullText], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
+    /// The columns whose words it may contain, each with the corresponding column of this table, if known.
+    fn sources(&self, model: &Model, all: &[FullTextTable], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
         let tables = tables(model, all);
         let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
-        let same_name = |table: &str, column: &String| (ColumnId::of_sqlite(table, column), Some(column.clone()));
+        let same_name = |table: &str, column: &String| (ColumnId::for_sqlite(table, column), Some(column.clone()));
         if let Content::Table(table) = &self.content {
             let all = tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(table));
-            // Without columns of its own it has those of the other table.
+            // Without columns of its own it has those of the content table.
             let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(|(_, columns)| columns);
-            // Also those that are not indexed: a view may show them.
+            // Including those that are not indexed: a view may show them.
             sources.extend(self.columns.iter().map(|column| same_name(table, column)));
             sources.extend(all.map(|column| same_name(table, &(*column).to_owned())));
         }
-        for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
-            let reads = |table: &str| table.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(table);
+        for trigger in triggers.iter().filter(|trigger| trigger.mentions.contains(&self.name)) {
+            let reads = |table: &str| table.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.contains(table);
             for (table, columns) in tables.iter().filter(|(table, _)| reads(table) && self.name != *table) {
-                let read = columns.iter().filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
-                sources.extend(read.map(|name| (ColumnId::of_sqlite(table, name), None)));
+                let read = columns.iter().filter(|name| trigger.mentions.has_star || trigger.mentions.contains(name));
+                sources.extend(read.map(|name| (ColumnId::for_sqlite(table, name), None)));
             }
         }
-        // One that nothing connects to another table, yet has no columns but those of one, is most likely over that.
+        // A table without a connection whose columns all belong to one other table most likely indexes that one.
         for (table, columns) in tables.iter().filter(|(table, _)| !self.is_index_only() && self.name != *table) {
             let has = |column: &String| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             if !self.columns.is_empty() && self.columns.iter().all(has) {
@@ -156,9 +155,9 @@ impl FullText {
     }
 }
 
-/// All tables with their columns, also those that are left out.
-fn tables<'a>(model: &'a Model, full_text: &'a [FullText]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let served = model.tables.iter().map(|table| {
+/// All tables with their columns, including excluded ones.
+fn tables<'a>(model: &'a Model, full_text: &'a [FullTextTable]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let exposed = model.tables.iter().map(|table| {
         let columns = table.columns.iter().map(|column| &*column.name);
         (&*table.name, columns.collect())
     });
@@ -166,32 +165,32 @@ fn tables<'a>(model: &'a Model, full_text: &'a [FullText]) -> Vec<(&'a str, Vec<
         let columns = table.columns.iter().map(|column| &**column);
         (&*table.name, columns.collect())
     });
-    // Those that are only an index are no tables to be served, but a trigger can read them.
+    // Index-only tables are not served, but a trigger can read them.
     let indexes = full_text.iter().filter(|table| table.is_index_only());
     let indexes = indexes.map(|table| (table.name.as_str(), table.columns().collect()));
-    served.chain(excluded).chain(indexes).collect()
+    exposed.chain(excluded).chain(indexes).collect()
 }
 
-/// Whether a virtual table shows the inside of something else.
-pub(super) fn shows_innards(sql: &str) -> bool {
-    checks::virtual_table(sql).is_some_and(|(module, _)| INNARDS.contains(&module.as_str()))
+/// Whether a virtual table exposes internals.
+pub(super) fn is_internal(sql: &str) -> bool {
+    sql_definitions::parse_virtual_table(sql).is_some_and(|(module, _)| INTERNAL_MODULES.contains(&module.as_str()))
 }
 
-/// A trigger: the table it is on, and what it mentions.
+/// A trigger: its table, and the names it mentions.
 struct Trigger {
     table: String,
     mentions: Mentions,
 }
 
-/// Finds out which columns full-text tables have their words from, now that all tables are known.
-pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]) -> Result<()> {
+/// Traces the sources of full-text tables, once all tables are known.
+pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[FullTextTable]) -> Result<()> {
     if all.is_empty() {
         return Ok(());
     }
     let mut statement = connection.prepare("SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")?;
     let read = |row: &rusqlite::Row<'_>| {
         let sql: Option<String> = row.get(1)?;
-        Ok(Trigger { table: row.get(0)?, mentions: Mentions::of(&sql.unwrap_or_default()) })
+        Ok(Trigger { table: row.get(0)?, mentions: Mentions::parse(&sql.unwrap_or_default()) })
     };
     let triggers: Vec<Trigger> = statement.query_map([], read)?.collect::<Result<_>>()?;
     for full_text in all {
@@ -204,13 +203,13 @@ pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]
             model.flows.extend(
                 targets
                     .iter()
-                    .map(|column| Flow { from: from.clone(), to: ColumnId::of_sqlite(&full_text.name, column) }),
+                    .map(|column| Flow { from: from.clone(), to: ColumnId::for_sqlite(&full_text.name, column) }),
             );
         }
         for table in &mut model.tables {
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };
             if *quoted == Name::reflected(&full_text.name) {
-                let own = columns.iter().map(|column| ColumnId::of_sqlite(&full_text.name, column));
+                let own = columns.iter().map(|column| ColumnId::for_sqlite(&full_text.name, column));
                 let is_indexed = |column: &Option<String>| {
                     column.as_ref().is_none_or(|column| full_text.indexed().any(|indexed| indexed == column))
                 };
@@ -239,7 +238,7 @@ mod tests {
             ),
             ("using FTS4(content=\"u\", a, b, notindexed=b)", Content::Table("u".into()), "a b", "a"),
         ] {
-            let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
+            let found = FullTextTable::parse("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
                 .map(|found| {
                     let indexed: Vec<&str> = found.indexed().map(String::as_str).collect();
                     (indexed.join(" "), found.columns.join(" "), found.content)
@@ -247,7 +246,7 @@ mod tests {
                 .map(|(indexed, columns, content)| (content, columns, indexed));
             assert_eq!(found, Some((content, columns.to_owned(), indexed.to_owned())), "{sql}");
         }
-        assert!(FullText::of("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());
-        assert!(shows_innards("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)"));
+        assert!(FullTextTable::parse("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());
+        assert!(is_internal("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)"));
     }
 }

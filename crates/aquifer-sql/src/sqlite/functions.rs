@@ -1,4 +1,4 @@
-//! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
+//! Functions that SQLite lacks, which give text, JSON and time the semantics of the query language.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -10,33 +10,34 @@ use rusqlite::{Connection, Result};
 use serde_json::Value;
 
 use super::rows::stored;
-use crate::time_style;
+use crate::schema::time_style;
 
-/// Only for statements of ours: no trigger or view of a file from elsewhere can call them.
+/// Only for our own statements: triggers and views of the file cannot call them.
 const FLAGS: FunctionFlags =
     FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC).union(FunctionFlags::SQLITE_DIRECTONLY);
 
 pub(super) fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("aquifer_time", 1, FLAGS, |context| {
-        Ok(moment(context.get_raw(0)).map(time_style::canonical))
+        Ok(nanosecond_of(context.get_raw(0)).map(time_style::canonical))
     })?;
-    connection
-        .create_scalar_function("aquifer_is_time", 1, FLAGS, |context| Ok(moment(context.get_raw(0)).is_some()))?;
+    connection.create_scalar_function("aquifer_is_time", 1, FLAGS, |context| {
+        Ok(nanosecond_of(context.get_raw(0)).is_some())
+    })?;
     connection.create_scalar_function("aquifer_age", 2, FLAGS, |context| {
         const DAY: i128 = 86_400_000_000_000;
-        let (now, then) = (moment(context.get_raw(0)), moment(context.get_raw(1)));
+        let (now, then) = (nanosecond_of(context.get_raw(0)), nanosecond_of(context.get_raw(1)));
         let age = now.zip(then).map(|(now, then)| (now - then).div_euclid(DAY));
         Ok(age.and_then(|days| i64::try_from(days).ok()))
     })?;
     connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
-    connection.create_scalar_function("aquifer_holds", 3, FLAGS, holds)?;
-    connection.create_scalar_function("aquifer_rank", -1, FLAGS, ranked)?;
-    connection.create_scalar_function("aquifer_version", -1, FLAGS, version)?;
+    connection.create_scalar_function("aquifer_holds", 3, FLAGS, text_matches)?;
+    connection.create_scalar_function("aquifer_rank", -1, FLAGS, count_terms)?;
+    connection.create_scalar_function("aquifer_version", -1, FLAGS, hash_values)?;
     connection.create_scalar_function("aquifer_json", 2, FLAGS, |context| {
-        Ok(inside(context).map(|value| value.to_string()))
+        Ok(json_value_at_path(context).map(|value| value.to_string()))
     })?;
     connection.create_scalar_function("aquifer_json_kind", 2, FLAGS, |context| {
-        Ok(inside(context).map(|value| match value {
+        Ok(json_value_at_path(context).map(|value| match value {
             Value::Bool(_) => 0,
             Value::Number(_) => 1,
             Value::String(_) => 2,
@@ -45,27 +46,27 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         }))
     })?;
     connection.create_scalar_function("aquifer_json_number", 2, FLAGS, |context| {
-        Ok(inside(context).and_then(|value| match value {
+        Ok(json_value_at_path(context).and_then(|value| match value {
             Value::Bool(yes) => Some(f64::from(u8::from(yes))),
             value => value.as_f64(),
         }))
     })?;
     connection.create_scalar_function("aquifer_json_text", 2, FLAGS, |context| {
-        Ok(inside(context).and_then(|value| value.as_str().map(str::to_owned)))
+        Ok(json_value_at_path(context).and_then(|value| value.as_str().map(str::to_owned)))
     })
 }
 
-/// The moment a value stands for, in nanoseconds since 1970.
-fn moment(value: ValueRef<'_>) -> Option<i128> {
+/// A value as a time, in nanoseconds since 1970.
+fn nanosecond_of(value: ValueRef<'_>) -> Option<i128> {
     time_style::nanosecond(stored(value))
 }
 
-/// What a path leads to in a JSON text; nothing where that is missing or null.
-fn inside(context: &Context<'_>) -> Option<Value> {
+/// The value at a path in JSON text; `None` if it is missing or null.
+fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
     let steps: Vec<std::sync::Arc<str>> = serde_json::from_str(context.get_raw(1).as_str().ok()?).ok()?;
     let value: Value = match context.get_raw(0) {
         ValueRef::Text(text) => serde_json::from_slice(text).ok()?,
-        // A column called JSON makes numbers of texts that are nothing else.
+        // A column with the declared type JSON converts numeric text to numbers.
         ValueRef::Integer(number) => number.into(),
         ValueRef::Real(number) => number.into(),
         ValueRef::Null | ValueRef::Blob(_) => return None,
@@ -74,8 +75,8 @@ fn inside(context: &Context<'_>) -> Option<Value> {
     (!found.is_null()).then(|| found.clone())
 }
 
-/// Whether a text holds (0), begins with (1) or ends with (2) another, in any case.
-fn holds(context: &Context<'_>) -> Result<Option<bool>> {
+/// Whether a text contains (0), starts with (1) or ends with (2) another, ignoring case.
+fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
     let text = match context.get_raw(0) {
         ValueRef::Text(text) => fold(&String::from_utf8_lossy(text)),
         ValueRef::Integer(number) => number.to_string(),
@@ -90,8 +91,8 @@ fn holds(context: &Context<'_>) -> Result<Option<bool>> {
     }))
 }
 
-/// How many of the words and phrases stand in the texts.
-fn ranked(context: &Context<'_>) -> Result<i64> {
+/// How many of the words and phrases the texts contain.
+fn count_terms(context: &Context<'_>) -> Result<i64> {
     let terms: Vec<Vec<String>> =
         serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
     let texts: Vec<Vec<String>> = (1..context.len())
@@ -103,7 +104,7 @@ fn ranked(context: &Context<'_>) -> Result<i64> {
     Ok(rank(&terms, &texts))
 }
 
-/// A sum that is exact as long as its values are whole, where SQLite's own fails beyond 64 bits.
+/// A sum that is exact for integers; SQLite's own fails beyond 64 bits.
 struct Sum;
 
 #[derive(Default)]
@@ -146,9 +147,8 @@ impl Aggregate<Total, SqlValue> for Sum {
     }
 }
 
-/// A mark of these values that changes whenever one of them does. Nobody gains by values that share a mark, so it need
-/// not be hard to find some.
-fn version(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
+/// A hash of these values. Collisions give no advantage to anyone, so it need not be cryptographic.
+fn hash_values(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
     let mut hash = DefaultHasher::new();
     for index in 0..context.len() {
         match context.get_raw(index) {

@@ -1,4 +1,4 @@
-//! Connections of one kind: kept, lent to one call at a time, stopped when the call's time is over or its caller gone.
+//! A pool of connections, each used by one call at a time and interrupted when the call times out or is abandoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,253 +11,269 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
-use crate::session::Fault;
+use crate::work::session::WorkError;
 
-/// How long to wait for somebody else's lock.
+/// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a statement may look whether to stop, and how long it may take, while others' calls wait for its thread. The
-/// first is about a millisecond of work; the second is for pages that come from a slow disk.
-const GLANCES: u32 = 80;
-const GLANCE: Duration = Duration::from_millis(10);
+/// How often an inline statement may check whether to stop, and how long it may take while other calls wait for its
+/// thread. The first is about a millisecond of work; the second is for pages from a slow disk.
+const MAX_INLINE_CHECKS: u32 = 80;
+const INLINE_TIMEOUT: Duration = Duration::from_millis(10);
 /// How many statements a connection keeps prepared.
-const PREPARED: usize = 128;
-/// How often a running statement looks whether to stop, in steps of SQLite's machine.
-const STEPS: i32 = 250;
+const MAX_PREPARED_STATEMENTS: usize = 128;
+/// How many steps of SQLite's virtual machine run between two checks.
+const STEPS_PER_CHECK: i32 = 250;
 
-/// Where the database is.
+/// The location of the database.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     File(PathBuf),
     /// In the memory of this process.
     Memory(String),
 }
 
-/// Which file it is: another one may take its name.
+/// Identifies a file: another one may take its path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 
-/// Connections of one kind.
+/// A pool of reading or writing connections.
 pub(super) struct Pool {
     permits: Arc<Semaphore>,
     timeout: Duration,
-    links: Arc<Links>,
+    source: Arc<ConnectionSource>,
 }
 
-/// How connections are made, and those that nobody uses right now.
-struct Links {
-    place: Place,
+/// Opens connections, and keeps the idle ones.
+struct ConnectionSource {
+    location: Location,
     writes: bool,
     timeout: Duration,
-    idle: Mutex<Vec<Link>>,
+    idle: Mutex<Vec<PooledConnection>>,
 }
 
 /// One connection.
-pub(super) struct Link {
+pub(super) struct PooledConnection {
     pub(super) connection: Connection,
     pub(super) file: Option<FileId>,
-    /// Whether the schema that its statements were made for has been noted.
-    pub(super) is_noted: bool,
+    /// Whether the schema of its statements has been recorded.
+    pub(super) is_schema_recorded: bool,
     /// What is known of the formats of times.
     pub(super) formats: TimeFormats,
-    job: Slot,
+    task: TaskSlot,
 }
 
-/// What the connection is busy with.
-type Slot = Arc<Mutex<Option<Arc<Task>>>>;
+/// The task that the connection is working on.
+type TaskSlot = Arc<Mutex<Option<Arc<Task>>>>;
 
-/// A call that waits for its answer, until it no longer does.
+/// A call that waits for its answer, unless it was abandoned.
 struct Task {
     deadline: Instant,
-    /// How often it may still be asked whether to stop.
-    looks: AtomicU32,
-    left: AtomicBool,
-    /// Whether it has begun to keep a change.
-    commits: AtomicBool,
+    /// How many checks are left before it stops.
+    checks_left: AtomicU32,
+    is_abandoned: AtomicBool,
+    /// Whether it has begun to commit.
+    is_committing: AtomicBool,
 }
 
 impl Task {
-    fn within(timeout: Duration) -> Arc<Self> {
+    fn with_timeout(timeout: Duration) -> Arc<Self> {
         Self::new(timeout, u32::MAX)
     }
 
-    fn run_inline() -> Arc<Self> {
-        Self::new(GLANCE, GLANCES)
+    fn inline() -> Arc<Self> {
+        Self::new(INLINE_TIMEOUT, MAX_INLINE_CHECKS)
     }
 
-    fn new(timeout: Duration, looks: u32) -> Arc<Self> {
-        let (deadline, left) = (Instant::now() + timeout, AtomicBool::new(false));
-        Arc::new(Self { deadline, looks: AtomicU32::new(looks), left, commits: AtomicBool::new(false) })
+    fn new(timeout: Duration, checks_left: u32) -> Arc<Self> {
+        let (deadline, is_abandoned) = (Instant::now() + timeout, AtomicBool::new(false));
+        Arc::new(Self {
+            deadline,
+            checks_left: AtomicU32::new(checks_left),
+            is_abandoned,
+            is_committing: AtomicBool::new(false),
+        })
     }
 
-    fn stops(&self) -> bool {
-        let looked_enough = self.looks.fetch_sub(1, Ordering::Relaxed) == 0;
-        looked_enough || self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    fn should_stop(&self) -> bool {
+        let checked_enough = self.checks_left.fetch_sub(1, Ordering::Relaxed) == 0;
+        checked_enough || self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
 
-/// Tells the running statement that nobody waits any more.
-struct LeavesOnDrop(Arc<Task>);
+/// Marks a task as abandoned when its caller is dropped.
+struct AbandonOnDrop(Arc<Task>);
 
-impl Drop for LeavesOnDrop {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
-        self.0.left.store(true, Ordering::Relaxed);
+        self.0.is_abandoned.store(true, Ordering::Relaxed);
     }
 }
 
-/// Stops a connection's statements earlier than their call would.
-pub(super) struct InterruptHandle<'l>(&'l Slot);
+/// Interrupts a connection's statements before their call times out.
+pub(super) struct InterruptHandle<'l>(&'l TaskSlot);
 
 impl InterruptHandle<'_> {
-    /// What is done here is stopped when this time is over.
-    pub(super) fn within<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
-        let outer = swap(self.0, Some(Task::within(timeout)));
+    /// Runs work with a shorter timeout.
+    pub(super) fn run_with_timeout<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
+        let outer = replace_task(self.0, Some(Task::with_timeout(timeout)));
         let done = work();
-        swap(self.0, outer);
+        replace_task(self.0, outer);
         done
     }
 }
 
-fn swap(slot: &Slot, job: Option<Arc<Task>>) -> Option<Arc<Task>> {
-    std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), job)
+fn replace_task(slot: &TaskSlot, task: Option<Arc<Task>>) -> Option<Arc<Task>> {
+    std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), task)
 }
 
 impl Pool {
-    pub(super) fn new(place: Place, writes: bool, count: usize, timeout: Duration) -> Self {
-        let links = Links { place, writes, timeout: LOCK_TIMEOUT.min(timeout), idle: Mutex::default() };
-        Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, links: Arc::new(links) }
+    pub(super) fn new(location: Location, writes: bool, count: usize, timeout: Duration) -> Self {
+        let source = ConnectionSource { location, writes, timeout: LOCK_TIMEOUT.min(timeout), idle: Mutex::default() };
+        Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, source: Arc::new(source) }
     }
 
-    /// Waits until a connection is free.
-    pub(super) async fn turn(&self) -> Result<Lease<'_>, SqlError> {
+    /// Waits for a free connection.
+    pub(super) async fn acquire(&self) -> Result<Lease<'_>, SqlError> {
         match tokio::time::timeout(self.timeout, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
-            _ => Err(SqlError::Busy { reason: "too many requests wait for it" }),
+            _ => Err(SqlError::Busy { reason: "too many requests are waiting for it" }),
         }
     }
 }
 
-/// The right to one connection.
+/// The right to use one connection.
 pub(super) struct Lease<'l> {
     pool: &'l Pool,
     permit: OwnedSemaphorePermit,
 }
 
 impl Lease<'_> {
-    /// Works here and now, if a connection is open, nobody has locked the file and it is soon done: most reads take less
-    /// time than changing threads does. Else nothing has come of it, and the work is to be begun anew [`run_blocking`].
+    /// Runs cheap work on the current thread, if a connection is open and the file is not locked: most reads take less
+    /// time than a thread switch. If it returns `None`, nothing was done and the work has to be restarted with
+    /// [`run_blocking`].
     ///
     /// [`run_blocking`]: Lease::run_blocking
-    pub(super) fn run_inline<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Fault>) -> Option<Result<T, Fault>> {
-        let links = &self.pool.links;
-        let mut link = links.idle()?;
-        link.connection.busy_timeout(Duration::ZERO).ok()?;
-        let answer = link.lend(Task::run_inline(), work);
-        link.connection.busy_timeout(links.timeout).ok()?;
-        links.keep(link);
-        let unfinished = matches!(answer, Err(Fault::SqlError(SqlError::Timeout { .. } | SqlError::Busy { .. })));
+    pub(super) fn run_inline<T>(
+        &self,
+        work: impl FnOnce(&mut PooledConnection) -> Result<T, WorkError>,
+    ) -> Option<Result<T, WorkError>> {
+        let source = &self.pool.source;
+        let mut pooled = source.take_idle()?;
+        pooled.connection.busy_timeout(Duration::ZERO).ok()?;
+        let answer = pooled.run_task(Task::inline(), work);
+        pooled.connection.busy_timeout(source.timeout).ok()?;
+        source.put_back(pooled);
+        let unfinished = matches!(answer, Err(WorkError::Sql(SqlError::Timeout { .. } | SqlError::Busy { .. })));
         (!unfinished).then_some(answer)
     }
 
-    /// Works on a thread that may block, until the time is over or nobody waits for it.
+    /// Runs work on a blocking thread, until it times out or is abandoned.
     pub(super) async fn run_blocking<T, E>(
         self,
-        work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&mut PooledConnection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<SqlError> + Send + 'static,
     {
         let Lease { pool, permit } = self;
-        let job = Task::within(pool.timeout);
-        let leaves = LeavesOnDrop(job.clone());
-        let links = pool.links.clone();
+        let task = Task::with_timeout(pool.timeout);
+        let abandon_on_drop = AbandonOnDrop(task.clone());
+        let source = pool.source.clone();
         let run = move || {
-            // Held until the work is really over, even if nobody waits for it.
+            // Held until the work has ended, even if it was abandoned.
             let _permit = permit;
-            let mut link = links.idle().map_or_else(|| links.open(), Ok)?;
-            let answer = link.lend(job, work);
-            links.keep(link);
+            let mut pooled = source.take_idle().map_or_else(|| source.open(), Ok)?;
+            let answer = pooled.run_task(task, work);
+            source.put_back(pooled);
             answer
         };
         tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
-            let cause = format!("a thread ended badly: {cause}");
-            // With the thread went the knowledge of what it had kept by then.
-            let is_unknown = leaves.0.commits.load(Ordering::Relaxed);
-            Err(if is_unknown { SqlError::Unknown { cause } } else { SqlError::Broken { cause } }.into())
+            let cause = format!("a worker thread panicked: {cause}");
+            // If the thread panicked during a commit, the outcome is unknown.
+            let is_unknown = abandon_on_drop.0.is_committing.load(Ordering::Relaxed);
+            Err(if is_unknown { SqlError::UnknownOutcome { cause } } else { SqlError::Internal { cause } }.into())
         })
     }
 }
 
-impl Link {
-    /// Notes that a change is about to be kept.
+impl PooledConnection {
+    /// Marks that a commit is about to begin.
     pub(super) fn begin_commit(&self) {
-        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
-        job.iter().for_each(|job| job.commits.store(true, Ordering::Relaxed));
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        task.iter().for_each(|task| task.is_committing.store(true, Ordering::Relaxed));
     }
 
-    /// Whether nobody waits any more for what the connection is busy with.
+    /// Whether the current task was abandoned.
     pub(super) fn is_abandoned(&self) -> bool {
-        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
-        job.as_ref().is_some_and(|job| job.left.load(Ordering::Relaxed))
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        task.as_ref().is_some_and(|task| task.is_abandoned.load(Ordering::Relaxed))
     }
 
     pub(super) fn interrupt(&self) -> InterruptHandle<'_> {
-        InterruptHandle(&self.job)
+        InterruptHandle(&self.task)
     }
 
-    fn lend<T>(&mut self, job: Arc<Task>, work: impl FnOnce(&mut Link) -> T) -> T {
-        swap(&self.job, Some(job));
+    fn run_task<T>(&mut self, task: Arc<Task>, work: impl FnOnce(&mut PooledConnection) -> T) -> T {
+        replace_task(&self.task, Some(task));
         let answer = work(self);
-        swap(&self.job, None);
+        replace_task(&self.task, None);
         answer
     }
 }
 
-impl Links {
-    /// One that is open, to the file that has the name now.
-    fn idle(&self) -> Option<Link> {
-        let link = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        link.filter(|link| link.file.is_some() && link.file == self.place.id())
+impl ConnectionSource {
+    /// An idle connection to the file that currently has the path.
+    fn take_idle(&self) -> Option<PooledConnection> {
+        let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        pooled.filter(|pooled| pooled.file.is_some() && pooled.file == self.location.id())
     }
 
-    /// Keeps one for the next call, unless a transaction is left open in it.
-    fn keep(&self, link: Link) {
-        if link.connection.is_autocommit() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+    /// Returns a connection to the pool, unless a transaction is still open.
+    fn put_back(&self, pooled: PooledConnection) {
+        if pooled.connection.is_autocommit() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pooled);
         }
     }
 
-    /// Opens the file; never makes one.
-    fn open(&self) -> Result<Link, SqlError> {
-        let mut connection = match &self.place {
-            Place::File(path) => open_file(path, self.writes)?,
-            Place::Memory(name) => {
+    /// Opens the file; never creates one.
+    fn open(&self) -> Result<PooledConnection, SqlError> {
+        let mut connection = match &self.location {
+            Location::File(path) => open_file(path, self.writes)?,
+            Location::Memory(name) => {
                 let flags =
                     OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
                 Connection::open_with_flags(crate::settings::memory_name(name), flags)
-                    .map_err(|error| error::of(&error))?
+                    .map_err(|error| error::from_rusqlite(&error))?
             }
         };
-        let job = prepare(&mut connection, self.writes, self.timeout).map_err(|error| error::of(&error))?;
-        Ok(Link { connection, job, file: self.place.id(), is_noted: false, formats: TimeFormats::default() })
+        let task =
+            configure(&mut connection, self.writes, self.timeout).map_err(|error| error::from_rusqlite(&error))?;
+        Ok(PooledConnection {
+            connection,
+            task,
+            file: self.location.id(),
+            is_schema_recorded: false,
+            formats: TimeFormats::default(),
+        })
     }
 }
 
-impl Place {
+impl Location {
     #[cfg(unix)]
     fn id(&self) -> Option<FileId> {
         use std::os::unix::fs::MetadataExt as _;
         match self {
-            Place::File(path) => std::fs::metadata(path).ok().map(|file| FileId(file.dev(), file.ino())),
-            Place::Memory(_) => Some(FileId(0, 0)),
+            Location::File(path) => std::fs::metadata(path).ok().map(|file| FileId(file.dev(), file.ino())),
+            Location::Memory(_) => Some(FileId(0, 0)),
         }
     }
 
     #[cfg(not(unix))]
     fn id(&self) -> Option<FileId> {
         match self {
-            Place::File(path) => std::fs::metadata(path).ok().map(|_| FileId(0, 0)),
-            Place::Memory(_) => Some(FileId(0, 0)),
+            Location::File(path) => std::fs::metadata(path).ok().map(|_| FileId(0, 0)),
+            Location::Memory(_) => Some(FileId(0, 0)),
         }
     }
 }
@@ -274,18 +290,18 @@ fn open_file(path: &Path, writes: bool) -> Result<Connection, SqlError> {
     }
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        // Reading needs no more than that.
+        // A read-only file suffices for reading.
         .or_else(|error| match writes {
             false => Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_ONLY),
             true => Err(error),
         })
-        .map_err(|error| error::of(&error))
+        .map_err(|error| error::from_rusqlite(&error))
 }
 
-fn prepare(connection: &mut Connection, writes: bool, timeout: Duration) -> rusqlite::Result<Slot> {
+fn configure(connection: &mut Connection, writes: bool, timeout: Duration) -> rusqlite::Result<TaskSlot> {
     use rusqlite::config::DbConfig;
     connection.busy_timeout(timeout)?;
-    connection.set_prepared_statement_cache_capacity(PREPARED);
+    connection.set_prepared_statement_cache_capacity(MAX_PREPARED_STATEMENTS);
     // The file may come from anywhere: nothing in it may do more than hold data.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -294,13 +310,13 @@ fn prepare(connection: &mut Connection, writes: bool, timeout: Duration) -> rusq
         connection.pragma_update(None, "query_only", true)?;
     }
     functions::register(connection)?;
-    let slot: Slot = Arc::default();
+    let slot: TaskSlot = Arc::default();
     let watched = slot.clone();
-    let stops = move || {
-        let job = watched.lock().unwrap_or_else(PoisonError::into_inner);
-        job.as_ref().is_some_and(|job| job.stops())
+    let should_stop = move || {
+        let task = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        task.as_ref().is_some_and(|task| task.should_stop())
     };
-    connection.progress_handler(STEPS, Some(stops))?;
+    connection.progress_handler(STEPS_PER_CHECK, Some(should_stop))?;
     Ok(slot)
 }
 
@@ -312,51 +328,52 @@ mod tests {
     const COUNT: &str =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT max(i) FROM n";
 
-    fn counted(link: &mut Link, to: i64) -> Result<i64, Fault> {
-        let counted = link.connection.query_row(COUNT, [to], |row| row.get(0));
-        Ok(counted.map_err(|error| error::of(&error))?)
+    fn counted(pooled: &mut PooledConnection, to: i64) -> Result<i64, WorkError> {
+        let counted = pooled.connection.query_row(COUNT, [to], |row| row.get(0));
+        Ok(counted.map_err(|error| error::from_rusqlite(&error))?)
     }
 
-    /// A pool to a database of this name in memory, and somebody else's connection to it.
+    /// A pool for an in-memory database, and another connection to it.
     fn pool(name: &str) -> (Pool, Connection) {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
         let other = Connection::open_with_flags(crate::settings::memory_name(name), flags).unwrap();
         other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
-        (Pool::new(Place::Memory(name.to_owned()), false, 1, Duration::from_secs(30)), other)
+        (Pool::new(Location::Memory(name.to_owned()), false, 1, Duration::from_secs(30)), other)
     }
 
     #[tokio::test]
-    async fn what_is_soon_done_is_done_here_once_a_connection_is_open() {
+    async fn cheap_work_runs_inline_once_a_connection_is_open() {
         let (pool, _other) = pool("pool-here");
-        let turn = pool.turn().await.unwrap();
-        assert!(turn.run_inline(|link| counted(link, 5)).is_none(), "opening a file takes its time");
-        let elsewhere = turn.run_blocking(|link| counted(link, 5).map(|count| (count, std::thread::current().id())));
+        let turn = pool.acquire().await.unwrap();
+        assert!(turn.run_inline(|pooled| counted(pooled, 5)).is_none(), "opening a file takes its time");
+        let elsewhere =
+            turn.run_blocking(|pooled| counted(pooled, 5).map(|count| (count, std::thread::current().id())));
         let (count, thread) = elsewhere.await.unwrap();
         assert_eq!(count, 5);
         assert_ne!(thread, std::thread::current().id());
-        assert_eq!(pool.turn().await.unwrap().run_inline(|link| counted(link, 6)).unwrap().unwrap(), 6);
+        assert_eq!(pool.acquire().await.unwrap().run_inline(|pooled| counted(pooled, 6)).unwrap().unwrap(), 6);
     }
 
     #[tokio::test]
-    async fn what_takes_long_is_left_and_begun_anew_apart() {
+    async fn slow_inline_work_is_restarted_on_a_blocking_thread() {
         let (pool, _other) = pool("pool-long");
-        pool.turn().await.unwrap().run_blocking(|link| counted(link, 1)).await.unwrap();
-        let turn = pool.turn().await.unwrap();
-        assert!(turn.run_inline(|link| counted(link, 2_000_000)).is_none());
-        assert_eq!(turn.run_blocking(|link| counted(link, 2_000_000)).await.unwrap(), 2_000_000);
-        assert_eq!(pool.turn().await.unwrap().run_inline(|link| counted(link, 7)).unwrap().unwrap(), 7);
+        pool.acquire().await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
+        let turn = pool.acquire().await.unwrap();
+        assert!(turn.run_inline(|pooled| counted(pooled, 2_000_000)).is_none());
+        assert_eq!(turn.run_blocking(|pooled| counted(pooled, 2_000_000)).await.unwrap(), 2_000_000);
+        assert_eq!(pool.acquire().await.unwrap().run_inline(|pooled| counted(pooled, 7)).unwrap().unwrap(), 7);
     }
 
     #[tokio::test]
-    async fn a_lock_is_waited_for_apart_only() {
+    async fn locks_are_waited_for_on_blocking_threads_only() {
         let (pool, other) = pool("pool-locked");
-        let things = |link: &mut Link| -> Result<i64, Fault> {
-            let counted = link.connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0));
-            Ok(counted.map_err(|error| error::of(&error))?)
+        let things = |pooled: &mut PooledConnection| -> Result<i64, WorkError> {
+            let counted = pooled.connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0));
+            Ok(counted.map_err(|error| error::from_rusqlite(&error))?)
         };
-        pool.turn().await.unwrap().run_blocking(things).await.unwrap();
+        pool.acquire().await.unwrap().run_blocking(things).await.unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; INSERT INTO things DEFAULT VALUES").unwrap();
-        let turn = pool.turn().await.unwrap();
+        let turn = pool.acquire().await.unwrap();
         assert!(turn.run_inline(things).is_none());
         let waiting = turn.run_blocking(things);
         let unlocking = async {
@@ -367,16 +384,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_gone_is_an_answer_too() {
+    async fn errors_are_returned_inline() {
         let (pool, _other) = pool("pool-wrong");
-        pool.turn().await.unwrap().run_blocking(|link| counted(link, 1)).await.unwrap();
+        pool.acquire().await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
         for gone in ["SELECT * FROM no_such_table", "SELECT no_such_column FROM things"] {
-            let answer = pool
-                .turn()
-                .await
-                .unwrap()
-                .run_inline(|link| Ok(link.connection.execute_batch(gone).map_err(|error| error::of(&error))?));
-            assert!(matches!(answer, Some(Err(Fault::SqlError(SqlError::SchemaChanged { .. })))), "{gone}: {answer:?}");
+            let answer = pool.acquire().await.unwrap().run_inline(|pooled| {
+                Ok(pooled.connection.execute_batch(gone).map_err(|error| error::from_rusqlite(&error))?)
+            });
+            assert!(matches!(answer, Some(Err(WorkError::Sql(SqlError::SchemaChanged { .. })))), "{gone}: {answer:?}");
         }
     }
 }

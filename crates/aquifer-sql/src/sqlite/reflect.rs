@@ -1,4 +1,4 @@
-//! What a SQLite file holds: tables, columns, keys and references.
+//! Reads the schema of a SQLite file: tables, columns, keys and references.
 
 use std::sync::Arc;
 
@@ -7,23 +7,27 @@ use aquifer_query::FieldType;
 use rusqlite::{Connection, Result};
 
 use super::collation;
-use super::column_kind::{Sampler, is_textual, kind_of, says_number};
-use super::full_text::{self, FullText};
+use super::column_kind::{Sampler, declares_number, detect_kind, is_textual};
+use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
-use crate::checks;
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
 use crate::exposure;
-use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal,
-    SqliteStore, Store, Table, Unique, Withheld,
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{
+    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model,
+    OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
+use crate::schema::sql_definitions;
+use crate::schema::time_style::TimeStyle;
 use crate::settings::Settings;
+use crate::settings::TableFilter;
 use crate::statement::Name;
-use crate::table_filter::TableFilter;
-use crate::time_style::TimeStyle;
 
-pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, settings: &Settings) -> Result<Model> {
+pub(super) fn reflect_model(
+    connection: &Connection,
+    interrupt: &InterruptHandle<'_>,
+    settings: &Settings,
+) -> Result<Model> {
     let mut found: Vec<(String, String, bool)> = Vec::new();
     let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
     let mut rows = statement.query([])?;
@@ -37,39 +41,39 @@ pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, se
     let of_virtual = found.iter().filter(|(_, kind, _)| kind == "virtual");
     let of_virtual: Vec<(&String, String)> =
         of_virtual.map(|(name, _, _)| Ok((name, definition(connection, name)?))).collect::<Result<_>>()?;
-    let mut indexes: Vec<FullText> = Vec::new();
+    let mut indexes: Vec<FullTextTable> = Vec::new();
     for (name, sql) in &of_virtual {
-        indexes.extend(FullText::read(connection, name, sql)?);
+        indexes.extend(FullTextTable::read(connection, name, sql)?);
     }
     let mut model = Model::default();
     let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &found {
-        // An index over another table is no table of its own.
+        // An index over another table is not a table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
-        let shows_innards = of_virtual.iter().any(|(own, sql)| *own == name && full_text::shows_innards(sql));
-        if is_index || shows_innards {
+        let is_internal = of_virtual.iter().any(|(own, sql)| *own == name && full_text::is_internal(sql));
+        if is_index || is_internal {
             continue;
         }
         if !filter.admits(None, name) {
-            if let Some((table, flows)) = excluded(connection, name)? {
+            if let Some((table, flows)) = reflect_excluded(connection, name)? {
                 model.excluded.push(table);
                 model.flows.extend(flows);
             }
             continue;
         }
-        match table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
+        match reflect_table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
             Ok((table, flows)) => {
                 model.tables.push(table);
                 model.flows.extend(flows);
             }
-            // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
+            // A view of a dropped table, or a virtual table of an unknown module: the other tables are served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
-                tracing::warn!(table = name, cause = message, "a table cannot be understood, and is left out");
+                tracing::warn!(table = name, cause = message, "a table cannot be reflected and is skipped");
             }
             Err(error) => return Err(error),
         }
     }
-    full_text::trace(connection, &mut model, &indexes)?;
+    full_text::trace_sources(connection, &mut model, &indexes)?;
     Ok(model)
 }
 
@@ -78,19 +82,19 @@ fn definition(connection: &Connection, name: &str) -> Result<String> {
     sql.map(Option::unwrap_or_default)
 }
 
-fn table(
+fn reflect_table(
     connection: &Connection,
     interrupt: &InterruptHandle<'_>,
     settings: &Settings,
     name: &str,
     kind: &str,
     without_rowid: bool,
-    indexes: &[FullText],
+    indexes: &[FullTextTable],
 ) -> Result<(Table, Vec<Flow>)> {
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
-    let checks = checks::of_definition(&sql);
-    // Of views it is known once what they show is.
+    let checks = sql_definitions::parse_checks(&sql);
+    // For views this is known once their sources are traced.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
     let mut sampler = Sampler::new(connection, interrupt, &quoted);
@@ -103,7 +107,7 @@ fn table(
         let column: String = row.get(0)?;
         let declared: String = row.get(1)?;
         let (not_null, pk, hidden): (bool, i64, i64) = (row.get(2)?, row.get(4)?, row.get(5)?);
-        // Hidden columns of virtual tables are ways to talk to them, not data.
+        // Hidden columns of virtual tables are parameters, not data.
         if hidden == 1 {
             continue;
         }
@@ -111,20 +115,21 @@ fn table(
             key.push((pk, columns.len()));
         }
         let default: Option<String> = row.get(3)?;
-        let rules =
-            ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| named.eq_ignore_ascii_case(&column));
-        let of_column = |check: &&checks::Found| {
+        let rules = ColumnRules::from_checks(checks.iter().map(|check| &*check.expression), |named| {
+            named.eq_ignore_ascii_case(&column)
+        });
+        let is_about_column = |check: &&sql_definitions::CheckDefinition| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
-        let words = checks.iter().find(of_column).map(|check| &check.words);
+        let words = checks.iter().find(is_about_column).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
         let (of, store) = match rules.is_json && is_textual(&declared) {
             true => (FieldType::Json, SqliteStore::Json),
-            false => kind_of(&mut sampler, &column, &declared, words)?,
+            false => detect_kind(&mut sampler, &column, &declared, words)?,
         };
-        let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
+        let collation = if is_stored { collation::declared_collation(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
-        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
+        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !declares_number(&declared);
         let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &of));
         columns.push(Column {
             name: column.as_str().into(),
@@ -152,17 +157,19 @@ fn table(
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
-    // `INTEGER PRIMARY KEY` is the row's own number; any other key has an index.
+    // `INTEGER PRIMARY KEY` is the row number; any other key has an index.
     let rowid_alias = is_table && !without_rowid && key.len() == 1 && !has_key_index(connection, name)?;
     if rowid_alias && let Some(column) = key.first().and_then(|position| columns.get_mut(*position)) {
         column.has_default = true;
         column.nullable = false;
     }
-    let said = settings.table(None, name).map(|said| said.key.as_slice()).unwrap_or_default();
-    if key.is_empty() && !said.is_empty() {
-        key = said.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
+    let table_settings =
+        settings.table(None, name).map(|table_settings| table_settings.key.as_slice()).unwrap_or_default();
+    if key.is_empty() && !table_settings.is_empty() {
+        key =
+            table_settings.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
     }
-    // Columns of a primary key may hold NULL in SQLite unless they say otherwise; where they do, they tell nothing apart.
+    // Primary key columns in SQLite may contain NULL unless declared otherwise, and then do not identify rows.
     let mut told_apart = !key.is_empty();
     for position in key.iter().filter(|_| is_table && !without_rowid) {
         let Some(column) = columns.get_mut(*position).filter(|column| column.nullable) else { continue };
@@ -190,17 +197,17 @@ fn table(
         Key::None
     };
     let numbered = kind != "view" && !without_rowid;
-    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(FullText::index);
+    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(FullTextTable::index);
     let may = if is_table && !settings.read_only {
-        Permits { insert: true, update: true, delete: true }
+        TablePermissions { insert: true, update: true, delete: true }
     } else {
-        Permits::NONE
+        TablePermissions::NONE
     };
     let checks = checks.into_iter().map(|check| {
         let mentioned =
             columns.iter().filter(|column| check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)));
         let columns = mentioned.map(|column| column.name.clone()).collect();
-        Check { name: check.text.into(), columns, expression: None }
+        CheckConstraint { name: check.text.into(), columns, expression: None }
     });
     let table = Table {
         schema: None,
@@ -217,17 +224,16 @@ fn table(
         index,
         may,
         hashes: false,
-        resolves_conflicts: checks::Mentions::of(&sql).has("conflict"),
+        resolves_conflicts: sql_definitions::Mentions::parse(&sql).contains("conflict"),
         unlisted: Vec::new(),
-        withheld: Withheld::default(),
-        rehearsal: Rehearsal::COMPLETE,
+        withheld: WithheldColumns::default(),
+        dry_run: DryRunSupport::COMPLETE,
     };
     Ok((table, flows))
 }
 
-/// A table that is left out, and what its generated columns are made of: a view may show them. Nothing if it cannot be read
-/// at all.
-fn excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
+/// An excluded table with the sources of its generated columns: a view may show them. `None` if it cannot be read.
+fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
     let mut statement = connection.prepare("SELECT name, hidden >= 2 FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
     let columns: Vec<(String, bool)> = match statement.query_map([name], read)?.collect::<Result<_>>() {
@@ -243,46 +249,45 @@ fn excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable
     Ok(Some((ExcludedTable { schema: None, name: name.into(), columns }, flows)))
 }
 
-/// What generated columns are made of. One whose definition is not found may be made of all others.
+/// The sources of generated columns. If a definition is not found, all other columns may be.
 fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     let mut flows = Vec::new();
     for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
-        let definition = checks::definition_of(column, sql);
+        let definition = sql_definitions::column_definition(column, sql);
         let is_source = |other: &&str| {
             let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(other));
             other != column && definition.as_ref().is_none_or(mentioned)
         };
         flows.extend(
-            columns
-                .iter()
-                .map(|(name, _)| *name)
-                .filter(is_source)
-                .map(|other| Flow { from: ColumnId::of_sqlite(table, other), to: ColumnId::of_sqlite(table, column) }),
+            columns.iter().map(|(name, _)| *name).filter(is_source).map(|other| Flow {
+                from: ColumnId::for_sqlite(table, other),
+                to: ColumnId::for_sqlite(table, column),
+            }),
         );
     }
     flows
 }
 
-/// What callers are told of a column of times that no index can serve.
+/// The note on a time column that cannot use an index.
 const MIXED_FORMATS: &str = "Times in several formats: sorting or filtering by this field reads every row";
 
-/// What SQLite calls the number of a row, unless a column is called so.
+/// The names of the row number, unless a column has the same name.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
-/// Whether an index keeps the primary key.
+/// Whether the primary key has an index.
 fn has_key_index(connection: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM pragma_index_list(?1) WHERE origin = 'pk'";
     connection.query_row(sql, [table], |row| row.get(0)).map(|count: i64| count > 0)
 }
 
-/// The columns that indexes of a table hold.
+/// The indexed columns of a table.
 fn indexed_columns(connection: &Connection, table: &str) -> Result<Vec<String>> {
     let sql = "SELECT DISTINCT x.name FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x \
                WHERE x.key = 1 AND x.name IS NOT NULL";
     connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Whether a row has nothing in this column.
+/// Whether a column contains NULL.
 fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bool> {
     use crate::statement::{Dialect, Statement};
     let mut statement = Statement::new(Dialect::Sqlite);
@@ -290,7 +295,7 @@ fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bo
     connection.query_row(statement.text(), [], |row| row.get(0))
 }
 
-/// The number every row has, where no column names rows.
+/// The row number as a column, for tables without a key.
 fn rowid(name: &str) -> Column {
     Column {
         name: name.into(),
@@ -314,9 +319,8 @@ fn rowid(name: &str) -> Column {
     }
 }
 
-/// The unique keys of a table. Where one compares its columns otherwise than they compare themselves, two values that are
-/// alike to either count as alike.
-fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<Unique>> {
+/// The unique keys of a table. If a key uses another collation than its columns, the looser comparison applies.
+fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<UniqueConstraint>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0")?;
     let names: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_>>()?;
@@ -332,29 +336,30 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
             let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Word(_))) else {
                 continue;
             };
-            known.comparison = collation::looser(known.comparison, collation::of_collation(collation.as_deref()));
+            known.comparison =
+                collation::looser(known.comparison, collation::collation_comparison(collation.as_deref()));
         }
-        // An index over an expression has a column without a name.
+        // A column of an index over an expression has no name.
         let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
         if let Some(columns) = names.collect::<Option<Vec<Arc<str>>>>() {
-            unique.push(Unique { name: name.as_str().into(), columns });
+            unique.push(UniqueConstraint { name: name.as_str().into(), columns });
         }
     }
     Ok(unique)
 }
 
-/// A unique key that tells rows apart: none of its columns may hold NULL, and it compares them as they are looked for. Of
-/// several, the one of the fewest columns, and of those the one whose columns come first.
+/// A unique key that identifies rows: none of its columns may be NULL, and it compares them as lookups do. Of several,
+/// the one with the fewest columns, then the one whose columns come first.
 fn unique_key(
     connection: &Connection,
     table: &str,
-    unique: &[Unique],
+    unique: &[UniqueConstraint],
     columns: &[Column],
     may_name_rows: impl Fn(&Column) -> bool,
 ) -> Result<Option<Vec<usize>>> {
     let mut found: Vec<Vec<usize>> = Vec::new();
     for known in unique.iter().filter(|known| !known.columns.is_empty()) {
-        // A generated column may show what it is made of.
+        // A generated column may show its sources.
         let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
         let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
         let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
@@ -364,7 +369,7 @@ fn unique_key(
         let parts: Vec<(String, String)> = statement.query_map([&*known.name], read)?.collect::<Result<_>>()?;
         let mut compares_alike = true;
         for (column, collation) in parts {
-            let own = collation::of_column(connection, table, &column)?;
+            let own = collation::declared_collation(connection, table, &column)?;
             compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(&collation);
         }
         if compares_alike {
@@ -404,7 +409,7 @@ fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>>
         }
         if let Some((_, key)) = keys.last_mut() {
             key.columns.push(from.into());
-            // Without a column the primary key is meant, which is filled in when all tables are known.
+            // A reference without columns means the primary key, which is filled in once all tables are known.
             key.to_columns.extend(to.map(Arc::from));
         }
     }

@@ -1,57 +1,58 @@
-//! SQLite's values, to JSON and back.
+//! SQLite values to JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::cell::{self, float, integer, json as json_text, string};
-use crate::rows::{Cells, Reader, Wrote};
+use crate::rows::cell::{self, write_float, write_integer, write_json, write_string};
+use crate::rows::time;
+use crate::rows::{CellContent, CellType, ResultRow};
+use crate::schema::time_style::{self, StoredTime};
 use crate::statement::Bind;
-use crate::time;
-use crate::time_style::{self, Stored};
 
 /// A row of a result.
 pub(super) struct Row<'r, 's>(pub(super) &'r rusqlite::Row<'s>);
 
-impl Cells for Row<'_, '_> {
-    fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote {
+impl ResultRow for Row<'_, '_> {
+    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
         let value = self.0.get_ref(index).unwrap_or(ValueRef::Null);
-        match (reader, value) {
-            (_, ValueRef::Null) => return Wrote::Nothing,
-            (Reader::Boolean, ValueRef::Integer(number)) => {
+        match (cell_type, value) {
+            (_, ValueRef::Null) => return CellContent::Null,
+            (CellType::Boolean, ValueRef::Integer(number)) => {
                 out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
             }
-            (Reader::Time, value) => moment(value, out),
-            (Reader::Json, ValueRef::Text(text)) => json_text(&String::from_utf8_lossy(text), out),
-            (_, ValueRef::Integer(number)) => integer(number, out),
-            (_, ValueRef::Real(number)) => float(number, out),
-            (_, ValueRef::Text(text)) => cell::text(text, out),
+            (CellType::Time, value) => write_time(value, out),
+            (CellType::Json, ValueRef::Text(text)) => write_json(&String::from_utf8_lossy(text), out),
+            (_, ValueRef::Integer(number)) => write_integer(number, out),
+            (_, ValueRef::Real(number)) => write_float(number, out),
+            (_, ValueRef::Text(text)) => cell::write_text(text, out),
             (_, ValueRef::Blob(bytes)) => {
-                string(&STANDARD.encode(bytes), out);
-                return Wrote::Bytes;
+                write_string(&STANDARD.encode(bytes), out);
+                return CellContent::Bytes;
             }
         }
-        Wrote::Value
+        CellContent::Value
     }
 
-    /// As it is: only so does it compare with what stands in the file. Times are the exception: a cursor stays right when
-    /// their format changes, so it holds none of it. What is no time is missing, as in comparisons.
-    fn place(&self, index: usize, reader: Reader, out: &mut Vec<u8>) {
+    /// Cursor values are written as stored, so that they compare with the file's values. Times are the exception: they
+    /// are written in canonical form, so that cursors survive a change of their format. Invalid times are missing, as
+    /// in comparisons.
+    fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
         let wrapped = |kind: &str, text: &str| json!({ kind: text }).to_string();
         match self.0.get_ref(index).unwrap_or(ValueRef::Null) {
-            value if reader == Reader::Time => match time_style::nanosecond(stored(value)) {
-                Some(time) => string(&time_style::canonical(time), out),
+            value if cell_type == CellType::Time => match time_style::nanosecond(stored(value)) {
+                Some(time) => write_string(&time_style::canonical(time), out),
                 None => out.extend_from_slice(b"null"),
             },
             ValueRef::Null => out.extend_from_slice(b"null"),
-            ValueRef::Text(text) if reader == Reader::Json => json_text(&String::from_utf8_lossy(text), out),
+            ValueRef::Text(text) if cell_type == CellType::Json => write_json(&String::from_utf8_lossy(text), out),
             ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-            ValueRef::Real(number) if number.is_finite() => float(number, out),
+            ValueRef::Real(number) if number.is_finite() => write_float(number, out),
             ValueRef::Real(number) => out.extend_from_slice(wrapped("real", &number.to_string()).as_bytes()),
             ValueRef::Text(text) => match std::str::from_utf8(text) {
-                Ok(text) => string(text, out),
+                Ok(text) => write_string(text, out),
                 Err(_) => out.extend_from_slice(wrapped("text", &STANDARD.encode(text)).as_bytes()),
             },
             ValueRef::Blob(bytes) => out.extend_from_slice(wrapped("blob", &STANDARD.encode(bytes)).as_bytes()),
@@ -60,56 +61,29 @@ impl Cells for Row<'_, '_> {
 }
 
 /// A value as a time column stores it.
-pub(super) fn stored(value: ValueRef<'_>) -> Stored<'_> {
+pub(super) fn stored(value: ValueRef<'_>) -> StoredTime<'_> {
     match value {
-        ValueRef::Integer(number) => Stored::Integer(number),
-        ValueRef::Real(number) => Stored::Real(number),
-        ValueRef::Text(text) => Stored::Text(text),
-        ValueRef::Null | ValueRef::Blob(_) => Stored::Other,
+        ValueRef::Integer(number) => StoredTime::Integer(number),
+        ValueRef::Real(number) => StoredTime::Real(number),
+        ValueRef::Text(text) => StoredTime::Text(text),
+        ValueRef::Null | ValueRef::Blob(_) => StoredTime::Other,
     }
 }
 
-fn moment(value: ValueRef<'_>, out: &mut Vec<u8>) {
+fn write_time(value: ValueRef<'_>, out: &mut Vec<u8>) {
     if let ValueRef::Text(text) = value
-        && time::copy(text, out)
+        && time::copy_timestamp(text, out)
     {
         return;
     }
     let found = time_style::nanosecond(stored(value)).and_then(|time| jiff::Timestamp::from_nanosecond(time).ok());
     match (found, value) {
-        (Some(moment), _) => time::show(moment, out),
-        (None, ValueRef::Integer(number)) => integer(number, out),
-        (None, ValueRef::Real(number)) => float(number, out),
-        (None, ValueRef::Text(text)) => cell::text(text, out),
-        (None, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
+        (Some(moment), _) => time::write_timestamp(moment, out),
+        (None, ValueRef::Integer(number)) => write_integer(number, out),
+        (None, ValueRef::Real(number)) => write_float(number, out),
+        (None, ValueRef::Text(text)) => cell::write_text(text, out),
+        (None, ValueRef::Blob(bytes)) => write_string(&STANDARD.encode(bytes), out),
         (None, ValueRef::Null) => out.extend_from_slice(b"null"),
-    }
-}
-
-/// Whether a place's value was text that is no text: SQLite keeps whatever bytes it was given.
-pub(crate) fn is_broken_text(value: &Value) -> bool {
-    value.get("text").is_some()
-}
-
-/// A place's value as it was.
-pub(crate) fn from_place(value: &Value) -> Bind {
-    match value {
-        Value::Null => Bind::Null,
-        Value::Bool(yes) => Bind::Integer(i64::from(*yes)),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => Bind::Integer(whole),
-            None => number.as_f64().map_or(Bind::Null, Bind::Real),
-        },
-        Value::String(text) => Bind::Text(text.clone()),
-        Value::Object(object) => {
-            let held = |name: &str| object.get(name).and_then(Value::as_str);
-            if let Some(number) = held("real").and_then(|text| text.parse().ok()) {
-                return Bind::Real(number);
-            }
-            let bytes = held("blob").or_else(|| held("text")).and_then(|text| STANDARD.decode(text).ok());
-            Bind::Bytes(bytes.unwrap_or_default())
-        }
-        Value::Array(_) => Bind::Text(value.to_string()),
     }
 }
 

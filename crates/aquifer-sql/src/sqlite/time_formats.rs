@@ -1,33 +1,33 @@
-//! What a connection knows of the formats of times: which values it has looked at since the data changed.
+//! What a connection knows of time formats: which values it has checked since the data changed.
 //!
-//! `PRAGMA data_version` changes whenever anybody else commits. Within one version nothing has to be looked at twice, so
-//! in a database that is only read, checks cost next to nothing.
+//! `PRAGMA data_version` changes whenever another connection commits. Within one version nothing is checked twice, so
+//! checks cost next to nothing in a database that is only read.
 
 use std::collections::VecDeque;
 
 use rusqlite::{Connection, Result};
 
 use super::rows::stored;
-use crate::sql::uniform::{DaySpan, TextRange, TimeCheck};
+use crate::schema::time_style::{StyleFinder, TimeStyle};
+use crate::sql::time_checks::{DaySpan, TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
-use crate::time_style::{StyleFinder, TimeStyle};
 
-/// How many columns are remembered, each with the conditions it was looked at under.
+/// How many columns are remembered, each with its conditions.
 const MAX_COLUMNS: usize = 32;
-/// How many separate ranges of one column are remembered.
+/// How many separate ranges of a column are remembered.
 const MAX_RANGES: usize = 32;
 
 #[derive(Debug, Default)]
-pub(super) struct TimeFormats(VecDeque<Looked>);
+pub(super) struct TimeFormats(VecDeque<CheckedColumn>);
 
-/// What was looked at of a column, under some conditions.
+/// What was checked of a column, under some conditions.
 #[derive(Debug)]
-struct Looked {
+struct CheckedColumn {
     sql: String,
     binds: Vec<Bind>,
     /// The version of the data.
     version: i64,
-    /// What the values that were looked at are written in. This outlives the version, as something to begin with.
+    /// The style of the checked values. It outlives the version as the expected style.
     style: TimeStyle,
     /// Ranges in which all values are in that style.
     ranges: Vec<TextRange>,
@@ -40,33 +40,34 @@ struct Looked {
 }
 
 impl TimeFormats {
-    /// The style to make an answer in: the last one that was found.
-    pub(super) fn known(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
+    /// The style for the next answer: the last one found.
+    pub(super) fn known_style(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let version = data_version(connection)?;
-        let known = self.0.iter().find(|looked| looked.is_about(check));
+        let known = self.0.iter().find(|checked| checked.matches_check(check));
         Ok(match known {
             None => check.style,
-            // Another version may be in one style again.
-            Some(looked) if looked.version != version => looked.expected,
-            Some(looked) => looked.style,
+            // The data of another version may be in one style again.
+            Some(checked) if checked.version != version => checked.expected,
+            Some(checked) => checked.style,
         })
     }
 
-    /// Looks at the values that matter, as far as they have not been looked at.
+    /// Checks the relevant values that are not checked yet.
     pub(super) fn check(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let version = data_version(connection)?;
-        let position = self.0.iter().position(|looked| looked.is_about(check));
-        let mut looked = position.and_then(|position| self.0.remove(position)).unwrap_or_else(|| Looked::new(check));
-        looked.renew(version, check.style);
-        let answer = looked.look(connection, check);
-        // The last one used is the first one found, and stays longest.
+        let position = self.0.iter().position(|checked| checked.matches_check(check));
+        let mut checked =
+            position.and_then(|position| self.0.remove(position)).unwrap_or_else(|| CheckedColumn::new(check));
+        checked.reset_if_changed(version, check.style);
+        let answer = checked.verify(connection, check);
+        // The column used last is found first and kept longest.
         self.0.truncate(MAX_COLUMNS - 1);
-        self.0.push_front(looked);
+        self.0.push_front(checked);
         answer
     }
 }
 
-impl Looked {
+impl CheckedColumn {
     fn new(check: &TimeCheck) -> Self {
         Self {
             sql: check.base.text().to_owned(),
@@ -80,12 +81,12 @@ impl Looked {
         }
     }
 
-    fn is_about(&self, check: &TimeCheck) -> bool {
+    fn matches_check(&self, check: &TimeCheck) -> bool {
         self.sql == check.base.text() && self.binds == check.base.binds()
     }
 
-    /// Forgets what was seen in other data or in another style.
-    fn renew(&mut self, version: i64, style: TimeStyle) {
+    /// Forgets checks of other data or another style.
+    fn reset_if_changed(&mut self, version: i64, style: TimeStyle) {
         if self.version != version || self.style != style {
             (self.version, self.style, self.are_numbers) = (version, style, false);
             self.forget_ranges();
@@ -97,14 +98,14 @@ impl Looked {
         self.spans.clear();
     }
 
-    fn look(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
+    fn verify(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let mut finder = StyleFinder::expecting(check.style);
         let mut seen = Vec::new();
         match check.style {
             TimeStyle::Mixed => return Ok(TimeStyle::Mixed),
             TimeStyle::Number { .. } if self.are_numbers => {}
             TimeStyle::Number { unit, .. } => {
-                for statement in check.no_numbers(unit) {
+                for statement in check.other_number_statements(unit) {
                     if !add_all(connection, &statement, &mut finder)? {
                         break;
                     }
@@ -115,7 +116,7 @@ impl Looked {
                 for range in check.ranges() {
                     let rest = self.ranges.iter().try_fold(range.clone(), TextRange::without);
                     let Some(rest) = rest else { continue };
-                    if !add_all(connection, &check.in_range(&rest), &mut finder)? {
+                    if !add_all(connection, &check.range_statement(&rest), &mut finder)? {
                         break;
                     }
                     seen.push(range);
@@ -131,8 +132,8 @@ impl Looked {
         }
         self.forget_ranges();
         self.are_numbers = false;
-        // Perhaps all values are in another style than the expected one, such as in a table that was empty before.
-        let found = if found.is_sortable() { Some(found) } else { sample(connection, check)? };
+        // All values may be in another style than expected, such as in a table that was empty before.
+        let found = if found.is_sortable() { Some(found) } else { sample_style(connection, check)? };
         self.style = found.filter(|style| style.is_sortable() && *style != check.style).unwrap_or(TimeStyle::Mixed);
         if self.style.is_sortable() {
             self.expected = self.style;
@@ -148,7 +149,7 @@ impl Looked {
 
     fn remember(&mut self, seen: Vec<TextRange>, spans: &[DaySpan]) {
         for range in seen {
-            // A range that begins or ends within another one makes it longer.
+            // A range that overlaps a known one extends it.
             match self.ranges.iter_mut().find(|known| known.touches(&range)) {
                 Some(known) => known.extend(range),
                 None => self.ranges.push(range),
@@ -166,14 +167,14 @@ impl Looked {
     }
 }
 
-/// The style of some values.
-fn sample(connection: &Connection, check: &TimeCheck) -> Result<Option<TimeStyle>> {
+/// The style of sampled values.
+fn sample_style(connection: &Connection, check: &TimeCheck) -> Result<Option<TimeStyle>> {
     let mut finder = StyleFinder::new();
-    add_all(connection, &check.sample(), &mut finder)?;
+    add_all(connection, &check.sample_statement(), &mut finder)?;
     Ok(finder.finish())
 }
 
-/// Takes all values into account. False once no style is left.
+/// Adds all values. Returns false once no style is left.
 fn add_all(connection: &Connection, statement: &Statement, finder: &mut StyleFinder) -> Result<bool> {
     tracing::trace!(check = statement.text(), "sqlite");
     let mut prepared = connection.prepare_cached(statement.text())?;

@@ -1,5 +1,5 @@
-//! Which columns of tables the columns of views show. SQLite says which column an output of a view is, where it is one and
-//! nothing else, and which columns the whole view reads; an output that is anything else may show all of these.
+//! Traces which table columns the columns of views show. SQLite reports the column behind an output if it is a plain
+//! column, and all columns that the view reads; any other output may show all of them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CStr;
@@ -10,19 +10,19 @@ use aquifer_query::FieldType;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Result};
 
-use super::super::checks::Mentions;
 use super::collation;
-use super::full_text::{self, FullText};
-use crate::model::{Column, ColumnId, Flow, Model};
+use super::full_text::{self, FullTextTable};
+use crate::schema::model::{Column, ColumnId, Flow, Model};
+use crate::schema::sql_definitions::Mentions;
 use crate::statement::{Dialect, Name, Statement};
 
-/// What statements read while they are prepared: tables, and columns of them.
+/// The tables and columns that statements read, recorded while they are prepared.
 type Reads = Arc<Mutex<BTreeSet<(String, String)>>>;
 
-/// Words that make several queries one, of which SQLite knows the first one's columns only.
+/// Keywords of compound queries, for which SQLite reports only the columns of the first query.
 const COMPOUND: [&str; 3] = ["union", "intersect", "except"];
 
-/// Finds out what views show.
+/// Traces what views show.
 pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()> {
     let known = Definitions::read(connection)?;
     if known.views.is_empty() {
@@ -43,12 +43,12 @@ pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()
     traced
 }
 
-/// What the file defines, as far as views are concerned.
+/// The definitions that matter for views.
 struct Definitions {
     views: Vec<(String, Mentions)>,
-    /// Tables whose columns hold what they say, and nothing but that.
+    /// Ordinary tables.
     tables: HashSet<String>,
-    /// Columns of full-text tables. What is behind these, or made of them, may show any of it.
+    /// Columns of full-text tables. Anything derived from them may show all of them.
     full_text: Vec<ColumnId>,
 }
 
@@ -62,13 +62,13 @@ impl Definitions {
         while let Some(row) = rows.next()? {
             let (name, is_view, sql): (String, bool, String) =
                 (row.get(0)?, row.get::<_, String>(1)? == "view", row.get(2)?);
-            let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::shows_innards(&sql);
+            let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::is_internal(&sql);
             if is_view {
-                found.views.push((name, Mentions::of(&sql)));
+                found.views.push((name, Mentions::parse(&sql)));
                 continue;
             }
-            if let Some(full_text) = FullText::read(connection, &name, &sql)? {
-                found.full_text.extend(full_text.columns().map(|column| ColumnId::of_sqlite(&name, column)));
+            if let Some(full_text) = FullTextTable::read(connection, &name, &sql)? {
+                found.full_text.extend(full_text.columns().map(|column| ColumnId::for_sqlite(&name, column)));
             }
             if is_plain {
                 found.tables.insert(name.to_ascii_lowercase());
@@ -81,13 +81,13 @@ impl Definitions {
         self.views.iter().any(|(view, _)| view.eq_ignore_ascii_case(name))
     }
 
-    /// Whether it is a table whose columns are what they are called: not a function, an index's inside, or a view.
+    /// Whether it is an ordinary table: not a function, an internal table or a view.
     fn is_table(&self, name: &str) -> bool {
         self.tables.contains(&name.to_ascii_lowercase())
     }
 }
 
-/// Traces every view, also those that are left out: a trigger may copy from these.
+/// Traces every view, including excluded ones: a trigger may copy from them.
 fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
     let mut flows = Vec::new();
     for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
@@ -96,7 +96,7 @@ fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, re
     for table in model.excluded.iter().filter(|table| known.is_view(&table.name)) {
         match trace_view(connection, &table.name, &mut [], known, reads) {
             Ok(found) => flows.extend(found),
-            // A view of what is gone: nothing can read it either.
+            // A view of a dropped table cannot be read by anything.
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
         }
@@ -105,7 +105,7 @@ fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, re
     Ok(())
 }
 
-/// What a view shows. Of its columns that are offered, the comparison is found out as well.
+/// Traces the sources of a view, and the comparison of its offered columns.
 fn trace_view(
     connection: &Connection,
     view: &str,
@@ -119,18 +119,18 @@ fn trace_view(
     select.push("SELECT * FROM ").name(&Name::reflected(view));
     let prepared = connection.prepare(select.text())?;
     let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
-    // Its own columns and those of other views are read on the way to the tables.
+    // Columns of the view itself and of other views are only intermediate.
     let is_used =
         |other: &str| other.eq_ignore_ascii_case(view) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(other));
     let is_compound = known
         .views
         .iter()
         .filter(|(view, _)| is_used(view))
-        .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.has(word)));
-    let everything = ColumnId::of_sqlite(view, "").everything_in();
+        .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.contains(word)));
+    let everything = ColumnId::for_sqlite(view, "").whole_table();
     let into = |from: ColumnId| Flow { from, to: everything.clone() };
     for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
-        flows.push(into(ColumnId::of_sqlite(name, column)));
+        flows.push(into(ColumnId::for_sqlite(name, column)));
         if !known.is_table(name) {
             flows.extend(known.full_text.iter().cloned().map(into));
         }
@@ -139,21 +139,21 @@ fn trace_view(
         let name = prepared.column_name(index)?;
         let mut column = columns.iter_mut().find(|known| *known.name == *name);
         let text = |part: &CStr| part.to_string_lossy().into_owned();
-        // A function that gives rows has columns, but is no table to ask about them.
+        // A table-valued function has columns, but is not a table.
         let origin = match prepared.column_metadata(index).ok().flatten() {
             Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
                 Some((text(table), text(origin), declared.map(text), collation.map(text)))
             }
             _ => None,
         };
-        let to = ColumnId::of_sqlite(view, name);
+        let to = ColumnId::for_sqlite(view, name);
         match origin {
             Some((from_table, from_column, declared, collation)) => {
                 let declared = declared.unwrap_or_default();
                 if let Some(column) = &mut column {
                     column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
                 }
-                flows.push(Flow { from: ColumnId::of_sqlite(&from_table, &from_column), to });
+                flows.push(Flow { from: ColumnId::for_sqlite(&from_table, &from_column), to });
             }
             None => {
                 // An expression may have any collation.

@@ -1,61 +1,61 @@
-//! What else would go if a row went: rows that refer to it, rows that refer to those, and so on.
+//! Counts what deleting a row would affect: rows that refer to it, rows that refer to those, and so on.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::change::Common;
-use super::relationships::{distinct, select, values_at};
+use super::change::ChangeContext;
+use super::relationships::{distinct, select_by_values, values_at};
 use crate::error::ANOTHER_TABLE;
-use crate::model::OnDelete;
-use crate::offer::Relationship;
-use crate::session::{Fault, Session};
-use crate::sql::value::Scope;
+use crate::schema::model::OnDelete;
+use crate::schema::relationship::Relationship;
+use crate::sql::scope::Scope;
+use crate::work::session::{Session, WorkError};
 
-/// Nobody needs to know of more rows than this to think again.
-const MAX_COUNT: usize = 5_000;
-/// Values looked for in one statement.
-const CHUNK: usize = 500;
+/// Counting stops at this number of rows.
+const MAX_CASCADED_ROWS: usize = 5_000;
+/// How many values are looked up in one statement.
+const VALUES_PER_STATEMENT: usize = 500;
 
-/// By relationship, how many rows would be deleted, or lose their reference.
-pub(super) async fn of<S: Session>(
-    common: &Common,
+/// For each relationship, how many rows would be deleted or lose their reference.
+pub(super) async fn count_cascaded<S: Session>(
+    context: &ChangeContext,
     session: &mut S,
     row: &Map<String, Value>,
-) -> Result<Map<String, Value>, Fault> {
+) -> Result<Map<String, Value>, WorkError> {
     let mut touched = Map::new();
-    let mut gone: HashSet<String> = identity(common, common.index, row).into_iter().collect();
+    let mut gone: HashSet<String> = identity(context, context.index, row).into_iter().collect();
     let mut total = 0;
-    let mut frontier = vec![(common.index, row.clone())];
+    let mut frontier = vec![(context.index, row.clone())];
     while !frontier.is_empty() {
         let mut next = Vec::new();
-        for reference in common.references.iter().filter(|known| known.on_delete != OnDelete::Refuse) {
+        for reference in context.references.iter().filter(|known| known.on_delete != OnDelete::Refuse) {
             let going = frontier.iter().filter(|(table, _)| *table == reference.to);
             let wanted = distinct(going.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
             let mut met = Vec::new();
-            for chunk in wanted.chunks(CHUNK) {
-                met.extend(referring(common, session, reference, chunk, MAX_COUNT - total).await?);
+            for chunk in wanted.chunks(VALUES_PER_STATEMENT) {
+                met.extend(referring(context, session, reference, chunk, MAX_CASCADED_ROWS - total).await?);
             }
             let cascades = reference.on_delete == OnDelete::Cascade;
             if cascades {
-                // A row is gone only once, whichever way it was reached.
-                met.retain(|row| identity(common, reference.from, row).is_none_or(|row| gone.insert(row)));
+                // A row is deleted only once, however it was reached.
+                met.retain(|row| identity(context, reference.from, row).is_none_or(|row| gone.insert(row)));
             }
             let count = met.len();
             if count > 0 {
                 let fate = if cascades { "deleted" } else { "cleared" };
                 let name = if reference.conceals_from { ANOTHER_TABLE } else { &*reference.name };
-                let told = touched.entry(name).or_insert_with(|| json!({}));
-                let known = told[fate].as_u64().unwrap_or(0);
-                told[fate] = (known + count as u64).into();
-                total = (total + count).min(MAX_COUNT);
+                let entry = touched.entry(name).or_insert_with(|| json!({}));
+                let known = entry[fate].as_u64().unwrap_or(0);
+                entry[fate] = (known + count as u64).into();
+                total = (total + count).min(MAX_CASCADED_ROWS);
             }
             if cascades {
                 next.extend(met.into_iter().map(|row| (reference.from, row)));
             }
         }
-        if total >= MAX_COUNT {
+        if total >= MAX_CASCADED_ROWS {
             touched.insert("more".to_owned(), true.into());
             break;
         }
@@ -64,31 +64,31 @@ pub(super) async fn of<S: Session>(
     Ok(touched)
 }
 
-/// What tells the row from every other, if anything does.
-fn identity(common: &Common, table: usize, row: &Map<String, Value>) -> Option<String> {
-    let key: Vec<Arc<str>> = common.tables.get(table)?.table.key_columns().map(|column| column.name.clone()).collect();
+/// The identity of a row, if it has one.
+fn identity(context: &ChangeContext, table: usize, row: &Map<String, Value>) -> Option<String> {
+    let key: Vec<Arc<str>> = context.tables.get(table)?.table.key_columns().map(|column| column.name.clone()).collect();
     let values = values_at(row, &key).filter(|values| !values.is_empty())?;
     Some(format!("{table} {}", Value::from(values)))
 }
 
-/// Rows that refer to any of these values: what names them, and what others refer to them by.
+/// Rows that refer to any of these values: their keys, and the values that others refer to.
 async fn referring<S: Session>(
-    common: &Common,
+    context: &ChangeContext,
     session: &mut S,
     reference: &Relationship,
     wanted: &[Vec<Value>],
-    most: usize,
-) -> Result<Vec<Map<String, Value>>, Fault> {
-    let Some(served) = common.tables.get(reference.from) else { return Ok(Vec::new()) };
-    let mut columns: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
-    let referred = common.references.iter().filter(|known| known.to == reference.from);
+    max_rows: usize,
+) -> Result<Vec<Map<String, Value>>, WorkError> {
+    let Some(exposed) = context.tables.get(reference.from) else { return Ok(Vec::new()) };
+    let mut columns: Vec<Arc<str>> = exposed.table.key_columns().map(|column| column.name.clone()).collect();
+    let referred = context.references.iter().filter(|known| known.to == reference.from);
     for name in referred.flat_map(|known| &known.to_columns).chain(&reference.columns) {
         if !columns.contains(name) {
             columns.push(name.clone());
         }
     }
-    let scope = Scope::new(served, common.dialect, common.now);
-    let (statement, readers) = select(&scope, &columns, &reference.columns, wanted, most);
-    let rows = session.rows(&statement, &readers).await?;
+    let scope = Scope::new(exposed, context.dialect, context.now);
+    let (statement, cell_types) = select_by_values(&scope, &columns, &reference.columns, wanted, max_rows);
+    let rows = session.rows(&statement, &cell_types).await?;
     Ok(rows.into_iter().map(|row| columns.iter().map(|name| name.to_string()).zip(row).collect()).collect())
 }

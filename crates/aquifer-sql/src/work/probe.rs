@@ -1,11 +1,11 @@
-//! Whether an expression of the operator's means anything to the database.
+//! Checks whether the database accepts a configured expression.
 
-use crate::session::{Fault, Session, Work};
 use crate::settings::ComputedSettings;
-use crate::sql::value::cast_of;
+use crate::sql::scope::cast_for;
 use crate::statement::{Dialect, Fragment, Name, Statement};
+use crate::work::session::{Session, Work, WorkError};
 
-/// One expression, tried on no rows.
+/// Evaluates an expression for no rows.
 pub(crate) struct Probe {
     pub(crate) dialect: Dialect,
     pub(crate) table: Name,
@@ -19,11 +19,11 @@ impl Work for Probe {
         false
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
         let mut statement = Statement::new(self.dialect);
         statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
         if self.dialect == Dialect::Postgres {
-            statement.push(cast_of(&self.computed.of));
+            statement.push(cast_for(&self.computed.of));
         }
         statement.push(" FROM ").name(&self.table).push(" AS t LIMIT 0");
         session.rows(&statement, &[]).await?;

@@ -1,4 +1,4 @@
-//! Lists, searches, sums and single rows.
+//! Lists, searches, aggregates and single rows.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use aquifer_query::plan::{Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Done;
-use crate::exposed_table::ExposedTable;
-use crate::rows::Collector;
-use crate::session::{Fault, Session, Work};
-use crate::sql::uniform::{PageSpan, page_span, time_uses};
-use crate::sql::value::{ColumnStyle, Scope, Thing, Times};
+use super::OperationOutput;
+use crate::rows::RowCollector;
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::time_style::TimeStyle;
+use crate::sql::scope::{ColumnStyle, PathTarget, Scope, TimeStyles};
+use crate::sql::time_checks::{PageSpan, page_span, time_uses};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
-use crate::time_style::TimeStyle;
+use crate::work::session::{Session, Work, WorkError};
 
-/// A list or a search, with its sums.
+/// A list or search, with its aggregates.
 pub(crate) struct Query {
-    pub(crate) served: Arc<ExposedTable>,
+    pub(crate) exposed: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) plan: Plan,
@@ -30,34 +30,34 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    fn sums_up(&self) -> bool {
+    fn has_aggregates(&self) -> bool {
         !self.plan.aggregates.is_empty() || self.plan.total
     }
 }
 
 impl Work for Query {
-    type Output = Done;
+    type Output = OperationOutput;
 
     fn needs_snapshot(&self) -> bool {
-        let several = self.plan.aggregates.len() > 1 || (self.sums_up() && self.plan.items);
+        let several = self.plan.aggregates.len() > 1 || (self.has_aggregates() && self.plan.items);
         several || !time_uses(&self.scope(), &self.plan).is_empty()
     }
 
     fn is_cheap(&self) -> bool {
-        self.plan.text.is_none() && !self.sums_up()
+        self.plan.text.is_none() && !self.has_aggregates()
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
         let (scope, plan) = (self.scope(), &self.plan);
         let uses = time_uses(&scope, plan);
         let mut styles: Vec<ColumnStyle> = Vec::with_capacity(uses.len());
         for one in &uses {
-            let sampled = scope.time_style(Thing::Column(one.column)).unwrap_or(TimeStyle::Mixed);
+            let sampled = scope.time_style(PathTarget::Column(one.column)).unwrap_or(TimeStyle::Mixed);
             let style = session.known_time_style(&one.check(&scope, plan, sampled, PageSpan::Nothing)).await?;
             styles.push((one.column.name.clone(), style));
         }
         for attempt in 1.. {
-            let scope = Scope { times: Times::Checked(&styles), ..scope };
+            let scope = Scope { times: TimeStyles::Checked(&styles), ..scope };
             let (mut done, span) = self.answer(session, &scope).await?;
             let mut found = styles.clone();
             for (one, (_, style)) in uses.iter().zip(&mut found).filter(|(_, (_, style))| style.is_sortable()) {
@@ -73,11 +73,11 @@ impl Work for Query {
             }
             styles = found;
         }
-        Err(Failure::internal("times of changing formats").into())
+        Err(Failure::internal("the time formats kept changing").into())
     }
 }
 
-/// How many formats of times are tried before each time is read.
+/// How many time formats are tried before every time is parsed.
 const MAX_STYLES: usize = 3;
 
 fn mixed_formats((column, _): &ColumnStyle) -> Warning {
@@ -87,26 +87,30 @@ fn mixed_formats((column, _): &ColumnStyle) -> Warning {
 
 impl Query {
     fn scope(&self) -> Scope<'_> {
-        Scope::new(&self.served, self.dialect, self.now)
+        Scope::new(&self.exposed, self.dialect, self.now)
     }
 
-    /// The answer, and the part of the order it shows.
-    async fn answer<S: Session>(&self, session: &mut S, scope: &Scope<'_>) -> Result<(Done, PageSpan), Fault> {
-        let Query { served, plan, key, .. } = self;
+    /// The answer, and the range of the order that it covers.
+    async fn answer<S: Session>(
+        &self,
+        session: &mut S,
+        scope: &Scope<'_>,
+    ) -> Result<(OperationOutput, PageSpan), WorkError> {
+        let Query { exposed, plan, key, .. } = self;
         let mut span = PageSpan::Nothing;
         let mut warnings = Vec::new();
-        if plan.text.is_some() && served.table.index.is_none() {
+        if plan.text.is_some() && exposed.table.index.is_none() {
             warnings.push(Warning::new(
                 "SEARCH_NOT_INDEXED",
-                "There is no full-text index: every row was read, and rows are ranked by how many of the words they hold",
+                "There is no full-text index: every row was read, and rows are ranked by how many of the words they contain",
             ));
         }
         let mut out = Vec::with_capacity(4096);
         out.push(b'{');
         let (mut results, mut total) = (Vec::new(), None);
-        for summing in aggregate::statements(scope, plan) {
-            let rows = session.rows(&summing.statement, &summing.readers).await?;
-            let count = summing.collect(rows, &plan.aggregates, &mut results, &mut warnings);
+        for query in aggregate::build_queries(scope, plan) {
+            let rows = session.rows(&query.statement, &query.cell_types).await?;
+            let count = query.collect(rows, &plan.aggregates, &mut results, &mut warnings);
             total = total.or(count);
         }
         if !plan.aggregates.is_empty() {
@@ -122,29 +126,29 @@ impl Query {
             if !plan.aggregates.is_empty() {
                 out.push(b',');
             }
-            let reading = select::page(scope, plan)?;
-            let pages = served.collection.pages;
-            let mut collector = Collector::new(reading.shape, reading.wanted, pages.bytes, plan.edges);
-            for statement in &reading.statements {
+            let query = select::build_page(scope, plan)?;
+            let pages = exposed.collection.pages;
+            let mut collector = RowCollector::new(query.shape, query.max_rows, pages.bytes, plan.edges);
+            for statement in &query.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
                     break;
                 }
             }
-            if let Some(shown) = collector.cut() {
-                warnings.push(page_cut(&plan.page, shown, reading.wanted, pages.bytes));
+            if let Some(shown) = collector.truncated_after() {
+                warnings.push(page_cut(&plan.page, shown, query.max_rows, pages.bytes));
             }
-            span = page_span(plan, collector.last_place().as_deref(), collector.is_full());
-            collector.finish(served, plan, key, total.as_ref(), &mut out);
+            span = page_span(plan, collector.last_cursor_values().as_deref(), collector.is_full());
+            collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);
         }
         out.push(b'}');
-        Ok((Done::assembled(out, warnings)?, span))
+        Ok((OperationOutput::from_json_text(out, warnings)?, span))
     }
 }
 
 /// One row.
 pub(crate) struct Get {
-    pub(crate) served: Arc<ExposedTable>,
+    pub(crate) exposed: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
@@ -152,7 +156,7 @@ pub(crate) struct Get {
 }
 
 impl Work for Get {
-    type Output = Done;
+    type Output = OperationOutput;
 
     fn needs_snapshot(&self) -> bool {
         false
@@ -162,36 +166,36 @@ impl Work for Get {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Get { served, dialect, now, key, select, .. } = self;
-        let scope = Scope::new(served, *dialect, *now);
-        let row = one(session, &scope, select, key, false).await?.ok_or_else(|| not_found(served, key))?;
-        Ok((Done::assembled(row, Vec::new())?, false))
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+        let Get { exposed, dialect, now, key, select, .. } = self;
+        let scope = Scope::new(exposed, *dialect, *now);
+        let row = read_row(session, &scope, select, key, false).await?.ok_or_else(|| not_found(exposed, key))?;
+        Ok((OperationOutput::from_json_text(row, Vec::new())?, false))
     }
 }
 
-/// A row's JSON text, if there is one of that key.
-pub(super) async fn one<S: Session>(
+/// The JSON text of the row with a key, if it exists.
+pub(super) async fn read_row<S: Session>(
     session: &mut S,
     scope: &Scope<'_>,
     select: &[Path],
     key: &[Value],
     lock: bool,
-) -> Result<Option<Vec<u8>>, Fault> {
-    let reading = select::one(scope, select, key, lock);
-    let mut collector = Collector::one(reading.shape);
-    for statement in &reading.statements {
+) -> Result<Option<Vec<u8>>, WorkError> {
+    let query = select::build_single_row(scope, select, key, lock);
+    let mut collector = RowCollector::for_single_row(query.shape);
+    for statement in &query.statements {
         session.fetch(statement, &mut collector).await?;
     }
-    Ok(collector.into_one())
+    Ok(collector.into_single_row())
 }
 
-pub(super) fn not_found(served: &ExposedTable, key: &[Value]) -> Failure {
-    Failure::not_found(&served.words.singular, shown(key))
+pub(super) fn not_found(exposed: &ExposedTable, key: &[Value]) -> Failure {
+    Failure::not_found(&exposed.words.singular, format_key(key))
 }
 
 /// A key as text.
-pub(super) fn shown(key: &[Value]) -> String {
+pub(super) fn format_key(key: &[Value]) -> String {
     let parts: Vec<String> = key
         .iter()
         .map(|part| match part {

@@ -1,4 +1,5 @@
-//! Following references from one row on, level by level, each row visited once and each reference told once (R-COL-10).
+//! Follows references from one row, level by level. Each row is visited once and each reference reported once
+//! (R-COL-10).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,67 +12,40 @@ use aquifer_query::plan::{Page, Plan};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Done;
-use super::read::{not_found, shown};
-use crate::exposed_table::ExposedTable;
-use crate::offer::Relationship;
-use crate::rows::Reader;
-use crate::session::{Fault, Session, Work};
-use crate::sql::select::equals;
-use crate::sql::value::{Scope, Thing};
+use super::OperationOutput;
+use super::read::{format_key, not_found};
+use crate::rows::CellType;
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::relationship::{Direction, Relationship};
+use crate::sql::scope::{PathTarget, Scope};
+use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
+use crate::work::session::{Session, Work, WorkError};
 
-/// References beyond this are not told: nobody reads them, and every one costs memory.
-const MAX_COUNT: usize = 5_000;
-/// Keys looked for in one statement.
-const CHUNK: usize = 500;
-
-/// Which way references are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Incoming,
-    Outgoing,
-    Both,
-}
-
-impl Direction {
-    /// The direction that a caller asked for.
-    pub(crate) fn from_params(params: &Map<String, Value>) -> Self {
-        match params.get("direction").and_then(Value::as_str) {
-            Some("incoming") => Direction::Incoming,
-            Some("outgoing") => Direction::Outgoing,
-            _ => Direction::Both,
-        }
-    }
-
-    fn allows(self, outgoing: bool) -> bool {
-        match self {
-            Direction::Both => true,
-            Direction::Outgoing => outgoing,
-            Direction::Incoming => !outgoing,
-        }
-    }
-}
+/// The maximum number of reported references, which bounds the memory.
+const MAX_RELATIONSHIPS: usize = 5_000;
+/// How many keys are looked up in one statement.
+const VALUES_PER_STATEMENT: usize = 500;
 
 /// A walk along references.
-pub(crate) struct Walk {
+pub(crate) struct RelationshipWalk {
     pub(crate) tables: Vec<Arc<ExposedTable>>,
     pub(crate) relationships: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
-    /// The table and the key of the first row.
+    /// The table and key of the first row.
     pub(crate) root: (usize, Vec<Value>),
     pub(crate) direction: Direction,
     pub(crate) only: Option<usize>,
     pub(crate) depth: u32,
     pub(crate) first: usize,
     pub(crate) skip: usize,
-    /// Parts of the answer; empty is all.
+    /// The requested parts of the answer; empty means all.
     pub(crate) include: Vec<String>,
     pub(crate) key: CursorKey,
 }
 
-/// A row: its table, its key, and the values that references are made of.
+/// A row: its table, its key, and the values of its references.
 struct Node {
     table: usize,
     id: Arc<str>,
@@ -84,12 +58,12 @@ struct Edge {
     relationship: usize,
     outgoing: bool,
     depth: u32,
-    /// The row it was met from, and the one it led to.
+    /// The row it was found from, and the row it leads to.
     from: Arc<str>,
     to: Arc<Node>,
 }
 
-impl Walk {
+impl RelationshipWalk {
     /// What a cursor of this walk is bound to.
     pub(crate) fn binding(&self) -> (Collection, Plan) {
         let (table, key) = &self.root;
@@ -115,14 +89,14 @@ impl Walk {
         (collection, plan)
     }
 
-    fn served(&self, table: usize) -> Result<&Arc<ExposedTable>, Fault> {
-        self.tables.get(table).ok_or_else(|| Failure::internal("a relationship with a table that is not there").into())
+    fn exposed_table(&self, table: usize) -> Result<&Arc<ExposedTable>, WorkError> {
+        self.tables.get(table).ok_or_else(|| Failure::internal("a relationship refers to an unknown table").into())
     }
 
-    /// Columns of a table that keys and references are made of.
-    fn columns(&self, table: usize) -> Result<Vec<Arc<str>>, Fault> {
+    /// The columns of a table that keys and references use.
+    fn columns(&self, table: usize) -> Result<Vec<Arc<str>>, WorkError> {
         let mut columns: Vec<Arc<str>> =
-            self.served(table)?.table.key_columns().map(|column| column.name.clone()).collect();
+            self.exposed_table(table)?.table.key_columns().map(|column| column.name.clone()).collect();
         for known in self.relationships.iter() {
             let own = if known.from == table { known.columns.as_slice() } else { &[] };
             let referred = if known.to == table { known.to_columns.as_slice() } else { &[] };
@@ -135,42 +109,47 @@ impl Walk {
         Ok(columns)
     }
 
-    /// Rows of a table with any of these values in these columns, in the order of their key.
+    /// Rows of a table with any of these values in these columns, in key order.
     async fn rows<S: Session>(
         &self,
         session: &mut S,
         table: usize,
         by: &[Arc<str>],
         wanted: &[Vec<Value>],
-        most: usize,
-    ) -> Result<Vec<Node>, Fault> {
-        let served = self.served(table)?;
+        max_count: usize,
+    ) -> Result<Vec<Node>, WorkError> {
+        let exposed = self.exposed_table(table)?;
         let columns = self.columns(table)?;
         let mut nodes = Vec::new();
-        for chunk in wanted.chunks(CHUNK) {
-            if nodes.len() >= most {
+        for chunk in wanted.chunks(VALUES_PER_STATEMENT) {
+            if nodes.len() >= max_count {
                 break;
             }
-            let scope = Scope::new(served, self.dialect, self.now);
-            let (statement, readers) = select(&scope, &columns, by, chunk, most - nodes.len());
-            for row in session.rows(&statement, &readers).await? {
+            let scope = Scope::new(exposed, self.dialect, self.now);
+            let (statement, cell_types) = select_by_values(&scope, &columns, by, chunk, max_count - nodes.len());
+            for row in session.rows(&statement, &cell_types).await? {
                 let values: Map<String, Value> = columns.iter().map(|name| name.to_string()).zip(row).collect();
-                let key: Vec<Value> = served
+                let key: Vec<Value> = exposed
                     .table
                     .key_columns()
                     .map(|column| values.get(&*column.name).cloned().unwrap_or(Value::Null))
                     .collect();
-                let id = format!("{}:{}", served.words.plural, shown(&key)).into();
+                let id = format!("{}:{}", exposed.words.plural, format_key(&key)).into();
                 nodes.push(Node { table, id, key, values });
             }
         }
         Ok(nodes)
     }
 
-    /// Every reference up to `most`, level by level.
-    async fn walk<S: Session>(&self, session: &mut S, root: Arc<Node>, most: usize) -> Result<Vec<Edge>, Fault> {
+    /// Every reference up to `max_count`, level by level.
+    async fn walk<S: Session>(
+        &self,
+        session: &mut S,
+        root: Arc<Node>,
+        max_count: usize,
+    ) -> Result<Vec<Edge>, WorkError> {
         let mut visited: HashMap<Arc<str>, Arc<Node>> = HashMap::from([(root.id.clone(), root.clone())]);
-        let mut told: HashSet<(usize, Arc<str>, Arc<str>)> = HashSet::new();
+        let mut reported: HashSet<(usize, Arc<str>, Arc<str>)> = HashSet::new();
         let mut edges = Vec::new();
         let mut frontier = vec![root];
         for depth in 1..=self.depth {
@@ -180,18 +159,18 @@ impl Walk {
                     continue;
                 }
                 for outgoing in [true, false] {
-                    if !self.direction.allows(outgoing) || edges.len() >= most {
+                    if !self.direction.allows(outgoing) || edges.len() >= max_count {
                         continue;
                     }
-                    // Seen from the referring row the others are referred to, and the other way round.
+                    // The other side of the reference depends on the direction.
                     let (here, there, ours, theirs) = if outgoing {
                         (known.from, known.to, &known.columns, &known.to_columns)
                     } else {
                         (known.to, known.from, &known.to_columns, &known.columns)
                     };
                     let here: Vec<&Arc<Node>> = frontier.iter().filter(|node| node.table == here).collect();
-                    let wanted = distinct(here.iter().filter_map(|node| node.at(ours)));
-                    let limit = most - edges.len() + told.len();
+                    let wanted = distinct(here.iter().filter_map(|node| node.values(ours)));
+                    let limit = max_count - edges.len() + reported.len();
                     let found = self.rows(session, there, theirs, &wanted, limit).await?;
                     for node in found {
                         let node = visited.get(&node.id).cloned().unwrap_or_else(|| {
@@ -200,13 +179,14 @@ impl Walk {
                             next.push(node.clone());
                             node
                         });
-                        let values = node.at(theirs);
+                        let values = node.values(theirs);
                         for near in here.iter().filter(|near| {
-                            let pairs = near.at(ours).zip(values.as_ref());
-                            pairs.is_some_and(|(ours, theirs)| ours.iter().zip(theirs).all(|(a, b)| alike(a, b)))
+                            let pairs = near.values(ours).zip(values.as_ref());
+                            pairs
+                                .is_some_and(|(ours, theirs)| ours.iter().zip(theirs).all(|(a, b)| is_same_value(a, b)))
                         }) {
                             let (source, target) = if outgoing { (&near.id, &node.id) } else { (&node.id, &near.id) };
-                            if edges.len() < most && told.insert((index, source.clone(), target.clone())) {
+                            if edges.len() < max_count && reported.insert((index, source.clone(), target.clone())) {
                                 edges.push(Edge {
                                     relationship: index,
                                     outgoing,
@@ -227,22 +207,22 @@ impl Walk {
         Ok(edges)
     }
 
-    /// A row as others refer to it.
+    /// A row as answers refer to it.
     fn reference(&self, node: &Node) -> Value {
         let mut reference = Map::new();
-        if let Some(served) = self.tables.get(node.table) {
-            reference.insert("element_type".to_owned(), served.words.plural.as_str().into());
-            reference.insert("element_name".to_owned(), shown(&node.key).into());
-            for (column, value) in served.table.key_columns().zip(&node.key) {
+        if let Some(exposed) = self.tables.get(node.table) {
+            reference.insert("element_type".to_owned(), exposed.words.plural.as_str().into());
+            reference.insert("element_name".to_owned(), format_key(&node.key).into());
+            for (column, value) in exposed.table.key_columns().zip(&node.key) {
                 reference.insert(column.name.to_string(), value.clone());
             }
         }
         Value::Object(reference)
     }
 
-    fn answer(&self, root: &Node, mut edges: Vec<Edge>) -> Done {
-        let cut = edges.len() > MAX_COUNT;
-        edges.truncate(MAX_COUNT);
+    fn answer(&self, root: &Node, mut edges: Vec<Edge>) -> OperationOutput {
+        let cut = edges.len() > MAX_RELATIONSHIPS;
+        edges.truncate(MAX_RELATIONSHIPS);
         let more = edges.len() > self.skip + self.first;
         let page: Vec<Edge> = edges.into_iter().skip(self.skip).take(self.first).collect();
         let shows = |part: &str| self.include.is_empty() || self.include.iter().any(|wanted| wanted == part);
@@ -263,8 +243,8 @@ impl Walk {
             let mut seen = HashSet::new();
             let all = std::iter::once(root).chain(page.iter().map(|edge| &*edge.to));
             let nodes = all.filter(|node| seen.insert(node.id.clone())).map(|node| {
-                let kind = self.tables.get(node.table).map(|served| served.words.plural.as_str());
-                json!({ "id": &*node.id, "element_type": kind, "element_name": shown(&node.key) })
+                let kind = self.tables.get(node.table).map(|exposed| exposed.words.plural.as_str());
+                json!({ "id": &*node.id, "element_type": kind, "element_name": format_key(&node.key) })
             });
             graph.insert("nodes".to_owned(), nodes.collect());
         }
@@ -289,16 +269,18 @@ impl Walk {
         data.insert("pageInfo".to_owned(), info);
         let mut warnings = Vec::new();
         if cut && !more {
-            warnings
-                .push(Warning::new("RESULT_TRUNCATED", format!("Only the first {MAX_COUNT} relationships are told")));
+            warnings.push(Warning::new(
+                "RESULT_TRUNCATED",
+                format!("Only the first {MAX_RELATIONSHIPS} relationships are returned"),
+            ));
         }
-        Done { data: Value::Object(data).into(), warnings }
+        OperationOutput { data: Value::Object(data).into(), warnings }
     }
 }
 
 impl Node {
     /// The values of these columns, unless one is missing.
-    fn at(&self, columns: &[Arc<str>]) -> Option<Vec<Value>> {
+    fn values(&self, columns: &[Arc<str>]) -> Option<Vec<Value>> {
         values_at(&self.values, columns)
     }
 }
@@ -308,9 +290,9 @@ pub(super) fn values_at(row: &Map<String, Value>, columns: &[Arc<str>]) -> Optio
     columns.iter().map(|name| row.get(&**name).filter(|value| !value.is_null()).cloned()).collect()
 }
 
-/// Whether two values are one to the database that has matched them: it may compare text in any case, and numbers of
-/// different types.
-fn alike(ours: &Value, theirs: &Value) -> bool {
+/// Whether two values are equal to the database that matched them: it may ignore case or compare numbers of different
+/// types.
+fn is_same_value(ours: &Value, theirs: &Value) -> bool {
     fn number(value: &Value) -> Option<f64> {
         match value {
             Value::Number(number) => number.as_f64(),
@@ -333,25 +315,25 @@ pub(super) fn distinct(all: impl Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>>
     all.filter(|values| seen.insert(Value::from(values.clone()).to_string())).collect()
 }
 
-pub(super) fn select(
+pub(super) fn select_by_values(
     scope: &Scope<'_>,
     columns: &[Arc<str>],
     by: &[Arc<str>],
     wanted: &[Vec<Value>],
-    most: usize,
-) -> (Statement, Vec<Reader>) {
+    max_count: usize,
+) -> (Statement, Vec<CellType>) {
     let mut statement = Statement::new(scope.dialect);
-    let mut readers = Vec::new();
-    let table = &scope.served.table;
+    let mut cell_types = Vec::new();
+    let table = &scope.exposed.table;
     statement.push("SELECT ");
     for column in columns.iter().filter_map(|name| table.column(name)) {
-        if !readers.is_empty() {
+        if !cell_types.is_empty() {
             statement.push(", ");
         }
-        readers.push(scope.output(&mut statement, Thing::Column(column)));
+        cell_types.push(scope.write_output(&mut statement, PathTarget::Column(column)));
     }
     statement.push(" FROM ").name(&table.quoted).push(" AS t WHERE ");
-    let by: Vec<&crate::model::Column> = by.iter().filter_map(|name| table.column(name)).collect();
+    let by: Vec<&crate::schema::model::Column> = by.iter().filter_map(|name| table.column(name)).collect();
     if let [column] = by.as_slice()
         && !column.is_shown_as_text()
     {
@@ -359,8 +341,8 @@ pub(super) fn select(
         if values.is_empty() {
             statement.push("FALSE");
         } else {
-            scope.comparable(&mut statement, Thing::Column(column));
-            crate::sql::operand::any_of(&mut statement, Thing::Column(column), &column.of, &values);
+            scope.write_comparable(&mut statement, PathTarget::Column(column));
+            crate::sql::operand::write_any_of(&mut statement, PathTarget::Column(column), &column.of, &values);
         }
     } else {
         statement.push("(");
@@ -370,7 +352,7 @@ pub(super) fn select(
                 if position > 0 {
                     statement.push(" AND ");
                 }
-                equals(scope, &mut statement, column, value);
+                write_equals(scope, &mut statement, column, value);
             }
             statement.push(")");
         }
@@ -378,43 +360,43 @@ pub(super) fn select(
     }
     for (index, column) in table.key_columns().enumerate() {
         statement.push(if index == 0 { " ORDER BY " } else { ", " });
-        scope.comparable(&mut statement, Thing::Column(column));
+        scope.write_comparable(&mut statement, PathTarget::Column(column));
     }
-    statement.push(" LIMIT ").count(most);
-    (statement, readers)
+    statement.push(" LIMIT ").count(max_count);
+    (statement, cell_types)
 }
 
-impl Work for Walk {
-    type Output = Done;
+impl Work for RelationshipWalk {
+    type Output = OperationOutput;
 
     fn needs_snapshot(&self) -> bool {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
         let (table, key) = &self.root;
-        let served = self.served(*table)?.clone();
-        let by: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
+        let exposed = self.exposed_table(*table)?.clone();
+        let by: Vec<Arc<str>> = exposed.table.key_columns().map(|column| column.name.clone()).collect();
         let found = self.rows(session, *table, &by, std::slice::from_ref(key), 1).await?;
-        let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&served, key))?;
-        let most = (self.skip + self.first + 1).min(MAX_COUNT + 1);
-        let edges = self.walk(session, root.clone(), most).await?;
+        let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&exposed, key))?;
+        let max_count = (self.skip + self.first + 1).min(MAX_RELATIONSHIPS + 1);
+        let edges = self.walk(session, root.clone(), max_count).await?;
         Ok((self.answer(&root, edges), false))
     }
 }
 
-/// The values of a key as a caller gave them, in the order of the key.
-pub(crate) fn key_of(served: &ExposedTable, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+/// The key values that a caller gave, in key order.
+pub(crate) fn parse_root_key(exposed: &ExposedTable, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let mut key = Vec::new();
-    let valid: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
-    for column in served.table.key_columns() {
+    let valid: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
+    for column in exposed.table.key_columns() {
         let Some(value) = given.get(&*column.name) else {
             let path = format!("root.{}", column.name);
             return Err(Failure::new(
                 aquifer_protocol::error::Code::ValidationMissingParam,
                 format!(
                     "Missing required parameter '{path}'. Expected: the key of '{}': {}",
-                    served.words.plural,
+                    exposed.words.plural,
                     valid.join(", ")
                 ),
             )
@@ -429,7 +411,7 @@ pub(crate) fn key_of(served: &ExposedTable, given: &Map<String, Value>) -> Resul
     let known = |name: &str| {
         name == "element_type"
             || name == "element_name"
-            || served.table.key_columns().any(|column| *column.name == *name)
+            || exposed.table.key_columns().any(|column| *column.name == *name)
     };
     if let Some(unknown) = given.keys().find(|name| !known(name)) {
         let shown: String = unknown.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(64).collect();

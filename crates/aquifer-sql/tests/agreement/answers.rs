@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::cases;
-use crate::engines::{Bench, Extras};
+use crate::engines::{EngineSet, Extras};
 use crate::shop::{shop, shop_without, tables};
-use crate::tables::{Habit, Times};
+use crate::tables::{StorageFormat, TimeFormat};
 
 /// One page with nothing before it and nothing after it.
 fn page(ids: &[i64], total: bool) -> Value {
@@ -17,67 +17,67 @@ fn page(ids: &[i64], total: bool) -> Value {
     page
 }
 
-async fn filters(bench: &Bench, about: impl Fn(&Value) -> bool) {
+async fn filters(engines: &EngineSet, about: impl Fn(&Value) -> bool) {
     let ask = |(filter, ids): (Value, Vec<i64>)| {
         ("list_things", json!({ "filter": filter, "fields": ["id"], "total": true }), page(&ids, true))
     };
-    bench.check(cases::filters().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
+    engines.check(cases::filters().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
 }
 
-async fn sorts(bench: &Bench, about: impl Fn(&Value) -> bool) {
+async fn sorts(engines: &EngineSet, about: impl Fn(&Value) -> bool) {
     let ask =
         |(sort, ids): (Value, Vec<i64>)| ("list_things", json!({ "sort": sort, "fields": ["id"] }), page(&ids, false));
-    bench.check(cases::sorts().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
+    engines.check(cases::sorts().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
 }
 
-async fn sums(bench: &Bench, about: impl Fn(&Value) -> bool) {
+async fn sums(engines: &EngineSet, about: impl Fn(&Value) -> bool) {
     let ask = |(aggregate, expected): (Value, Value)| {
         ("list_things", json!({ "aggregate": aggregate }), json!({ "aggregations": expected }))
     };
-    bench.check(cases::sums().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
+    engines.check(cases::sums().into_iter().filter(|(case, _)| about(case)).map(ask)).await;
 }
 
 #[tokio::test]
 async fn r_col_3_every_operator_on_every_type() {
-    filters(&shop(Habit::default()).await, |_| true).await;
+    filters(&shop(StorageFormat::default()).await, |_| true).await;
 }
 
 #[tokio::test]
 async fn r_col_4_every_order() {
-    sorts(&shop(Habit::default()).await, |_| true).await;
+    sorts(&shop(StorageFormat::default()).await, |_| true).await;
 }
 
 #[tokio::test]
 async fn r_col_6_every_sum() {
-    sums(&shop(Habit::default()).await, |_| true).await;
+    sums(&shop(StorageFormat::default()).await, |_| true).await;
 }
 
 #[tokio::test]
 async fn r_col_3_to_r_col_8_refusals_have_the_same_code() {
-    let bench = shop(Habit::default()).await;
+    let engines = shop(StorageFormat::default()).await;
     let refusals = cases::refusals().into_iter();
-    bench.check(refusals.map(|(operation, params, code)| (operation, params, json!({ "error": code })))).await;
+    engines.check(refusals.map(|(operation, params, code)| (operation, params, json!({ "error": code })))).await;
 }
 
 #[tokio::test]
 async fn r_col_1_r_col_5_r_col_7_r_col_9_fields_and_pages() {
-    shop(Habit::default()).await.check(cases::pages()).await;
+    shop(StorageFormat::default()).await.check(cases::pages()).await;
 }
 
 #[tokio::test]
-async fn r_col_7_r_col_11_a_page_too_large_is_clamped_and_said() {
-    let bench = shop(Habit::default()).await;
+async fn r_col_7_r_col_11_a_page_size_too_large_is_clamped_with_a_warning() {
+    let engines = shop(StorageFormat::default()).await;
     for style in ["first", "last", "limit", "page_size"] {
-        let answer = bench.ask("list_things", &json!({ style: 5000, "fields": ["id"] })).await;
+        let answer = engines.ask("list_things", &json!({ style: 5000, "fields": ["id"] })).await;
         assert_eq!(answer["warnings"], json!(["VALIDATION_PAGE_SIZE_CLAMPED"]), "{style}");
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 10, "{style}");
     }
 }
 
 #[tokio::test]
-async fn r_col_3_to_r_col_7_nothing_comes_of_nothing() {
+async fn r_col_3_to_r_col_7_an_empty_table_gives_empty_answers() {
     let extras = Extras { types: "CREATE TYPE grade AS ENUM ('a', 'b', 'c')", ..Extras::default() };
-    Bench::new(tables(), &[], extras).await.check(cases::of_nothing()).await;
+    EngineSet::new(tables(), &[], extras).await.check(cases::of_nothing()).await;
 }
 
 #[tokio::test]
@@ -85,32 +85,32 @@ async fn r_col_2_words_and_phrases_without_an_index() {
     let ask = |(query, ids): (&str, Vec<i64>)| {
         ("search_things", json!({ "query": query, "fields": ["id"] }), page(&ids, false))
     };
-    shop(Habit::default()).await.check(cases::searches().into_iter().map(ask)).await;
+    shop(StorageFormat::default()).await.check(cases::searches().into_iter().map(ask)).await;
 }
 
 #[tokio::test]
-async fn r_col_5_versions_stay_until_the_row_changes() {
-    let bench = shop(Habit::default()).await;
-    for asked in bench.engines.iter().filter(|asked| asked.name != "memory") {
-        let version = async || asked.ask("get_thing", &json!({ "id": 1 })).await["data"]["_etag"].clone();
+async fn r_col_5_a_version_is_stable_until_the_row_changes() {
+    let engines = shop(StorageFormat::default()).await;
+    for participant in engines.participants.iter().filter(|participant| participant.name != "memory") {
+        let version = async || participant.ask("get_thing", &json!({ "id": 1 })).await["data"]["_etag"].clone();
         let before = version().await;
-        assert!(before.as_str().is_some_and(|text| !text.is_empty()), "{}: {before}", asked.name);
-        assert_eq!(version().await, before, "{}", asked.name);
-        let listed = asked.ask("list_things", &json!({ "fields": ["id", "_etag"], "first": 2 })).await;
+        assert!(before.as_str().is_some_and(|text| !text.is_empty()), "{}: {before}", participant.name);
+        assert_eq!(version().await, before, "{}", participant.name);
+        let listed = participant.ask("list_things", &json!({ "fields": ["id", "_etag"], "first": 2 })).await;
         let items = listed["data"]["items"].as_array().unwrap();
-        assert_eq!(items[0]["_etag"], before, "{}", asked.name);
-        assert_ne!(items[1]["_etag"], before, "{}", asked.name);
-        let unasked = asked.ask("get_thing", &json!({ "id": 1, "fields": ["title"] })).await;
-        assert_eq!(unasked["data"], json!({ "title": "Broken door" }), "{}", asked.name);
-        asked.run("UPDATE things SET memo = NULL WHERE id = 1").await;
-        assert_ne!(version().await, before, "{}", asked.name);
+        assert_eq!(items[0]["_etag"], before, "{}", participant.name);
+        assert_ne!(items[1]["_etag"], before, "{}", participant.name);
+        let unasked = participant.ask("get_thing", &json!({ "id": 1, "fields": ["title"] })).await;
+        assert_eq!(unasked["data"], json!({ "title": "Broken door" }), "{}", participant.name);
+        participant.run("UPDATE things SET memo = NULL WHERE id = 1").await;
+        assert_ne!(version().await, before, "{}", participant.name);
     }
 }
 
 /// As many conditions and as long lists as are let in.
 #[tokio::test]
 async fn r_col_3_large_filters() {
-    let bench = shop(Habit::default()).await;
+    let engines = shop(StorageFormat::default()).await;
     let many: Vec<Value> = (0..500).map(|id| json!({ "id": id })).collect();
     let numbers: Vec<i64> = (5..10_000).collect();
     let texts: Vec<String> = (0..9_999).map(|n| format!("title {n}")).chain(["null".to_owned()]).collect();
@@ -129,7 +129,7 @@ async fn r_col_3_large_filters() {
     let ask = |(filter, ids): (Value, Vec<i64>)| {
         ("list_things", json!({ "filter": filter, "fields": ["id"] }), page(&ids, false))
     };
-    bench.check(cases.into_iter().map(ask)).await;
+    engines.check(cases.into_iter().map(ask)).await;
 }
 
 /// However a SQLite column writes its times and its JSON, it means the same.
@@ -137,18 +137,18 @@ async fn r_col_3_large_filters() {
 async fn r_col_3_r_col_4_r_col_6_times_and_json_in_every_form() {
     let about =
         |case: &Value| ["created", "meta", "memo", "age_days"].iter().any(|name| case.to_string().contains(name));
-    for times in Times::ALL {
-        let bench = shop_without(Habit { times, binary_json: true }, &["postgres"]).await;
-        filters(&bench, about).await;
-        sorts(&bench, about).await;
-        sums(&bench, about).await;
+    for times in TimeFormat::ALL {
+        let engines = shop_without(StorageFormat { times, binary_json: true }, &["postgres"]).await;
+        filters(&engines, about).await;
+        sorts(&engines, about).await;
+        sums(&engines, about).await;
     }
 }
 
 /// Fractions of a second, where a column has room for them.
 #[tokio::test]
 async fn r_col_3_r_col_4_fractions_of_a_second() {
-    for times in [Times::BlankMillis, Times::ZuluMillis, Times::Milliseconds, Times::Mixed] {
+    for times in [TimeFormat::BlankMillis, TimeFormat::ZuluMillis, TimeFormat::Milliseconds, TimeFormat::Mixed] {
         let moments = ["10:00:00.25", "10:00:00.5", "10:00:00", "09:59:59.999", "10:00:00.25"];
         let rows: Vec<Value> = moments
             .iter()
@@ -156,11 +156,11 @@ async fn r_col_3_r_col_4_fractions_of_a_second() {
             .map(|(index, time)| json!({ "id": index + 1, "created_at": format!("2026-02-28T{time}Z") }))
             .collect();
         let extras = Extras {
-            habit: Habit { times, ..Habit::default() },
+            format: StorageFormat { times, ..StorageFormat::default() },
             types: "CREATE TYPE grade AS ENUM ('a', 'b', 'c')",
             ..Extras::default()
         };
-        let bench = Bench::new(tables(), &[("things", rows)], extras).await;
+        let engines = EngineSet::new(tables(), &[("things", rows)], extras).await;
         let filters = [
             (json!({ "created_at": "2026-02-28T10:00:00.25Z" }), vec![1, 5]),
             (json!({ "created_at": "2026-02-28T10:00:00.250Z" }), vec![1, 5]),
@@ -174,10 +174,10 @@ async fn r_col_3_r_col_4_fractions_of_a_second() {
         let ask = |(filter, ids): (Value, Vec<i64>)| {
             ("list_things", json!({ "filter": filter, "fields": ["id"] }), page(&ids, false))
         };
-        bench.check(filters.into_iter().map(ask)).await;
+        engines.check(filters.into_iter().map(ask)).await;
         let sorted = ("list_things", json!({ "sort": "created_at", "fields": ["id"] }), page(&[4, 3, 1, 5, 2], false));
         let shown = json!({ "id": 4, "created_at": "2026-02-28T09:59:59.999Z" });
         let one = ("get_thing", json!({ "id": 4, "fields": ["id", "created_at"] }), shown);
-        bench.check([sorted, one]).await;
+        engines.check([sorted, one]).await;
     }
 }

@@ -4,7 +4,7 @@ use aquifer_query::collection::Pages;
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
 
-use crate::engines::{Asked, Bench, Extras};
+use crate::engines::{EngineSet, Extras, Participant};
 use crate::shop::field;
 use crate::tables::Table;
 
@@ -25,7 +25,7 @@ fn table(
 }
 
 /// Every id in the order of the pages.
-async fn walk(asked: &Asked, operation: &str, params: &Value, size: usize, forwards: bool) -> Vec<i64> {
+async fn walk(participant: &Participant, operation: &str, params: &Value, size: usize, forwards: bool) -> Vec<i64> {
     let (page, place, more, cursor) = match forwards {
         true => ("first", "after", "hasNextPage", "endCursor"),
         false => ("last", "before", "hasPreviousPage", "startCursor"),
@@ -34,15 +34,15 @@ async fn walk(asked: &Asked, operation: &str, params: &Value, size: usize, forwa
     params[page] = size.into();
     let mut seen = Vec::new();
     loop {
-        let answer = asked.ask(operation, &params).await;
-        let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{}: {answer}", asked.name));
+        let answer = participant.ask(operation, &params).await;
+        let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{}: {answer}", participant.name));
         let ids = items.iter().map(|item| item["id"].as_i64().unwrap());
         if forwards {
             seen.extend(ids);
         } else {
             seen.splice(0..0, ids);
         }
-        assert!(seen.len() < 1_000, "{}: {operation} {params} does not end", asked.name);
+        assert!(seen.len() < 1_000, "{}: {operation} {params} does not end", participant.name);
         if answer["data"]["pageInfo"][more] != true {
             return seen;
         }
@@ -51,12 +51,17 @@ async fn walk(asked: &Asked, operation: &str, params: &Value, size: usize, forwa
 }
 
 /// Both ways the same, each of so many ids once.
-async fn visits_all(asked: &Asked, operation: &str, params: &Value, count: i64) -> Vec<i64> {
-    let forwards = walk(asked, operation, params, 2, true).await;
-    assert_eq!(walk(asked, operation, params, 3, false).await, forwards, "{}: {operation} {params}", asked.name);
+async fn check_walk_visits_all(participant: &Participant, operation: &str, params: &Value, count: i64) -> Vec<i64> {
+    let forwards = walk(participant, operation, params, 2, true).await;
+    assert_eq!(
+        walk(participant, operation, params, 3, false).await,
+        forwards,
+        "{}: {operation} {params}",
+        participant.name
+    );
     let mut sorted = forwards.clone();
     sorted.sort_unstable();
-    assert_eq!(sorted, (1..=count).collect::<Vec<_>>(), "{}: {operation} {params}", asked.name);
+    assert_eq!(sorted, (1..=count).collect::<Vec<_>>(), "{}: {operation} {params}", participant.name);
     forwards
 }
 
@@ -81,15 +86,16 @@ async fn r_col_3_r_col_4_r_col_8_collations() {
     };
     let mut words = table("words", "word", columns, &fields);
     words.collection.text = vec!["name".into(), "plain".into()];
-    let bench = Bench::new(vec![words], &[("words", rows)], extras).await;
-    for asked in bench.engines.iter().filter(|asked| asked.name != "memory") {
-        let ascending = visits_all(asked, "list_words", &json!({ "sort": "name", "fields": ["id"] }), 8).await;
-        assert_eq!(ascending[..5], [2, 3, 1, 4, 7], "{}", asked.name);
+    let engines = EngineSet::new(vec![words], &[("words", rows)], extras).await;
+    for participant in engines.participants.iter().filter(|participant| participant.name != "memory") {
+        let ascending =
+            check_walk_visits_all(participant, "list_words", &json!({ "sort": "name", "fields": ["id"] }), 8).await;
+        assert_eq!(ascending[..5], [2, 3, 1, 4, 7], "{}", participant.name);
         let params = json!({ "sort": [{ "field": "name", "order": "desc" }, { "field": "id" }], "fields": ["id"] });
-        let descending = visits_all(asked, "list_words", &params, 8).await;
-        assert_eq!(descending[7], 8, "{}", asked.name);
-        let equal = asked.ask("list_words", &json!({ "filter": { "name": "a" }, "fields": ["id"] })).await;
-        assert_eq!(equal["data"]["items"], json!([{ "id": 2 }, { "id": 3 }]), "{}", asked.name);
+        let descending = check_walk_visits_all(participant, "list_words", &params, 8).await;
+        assert_eq!(descending[7], 8, "{}", participant.name);
+        let equal = participant.ask("list_words", &json!({ "filter": { "name": "a" }, "fields": ["id"] })).await;
+        assert_eq!(equal["data"]["items"], json!([{ "id": 2 }, { "id": 3 }]), "{}", participant.name);
     }
     for column in ["name", "plain"] {
         for (operator, text, ids) in [
@@ -99,11 +105,11 @@ async fn r_col_3_r_col_4_r_col_8_collations() {
             ("contains", "a", vec![2, 3]),
         ] {
             let answer =
-                bench.ask("list_words", &json!({ "filter": { column: { operator: text } }, "fields": ["id"] })).await;
+                engines.ask("list_words", &json!({ "filter": { column: { operator: text } }, "fields": ["id"] })).await;
             let expected: Value = ids.iter().map(|id| json!({ "id": id })).collect();
             assert_eq!(answer["data"]["items"], expected, "{column} {operator} {text}");
         }
-        let answer = bench.ask("search_words", &json!({ "query": "É b", "fields": ["id"] })).await;
+        let answer = engines.ask("search_words", &json!({ "query": "É b", "fields": ["id"] })).await;
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 4);
     }
 }
@@ -121,8 +127,8 @@ async fn r_col_8_values_of_other_types_than_their_columns() {
             (2.5, CAST(x'fe' AS TEXT), 2.5, 1767225600)",
         ..Extras::default()
     };
-    let bench = Bench::new(vec![table("odds", "odd", columns, &fields)], &[], extras).await;
-    bench
+    let engines = EngineSet::new(vec![table("odds", "odd", columns, &fields)], &[], extras).await;
+    engines
         .run(
             "INSERT INTO odds (n, s, x, seen_at) VALUES
             (-1, 'a', -1, 'never'), (x'00ff', x'ff', x'00ff', x'00'), (NULL, 'b', NULL, CAST(x'ff' AS TEXT)),
@@ -133,7 +139,7 @@ async fn r_col_8_values_of_other_types_than_their_columns() {
     for field in ["n", "s", "x", "seen_at"] {
         for order in ["asc", "desc"] {
             let params = json!({ "sort": { "field": field, "order": order }, "fields": ["id"] });
-            visits_all(&bench.engines[0], "list_odds", &params, 10).await;
+            check_walk_visits_all(&engines.participants[0], "list_odds", &params, 10).await;
         }
     }
 }
@@ -147,16 +153,21 @@ async fn r_col_7_views_without_a_key() {
         postgres: "CREATE VIEW lines AS SELECT * FROM (VALUES (1, 2), (2, NULL), (3, 2), (4, 1), (5, NULL)) AS l (id, v)",
         ..Extras::default()
     };
-    let bench = Bench::new(Vec::new(), &[], extras).await;
+    let engines = EngineSet::new(Vec::new(), &[], extras).await;
     let ascending = json!({ "sort": "v", "fields": ["id"] });
     let descending = json!({ "sort": "v", "order": "desc", "fields": ["id"] });
-    for asked in &bench.engines {
-        assert_eq!(walk(asked, "list_lines", &ascending, 2, true).await, [4, 1, 3, 2, 5], "{}", asked.name);
-        assert_eq!(walk(asked, "list_lines", &descending, 2, true).await, [1, 3, 4, 2, 5], "{}", asked.name);
+    for participant in &engines.participants {
+        assert_eq!(walk(participant, "list_lines", &ascending, 2, true).await, [4, 1, 3, 2, 5], "{}", participant.name);
+        assert_eq!(
+            walk(participant, "list_lines", &descending, 2, true).await,
+            [1, 3, 4, 2, 5],
+            "{}",
+            participant.name
+        );
     }
     // No engine can, so introspection does not offer it.
-    bench.check([("list_lines", json!({ "last": 2 }), json!({ "error": "VALIDATION_UNKNOWN_PARAM" }))]).await;
-    let answer = bench.ask("list_lines", &json!({ "limit": 2, "offset": 4, "total": true })).await;
+    engines.check([("list_lines", json!({ "last": 2 }), json!({ "error": "VALIDATION_UNKNOWN_PARAM" }))]).await;
+    let answer = engines.ask("list_lines", &json!({ "limit": 2, "offset": 4, "total": true })).await;
     assert_eq!(answer["data"]["items"], json!([{ "id": 5, "v": null }]));
     assert_eq!(answer["data"]["pagination"]["total_items"], 5);
 }
@@ -170,28 +181,38 @@ async fn r_col_7a_r_col_11_heavy_pages_end_early() {
     heavy.collection.text = vec!["body".into()];
     let rows: Vec<Value> =
         (1..=7).map(|id| json!({ "id": id, "body": "x".repeat(Pages::default().bytes / 5 * 2) })).collect();
-    let bench = Bench::new(vec![heavy], &[("blocks", rows)], Extras::default()).await;
+    let engines = EngineSet::new(vec![heavy], &[("blocks", rows)], Extras::default()).await;
     for params in [json!({ "first": 5 }), json!({ "last": 5 }), json!({ "limit": 5, "offset": 1 })] {
-        let answer = bench.ask("list_blocks", &params).await;
+        let answer = engines.ask("list_blocks", &params).await;
         assert_eq!(answer["warnings"], json!(["RESULT_PAGED"]), "{params}");
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 2, "{params}");
     }
     // What a counted page leaves out is not on the next one: it is found by its offset.
     for (page, next) in [(1, 2), (2, 7)] {
-        let answer = bench.ask("list_blocks", &json!({ "page": page, "page_size": 5 })).await;
+        let answer = engines.ask("list_blocks", &json!({ "page": page, "page_size": 5 })).await;
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 2, "{page}");
         let is_cut = page == 1;
         assert_eq!(answer["warnings"], if is_cut { json!(["RESULT_PAGED"]) } else { Value::Null }, "{page}");
         assert_eq!(answer["data"]["pagination"]["has_more"], is_cut, "{page}");
         if is_cut {
-            let rest = bench.ask("list_blocks", &json!({ "limit": 1, "offset": next })).await;
+            let rest = engines.ask("list_blocks", &json!({ "limit": 1, "offset": next })).await;
             assert_eq!(rest["data"]["items"][0]["id"], next + 1);
         }
     }
-    for asked in &bench.engines {
+    for participant in &engines.participants {
         let params = json!({ "sort": "body", "order": "desc" });
-        assert_eq!(walk(asked, "list_blocks", &params, 5, true).await, [7, 6, 5, 4, 3, 2, 1], "{}", asked.name);
-        assert_eq!(walk(asked, "list_blocks", &params, 5, false).await, [7, 6, 5, 4, 3, 2, 1], "{}", asked.name);
+        assert_eq!(
+            walk(participant, "list_blocks", &params, 5, true).await,
+            [7, 6, 5, 4, 3, 2, 1],
+            "{}",
+            participant.name
+        );
+        assert_eq!(
+            walk(participant, "list_blocks", &params, 5, false).await,
+            [7, 6, 5, 4, 3, 2, 1],
+            "{}",
+            participant.name
+        );
     }
 }
 
@@ -208,10 +229,11 @@ async fn r_col_6_r_col_11_groups_beyond_the_first_thousand() {
             json!({ "id": id, "n": n, "s": format!("é{}", id % 1_100), "meta": { "a": id * 37 % 1_200 } })
         })
         .collect();
-    let bench = Bench::new(vec![table("rocks", "rock", columns, &fields)], &[("rocks", rows)], Extras::default()).await;
+    let engines =
+        EngineSet::new(vec![table("rocks", "rock", columns, &fields)], &[("rocks", rows)], Extras::default()).await;
     for group_by in [json!("n"), json!("s"), json!("meta.a"), json!(["s", "n"])] {
         let params = json!({ "aggregate": { "by": { "group_by": group_by, "count": true, "min": "id" } } });
-        let answer = bench.ask("list_rocks", &params).await;
+        let answer = engines.ask("list_rocks", &params).await;
         assert_eq!(answer["warnings"], json!(["RESULT_TRUNCATED"]), "{group_by}");
     }
 }

@@ -13,14 +13,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::memory::Memory;
-use crate::tables::{Habit, Table};
+use crate::tables::{StorageFormat, Table};
 
 /// When everything here happens. Half a second, so that nobody gets away with whole ones.
 pub(crate) const NOW: &str = "2026-03-01T12:00:00.5Z";
 
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         NOW.parse().unwrap()
     }
@@ -31,7 +31,7 @@ fn key() -> CursorKey {
 }
 
 /// One engine, and a way to change what stands behind it.
-pub(crate) struct Asked {
+pub(crate) struct Participant {
     pub(crate) name: &'static str,
     engine: Engine,
     store: Store,
@@ -39,22 +39,22 @@ pub(crate) struct Asked {
 
 enum Store {
     Memory(Arc<Memory>),
-    Sqlite(rusqlite::Connection, Habit),
+    Sqlite(rusqlite::Connection, StorageFormat),
     #[cfg(feature = "postgres")]
-    Postgres(postgres::Room),
+    Postgres(postgres::TestSchema),
 }
 
 /// All engines that take part.
-pub(crate) struct Bench {
+pub(crate) struct EngineSet {
     tables: Vec<Table>,
-    pub(crate) engines: Vec<Asked>,
+    pub(crate) participants: Vec<Participant>,
 }
 
 /// What is said of databases beyond their tables.
 #[derive(Default)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Extras {
-    pub(crate) habit: Habit,
+    pub(crate) format: StorageFormat,
     /// Statements after the tables are made.
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
@@ -65,29 +65,31 @@ pub(crate) struct Extras {
     pub(crate) without: &'static [&'static str],
 }
 
-impl Bench {
+impl EngineSet {
     /// Empty tables, or with these rows in them. Databases are looked into when the rows are there.
     pub(crate) async fn new(tables: Vec<Table>, rows: &[(&str, Vec<Value>)], extras: Extras) -> Self {
-        let mut bench = Self { tables, engines: Vec::new() };
+        let mut engines = Self { tables, participants: Vec::new() };
         let takes_part = |name: &str| !extras.without.contains(&name);
         if takes_part("memory") {
-            let memory = Memory::new(&bench.tables, key());
+            let memory = Memory::new(&engines.tables, key());
             let engine = engine(memory.clone());
-            bench.engines.push(Asked { name: "memory", engine, store: Store::Memory(memory) });
+            engines.participants.push(Participant { name: "memory", engine, store: Store::Memory(memory) });
         }
         if takes_part("sqlite") {
-            bench.add_sqlite(rows, &extras).await;
+            engines.add_sqlite(rows, &extras).await;
         }
         #[cfg(feature = "postgres")]
         if takes_part("postgres") {
-            bench.add_postgres(rows, &extras).await;
+            engines.add_postgres(rows, &extras).await;
         }
         for (table, rows) in rows {
-            for asked in bench.engines.iter().filter(|asked| matches!(asked.store, Store::Memory(_))) {
-                bench.fill_one(asked, table, rows).await;
+            for participant in
+                engines.participants.iter().filter(|participant| matches!(participant.store, Store::Memory(_)))
+            {
+                engines.fill_one(participant, table, rows).await;
             }
         }
-        bench
+        engines
     }
 
     async fn add_sqlite(&mut self, rows: &[(&str, Vec<Value>)], extras: &Extras) {
@@ -98,13 +100,13 @@ impl Bench {
             connection.execute_batch(&format!("CREATE TABLE {} {}", table.name, table.sqlite)).unwrap();
         }
         connection.execute_batch(extras.sqlite).unwrap();
-        let store = Store::Sqlite(connection, extras.habit);
+        let store = Store::Sqlite(connection, extras.format);
         self.add_database("sqlite", Target::Memory(name), store, rows, extras, |_| {}).await;
     }
 
     #[cfg(feature = "postgres")]
     async fn add_postgres(&mut self, rows: &[(&str, Vec<Value>)], extras: &Extras) {
-        let room = postgres::Room::new().await;
+        let room = postgres::TestSchema::new().await;
         let schema = room.schema.clone();
         room.client.batch_execute(extras.types).await.unwrap();
         for table in self.tables.iter().filter(|table| !table.postgres.is_empty()) {
@@ -126,7 +128,7 @@ impl Bench {
         extras: &Extras,
         set: impl FnOnce(&mut Settings),
     ) {
-        let mut settings = Settings::of(name, target);
+        let mut settings = Settings::with_target(name, target);
         set(&mut settings);
         if let Some(more) = extras.settings {
             more(&mut settings);
@@ -134,9 +136,9 @@ impl Bench {
         for (table, rows) in rows {
             self.add_to(&store, self.table(table), rows).await;
         }
-        let clock: SharedClock = Arc::new(Still);
+        let clock: SharedClock = Arc::new(FixedClock);
         let database = Database::open(settings, key(), clock).await.unwrap_or_else(|failure| panic!("{failure:?}"));
-        self.engines.push(Asked { name, engine: engine(database), store });
+        self.participants.push(Participant { name, engine: engine(database), store });
     }
 
     fn table(&self, name: &str) -> &Table {
@@ -147,14 +149,14 @@ impl Bench {
         match store {
             _ if rows.is_empty() => {}
             Store::Memory(_) => {}
-            Store::Sqlite(connection, habit) => table.add_to_sqlite(connection, rows, *habit),
+            Store::Sqlite(connection, format) => table.add_to_sqlite(connection, rows, *format),
             #[cfg(feature = "postgres")]
             Store::Postgres(room) => room.add(table, rows).await,
         }
     }
 
-    async fn fill_one(&self, asked: &Asked, table: &str, rows: &[Value]) {
-        match &asked.store {
+    async fn fill_one(&self, participant: &Participant, table: &str, rows: &[Value]) {
+        match &participant.store {
             Store::Memory(memory) => memory.fill(table, rows),
             store => self.add_to(store, self.table(table), rows).await,
         }
@@ -162,24 +164,24 @@ impl Bench {
 
     /// Runs a statement on the databases.
     pub(crate) async fn run(&self, sql: &str) {
-        for asked in &self.engines {
-            asked.run(sql).await;
+        for participant in &self.participants {
+            participant.run(sql).await;
         }
     }
 
     /// These rows, and no others.
     pub(crate) async fn fill(&self, table: &str, rows: &[Value]) {
         self.run(&format!("DELETE FROM {table}")).await;
-        for asked in &self.engines {
-            self.fill_one(asked, table, rows).await;
+        for participant in &self.participants {
+            self.fill_one(participant, table, rows).await;
         }
     }
 
     /// Deletes and adds rows. The reference takes all that are there then.
     pub(crate) async fn change(&self, table: &str, delete: &str, add: &[Value], all: &[Value]) {
         self.run(delete).await;
-        for asked in &self.engines {
-            match &asked.store {
+        for participant in &self.participants {
+            match &participant.store {
                 Store::Memory(memory) => memory.fill(table, all),
                 store => self.add_to(store, self.table(table), add).await,
             }
@@ -187,30 +189,30 @@ impl Bench {
     }
 
     /// The answer that all engines give, or who gives which.
-    pub(crate) async fn agreed(&self, operation: &str, params: &Value) -> Result<Value, String> {
+    pub(crate) async fn agreed_answer(&self, operation: &str, params: &Value) -> Result<Value, String> {
         let mut answers = Vec::new();
-        for asked in &self.engines {
-            answers.push((asked.name, comparable(asked.ask(operation, params).await)));
+        for participant in &self.participants {
+            answers.push((participant.name, comparable(participant.ask(operation, params).await)));
         }
         let (_, first) = &answers[0];
         if answers.iter().all(|(_, answer)| same(first, answer)) {
             return Ok(answers.swap_remove(0).1);
         }
-        let told: Vec<String> = answers.iter().map(|(name, answer)| format!("{name:>12}: {answer}\n")).collect();
-        Err(format!("{operation} {}\n{}", short(params), told.concat()))
+        let report: Vec<String> = answers.iter().map(|(name, answer)| format!("{name:>12}: {answer}\n")).collect();
+        Err(format!("{operation} {}\n{}", short(params), report.concat()))
     }
 
     /// The answer that all engines give.
     pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
-        self.agreed(operation, params).await.unwrap_or_else(|told| panic!("\n{told}"))
+        self.agreed_answer(operation, params).await.unwrap_or_else(|report| panic!("\n{report}"))
     }
 
     /// Asks, and expects these data from everybody. What went wrong is told at the end, all of it.
     pub(crate) async fn check<'a>(&self, cases: impl IntoIterator<Item = (&'a str, Value, Value)>) {
         let mut wrong = Vec::new();
         for (operation, params, expected) in cases {
-            match self.agreed(operation, &params).await {
-                Err(told) => wrong.push(told),
+            match self.agreed_answer(operation, &params).await {
+                Err(report) => wrong.push(report),
                 Ok(answer) => {
                     let data = answer.get("data").unwrap_or(&answer);
                     if !same(data, &expected) {
@@ -224,7 +226,7 @@ impl Bench {
     }
 }
 
-impl Asked {
+impl Participant {
     /// The whole response.
     pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
         let request = json!({ "operation": operation, "params": params });
@@ -327,7 +329,7 @@ mod postgres {
     }
 
     /// A schema of our own, gone when we are.
-    pub(super) struct Room {
+    pub(super) struct TestSchema {
         pub(super) schema: String,
         pub(super) client: Client,
     }
@@ -338,7 +340,7 @@ mod postgres {
         client
     }
 
-    impl Room {
+    impl TestSchema {
         pub(super) async fn new() -> Self {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             // Another run may have left one behind.
@@ -361,7 +363,7 @@ mod postgres {
         }
     }
 
-    impl Drop for Room {
+    impl Drop for TestSchema {
         fn drop(&mut self) {
             let schema = self.schema.clone();
             let thread = std::thread::spawn(move || {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use crate::engines::{Bench, Extras};
+use crate::engines::{EngineSet, Extras};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
@@ -80,8 +80,8 @@ pub(crate) fn tables() -> Vec<Table> {
     ]
 }
 
-pub(crate) async fn bench() -> Bench {
-    Bench::new(tables(), &[], Extras::default()).await
+pub(crate) async fn engines() -> EngineSet {
+    EngineSet::new(tables(), &[], Extras::default()).await
 }
 
 const LABELS: [&str; 17] =

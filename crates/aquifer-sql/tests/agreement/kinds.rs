@@ -4,7 +4,7 @@
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
 
-use crate::engines::{Bench, Extras};
+use crate::engines::{EngineSet, Extras};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
@@ -63,7 +63,7 @@ fn rows() -> Vec<Value> {
     ]
 }
 
-async fn bench() -> Bench {
+async fn engines() -> EngineSet {
     let extras = Extras {
         types: "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
         without: &["sqlite"],
@@ -72,7 +72,7 @@ async fn bench() -> Bench {
         }),
         ..Extras::default()
     };
-    Bench::new(tables(), &[("kinds", rows())], extras).await
+    EngineSet::new(tables(), &[("kinds", rows())], extras).await
 }
 
 fn page(ids: &[i64]) -> Value {
@@ -128,10 +128,10 @@ async fn r_col_3_operators_on_types_of_postgres() {
         (json!({ "address": ["::1/128", "10.0.0.2/32"] }), vec![2, 4]),
         (json!({ "address": { "starts_with": "10.0.0.1" } }), vec![1, 5]),
     ];
-    let bench = bench().await;
+    let engines = engines().await;
     let ask =
         |(filter, ids): (Value, Vec<i64>)| ("list_kinds", json!({ "filter": filter, "fields": ["id"] }), page(&ids));
-    bench.check(filters.into_iter().map(ask)).await;
+    engines.check(filters.into_iter().map(ask)).await;
     let refusals = [
         (json!({ "token": "no" }), "VALIDATION_INVALID_TYPE"),
         (json!({ "token": { "contains": "a0" } }), "VALIDATION_INVALID_VALUE"),
@@ -144,14 +144,14 @@ async fn r_col_3_operators_on_types_of_postgres() {
         (json!({ "mood": "glad" }), "VALIDATION_INVALID_VALUE"),
     ];
     let ask = |(filter, code)| ("list_kinds", json!({ "filter": filter }), json!({ "error": code }));
-    bench.check(refusals.into_iter().map(ask)).await;
+    engines.check(refusals.into_iter().map(ask)).await;
 }
 
 #[tokio::test]
 async fn r_col_4_r_col_5_r_col_6_order_fields_and_sums_of_types_of_postgres() {
-    let bench = bench().await;
+    let engines = engines().await;
     let sorted = |field: &str, ids: &[i64]| ("list_kinds", json!({ "sort": field, "fields": ["id"] }), page(ids));
-    bench
+    engines
         .check([
             sorted("token", &[2, 1, 5, 4, 3]),
             sorted("small", &[4, 1, 5, 2, 3]),
@@ -179,22 +179,22 @@ async fn r_col_4_r_col_5_r_col_6_order_fields_and_sums_of_types_of_postgres() {
         (json!({ "by": { "group_by": "small" } }), json!({ "by": { "0.1": 2, "1.5": 1, "-3.4e+38": 1, "null": 1 } })),
     ];
     let ask = |(aggregate, sums)| ("list_kinds", json!({ "aggregate": aggregate }), json!({ "aggregations": sums }));
-    bench.check(sums.into_iter().map(ask)).await;
+    engines.check(sums.into_iter().map(ask)).await;
     let whole = |id: usize| ("get_kind", json!({ "id": id }), rows()[id - 1].clone());
-    bench.check([whole(1), whole(2), whole(3), whole(4), whole(5)]).await;
+    engines.check([whole(1), whole(2), whole(3), whole(4), whole(5)]).await;
 }
 
 /// What the documents say of PostgreSQL alone.
 #[tokio::test]
-async fn r_col_4_enumerations_are_in_their_own_order() {
+async fn r_col_4_enumerations_sort_in_declaration_order() {
     let extras = Extras {
         types: "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
         without: &["memory", "sqlite"],
         ..Extras::default()
     };
-    let bench = Bench::new(tables(), &[("kinds", rows())], extras).await;
+    let engines = EngineSet::new(tables(), &[("kinds", rows())], extras).await;
     let by_mood = |order: &str| json!({ "sort": { "field": "mood", "order": order }, "fields": ["id"] });
-    bench
+    engines
         .check([
             ("list_kinds", by_mood("asc"), page(&[2, 4, 5, 1, 3])),
             ("list_kinds", by_mood("desc"), page(&[1, 5, 4, 2, 3])),

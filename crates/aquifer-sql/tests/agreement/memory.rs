@@ -21,10 +21,10 @@ use crate::tables::Table;
 /// Collections and what is in them.
 pub(crate) struct Memory {
     key: CursorKey,
-    tables: BTreeMap<&'static str, Kept>,
+    tables: BTreeMap<&'static str, StoredCollection>,
 }
 
-struct Kept {
+struct StoredCollection {
     singular: &'static str,
     collection: Collection,
     rows: Mutex<Vec<Value>>,
@@ -32,12 +32,12 @@ struct Kept {
 
 impl Memory {
     pub(crate) fn new(tables: &[Table], key: CursorKey) -> Arc<Self> {
-        let kept = |table: &Table| Kept {
+        let stored = |table: &Table| StoredCollection {
             singular: table.singular,
             collection: table.collection.clone(),
             rows: Mutex::default(),
         };
-        Arc::new(Self { key, tables: tables.iter().map(|table| (table.name, kept(table))).collect() })
+        Arc::new(Self { key, tables: tables.iter().map(|table| (table.name, stored(table))).collect() })
     }
 
     pub(crate) fn fill(&self, table: &str, rows: &[Value]) {
@@ -47,21 +47,23 @@ impl Memory {
     fn answer(&self, call: Call) -> Result<Outcome, Failure> {
         let (verb, noun) = call.name.split_once('_').unwrap();
         let mut params = call.params;
-        let (family, kept) = match verb {
+        let (family, stored) = match verb {
             "list" => (Family::List, &self.tables[noun]),
             "search" => (Family::Search, &self.tables[noun]),
             _ => {
-                let kept = self.tables.values().find(|kept| kept.singular == noun).unwrap();
+                let stored = self.tables.values().find(|stored| stored.singular == noun).unwrap();
                 let key: serde_json::Map<String, Value> =
-                    kept.collection.key.iter().map(|name| (name.to_string(), params[&**name].clone())).collect();
+                    stored.collection.key.iter().map(|name| (name.to_string(), params[&**name].clone())).collect();
                 params.insert("filter".to_owned(), key.into());
-                (Family::Get, kept)
+                (Family::Get, stored)
             }
         };
-        let wanted = read(&kept.collection, family, &params, &self.key)?;
-        let found = evaluate(&kept.collection, &wanted.plan, &kept.rows.lock().unwrap(), &self.key);
+        let wanted = read(&stored.collection, family, &params, &self.key)?;
+        let found = evaluate(&stored.collection, &wanted.plan, &stored.rows.lock().unwrap(), &self.key);
         let data = match family {
-            Family::Get => found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(kept.singular, "?"))?,
+            Family::Get => {
+                found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(stored.singular, "?"))?
+            }
             _ => found.data,
         };
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
@@ -76,8 +78,8 @@ impl Source for Memory {
 
     fn offering(&self) -> Offering {
         let mut operations = Vec::new();
-        for (name, kept) in &self.tables {
-            let collection = &kept.collection;
+        for (name, stored) in &self.tables {
+            let collection = &stored.collection;
             let mut define = |name: String, parameters: Vec<Parameter>| {
                 let mut operation = Operation::new(&name, Category::Read, "Ask.");
                 operation.parameters = parameters;
@@ -96,7 +98,7 @@ impl Source for Memory {
             });
             let selection = parameters(collection, Family::List);
             let selection = selection.into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
-            define(format!("get_{}", kept.singular), key.chain(selection).collect());
+            define(format!("get_{}", stored.singular), key.chain(selection).collect());
         }
         Offering { operations, types: types(), ..Offering::default() }
     }

@@ -4,8 +4,8 @@
 use aquifer_query::Collection;
 use serde_json::{Value, json};
 
-use crate::engines::{Asked, Bench, Extras};
-use crate::scans::{account, log};
+use crate::engines::{EngineSet, Extras, Participant};
+use crate::scans::{explain_plan, log};
 use crate::tables::Table;
 
 const ROWS: usize = 300;
@@ -66,7 +66,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-async fn bench(is_nullable: bool) -> Bench {
+async fn engines(is_nullable: bool) -> EngineSet {
     log();
     let not_null = if is_nullable { "" } else { " NOT NULL" };
     let tables = CASES.iter().map(|case| Table {
@@ -100,7 +100,7 @@ async fn bench(is_nullable: bool) -> Bench {
         }),
         ..Extras::default()
     };
-    Bench::new(tables.collect(), &[], extras).await
+    EngineSet::new(tables.collect(), &[], extras).await
 }
 
 /// The ids in an order, by arithmetic over what the tables were filled with.
@@ -120,36 +120,36 @@ fn expected(is_nullable: bool, descending: bool, nulls_first: bool) -> Vec<usize
 }
 
 /// A page, and the statements that made it.
-async fn page(asked: &Asked, table: &str, params: &Value) -> (Value, Vec<String>) {
+async fn page(participant: &Participant, table: &str, params: &Value) -> (Value, Vec<String>) {
     log().0.lock().unwrap().clear();
-    let answer = asked.ask(&format!("list_{table}"), params).await;
+    let answer = participant.ask(&format!("list_{table}"), params).await;
     assert_eq!(answer["success"], true, "{params} {answer}");
     let ran = log().0.lock().unwrap().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
     (answer["data"].clone(), ran)
 }
 
 /// Why a statement is not as fast as its index allows, if so.
-async fn problem(asked: &Asked, table: &str, sql: &str) -> Option<String> {
-    let plan = account(asked, sql).await;
+async fn problem(participant: &Participant, table: &str, sql: &str) -> Option<String> {
+    let plan = explain_plan(participant, sql).await;
     let index = format!("{table}_by_value");
-    let sorts = match asked.name {
+    let sorts = match participant.name {
         "sqlite" => plan.contains("TEMP B-TREE"),
         // The key within equal values is sorted in small parts.
         _ => plan.lines().any(|line| line.contains("Sort  (") && !line.contains("Incremental Sort")),
     };
     // In a table as small as this SQLite may follow the key among missing values.
     let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
-    (!(plan.contains(&index) || by_key) || sorts).then(|| format!("{}: {sql}\n{plan}", asked.name))
+    (!(plan.contains(&index) || by_key) || sorts).then(|| format!("{}: {sql}\n{plan}", participant.name))
 }
 
 #[tokio::test]
-async fn r_col_8_nulls_are_last_in_both_directions_and_the_index_serves() {
+async fn r_col_8_nulls_sort_last_in_both_directions_and_the_index_is_used() {
     let mut wrong = Vec::new();
     for is_nullable in [false, true] {
-        let bench = bench(is_nullable).await;
-        for asked in &bench.engines {
+        let engines = engines(is_nullable).await;
+        for participant in &engines.participants {
             #[cfg(feature = "postgres")]
-            if let Some(client) = asked.postgres() {
+            if let Some(client) = participant.postgres() {
                 // Of tables as small as these PostgreSQL reads all rows unless that is forbidden.
                 let forbid = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off";
                 client.batch_execute(forbid).await.unwrap();
@@ -166,19 +166,19 @@ async fn r_col_8_nulls_are_last_in_both_directions_and_the_index_serves() {
                         {
                             let mut params = json!({ "sort": sort, "filter": filter, size: 7 });
                             for _ in 0..2 {
-                                let (data, statements) = page(asked, case.table, &params).await;
+                                let (data, statements) = page(participant, case.table, &params).await;
                                 params[place] = data["pageInfo"][info].clone();
                                 for sql in statements {
-                                    wrong.extend(problem(asked, case.table, &sql).await);
+                                    wrong.extend(problem(participant, case.table, &sql).await);
                                 }
                             }
                         }
                     }
                     // Every row once, in all three styles of paging.
-                    let told = format!("{} {} {sort} nullable {is_nullable}", asked.name, case.table);
+                    let report = format!("{} {} {sort} nullable {is_nullable}", participant.name, case.table);
                     for pages in [["first", "after"], ["limit", "offset"], ["page_size", "page"]] {
-                        let found = everything(asked, case.table, &sort, pages).await;
-                        assert_eq!(found, all, "{told} {pages:?}");
+                        let found = everything(participant, case.table, &sort, pages).await;
+                        assert_eq!(found, all, "{report} {pages:?}");
                     }
                 }
             }
@@ -188,7 +188,7 @@ async fn r_col_8_nulls_are_last_in_both_directions_and_the_index_serves() {
 }
 
 /// Every id of a list in an order, in a style of paging.
-async fn everything(asked: &Asked, table: &str, sort: &Value, [size, place]: [&str; 2]) -> Vec<usize> {
+async fn everything(participant: &Participant, table: &str, sort: &Value, [size, place]: [&str; 2]) -> Vec<usize> {
     let mut params = json!({ "sort": sort, size: 100, "fields": ["id"] });
     let mut ids = Vec::new();
     for number in 0..ROWS {
@@ -197,7 +197,7 @@ async fn everything(asked: &Asked, table: &str, sort: &Value, [size, place]: [&s
             "page" => params[place] = json!(number + 1),
             _ => {}
         }
-        let (data, _) = page(asked, table, &params).await;
+        let (data, _) = page(participant, table, &params).await;
         ids.extend(data["items"].as_array().unwrap().iter().map(|item| item["id"].as_u64().unwrap() as usize));
         if data["pageInfo"]["hasNextPage"] != true && data["pagination"]["has_more"] != true {
             break;

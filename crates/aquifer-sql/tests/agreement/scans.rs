@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::engines::{Asked, Bench, Extras};
+use crate::engines::{EngineSet, Extras, Participant};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
@@ -61,7 +61,7 @@ pub(crate) fn log() -> &'static Log {
 }
 
 /// Many entries, half of them without a priority, and indexes for the orders that are asked for.
-async fn bench() -> Bench {
+async fn engines() -> EngineSet {
     log();
     let collection = Collection {
         name: "entries".into(),
@@ -102,12 +102,12 @@ async fn bench() -> Bench {
                    ANALYZE entries",
         ..Extras::default()
     };
-    Bench::new(vec![table], &[], extras).await
+    EngineSet::new(vec![table], &[], extras).await
 }
 
 /// How the database goes about a statement, whatever is bound in it.
-pub(crate) async fn account(asked: &Asked, sql: &str) -> String {
-    if let Some(connection) = asked.sqlite() {
+pub(crate) async fn explain_plan(participant: &Participant, sql: &str) -> String {
+    if let Some(connection) = participant.sqlite() {
         // Only that it exists matters: nothing is run.
         let flags = rusqlite::functions::FunctionFlags::SQLITE_UTF8;
         connection.create_scalar_function("aquifer_is_time", 1, flags, |_| Ok(true)).unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn account(asked: &Asked, sql: &str) -> String {
         return steps.unwrap().join("\n");
     }
     #[cfg(feature = "postgres")]
-    if let Some(client) = asked.postgres() {
+    if let Some(client) = participant.postgres() {
         let most = (1..100).rev().find(|number| sql.contains(&format!("${number}"))).unwrap_or(0);
         let values = vec!["NULL"; most].join(", ");
         let values = if values.is_empty() { values } else { format!("({values})") };
@@ -129,16 +129,16 @@ pub(crate) async fn account(asked: &Asked, sql: &str) -> String {
         client.batch_execute("DEALLOCATE page").await.unwrap();
         return rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n");
     }
-    panic!("{} gives no account", asked.name);
+    panic!("{} gives no account", participant.name);
 }
 
 /// Walks to a page in the middle and tells how its statements are gone about.
-async fn accounts(asked: &Asked, params: &Value, pages: usize) -> Vec<(String, String)> {
+async fn explain_pages(participant: &Participant, params: &Value, pages: usize) -> Vec<(String, String)> {
     let mut params = params.clone();
     let mut statements = Vec::new();
     for page in 0..pages {
         log().0.lock().unwrap().clear();
-        let answer = asked.ask("list_entries", &params).await;
+        let answer = participant.ask("list_entries", &params).await;
         assert_eq!(
             answer["data"]["items"].as_array().map(Vec::len),
             params["first"].as_u64().map(|n| n as usize),
@@ -152,40 +152,48 @@ async fn accounts(asked: &Asked, params: &Value, pages: usize) -> Vec<(String, S
     }
     let mut all = Vec::new();
     for sql in statements {
-        let told = account(asked, &sql).await;
-        all.push((sql, told));
+        let report = explain_plan(participant, &sql).await;
+        all.push((sql, report));
     }
     all
 }
 
 /// The index bounds the scan by the column that is sorted by, and nobody sorts.
-fn is_bounded(name: &str, told: &str, index: &str, column: &str) -> bool {
+fn is_bounded(name: &str, report: &str, index: &str, column: &str) -> bool {
     let by_index = match name {
-        "sqlite" => told.lines().any(|line| {
+        "sqlite" => report.lines().any(|line| {
             let bound =
                 [format!("{column}<"), format!("{column}>"), format!("({column},id)<"), format!("({column},id)>")];
             line.starts_with("SEARCH") && line.contains(index) && bound.iter().any(|bound| line.contains(bound))
         }),
         _ => {
-            let condition = told.lines().find(|line| line.contains("Index Cond")).unwrap_or_default();
-            told.contains(&format!("using {index}"))
+            let condition = report.lines().find(|line| line.contains("Index Cond")).unwrap_or_default();
+            report.contains(&format!("using {index}"))
                 && [format!("{column} <"), format!("{column} >"), format!("ROW({column}, id)")]
                     .iter()
                     .any(|bound| condition.contains(bound))
         }
     };
-    by_index && !told.contains("Sort") && !told.contains("TEMP B-TREE")
+    by_index && !report.contains("Sort") && !report.contains("TEMP B-TREE")
 }
 
 #[tokio::test]
 async fn r_col_8_a_page_of_a_filtered_order_is_bounded_by_its_index() {
-    let bench = bench().await;
-    for asked in &bench.engines {
+    let engines = engines().await;
+    for participant in &engines.participants {
         for order in ["asc", "desc"] {
             let params = json!({ "filter": { "status": "open" }, "sort": { "field": "created_at", "order": order }, "first": 50 });
-            for (sql, told) in accounts(asked, &params, 4).await {
-                assert!(is_bounded(asked.name, &told, "by_status", "created_at"), "{}: {sql}\n{told}", asked.name);
-                assert!(told.contains("status=?") || told.contains("(status = "), "{}: {sql}\n{told}", asked.name);
+            for (sql, report) in explain_pages(participant, &params, 4).await {
+                assert!(
+                    is_bounded(participant.name, &report, "by_status", "created_at"),
+                    "{}: {sql}\n{report}",
+                    participant.name
+                );
+                assert!(
+                    report.contains("status=?") || report.contains("(status = "),
+                    "{}: {sql}\n{report}",
+                    participant.name
+                );
             }
         }
     }
@@ -193,13 +201,17 @@ async fn r_col_8_a_page_of_a_filtered_order_is_bounded_by_its_index() {
 
 #[tokio::test]
 async fn r_col_8_a_page_of_an_order_with_nulls_is_bounded_by_its_index() {
-    let bench = bench().await;
-    for asked in &bench.engines {
+    let engines = engines().await;
+    for participant in &engines.participants {
         // Numbers come first in both directions, so the page is in their midst.
         for order in ["asc", "desc"] {
             let params = json!({ "sort": "priority", "order": order, "first": 50 });
-            for (sql, told) in accounts(asked, &params, 4).await {
-                assert!(is_bounded(asked.name, &told, "by_priority", "priority"), "{}: {sql}\n{told}", asked.name);
+            for (sql, report) in explain_pages(participant, &params, 4).await {
+                assert!(
+                    is_bounded(participant.name, &report, "by_priority", "priority"),
+                    "{}: {sql}\n{report}",
+                    participant.name
+                );
             }
         }
         // Among those without, the next criterion is what bounds.
@@ -208,10 +220,10 @@ async fn r_col_8_a_page_of_an_order_with_nulls_is_bounded_by_its_index() {
         let descending = |field: &str| json!({ "field": field, "order": "desc" });
         let both = json!({ "sort": [nulls_first, descending("created_at")], "first": 50 });
         for (params, index, column) in [(key, "by_priority", "id"), (both, "by_both", "created_at")] {
-            for (sql, told) in accounts(asked, &params, 4).await {
-                assert!(is_bounded(asked.name, &told, index, column), "{}: {sql}\n{told}", asked.name);
-                let missing = told.contains("priority=?") || told.contains("priority IS NULL");
-                assert!(missing, "{}: {sql}\n{told}", asked.name);
+            for (sql, report) in explain_pages(participant, &params, 4).await {
+                assert!(is_bounded(participant.name, &report, index, column), "{}: {sql}\n{report}", participant.name);
+                let missing = report.contains("priority=?") || report.contains("priority IS NULL");
+                assert!(missing, "{}: {sql}\n{report}", participant.name);
             }
         }
     }

@@ -4,7 +4,7 @@ use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
 
 use crate::cases;
-use crate::engines::{Bench, Extras};
+use crate::engines::{EngineSet, Extras};
 use crate::shop::field;
 use crate::tables::Table;
 
@@ -35,7 +35,7 @@ fn rows() -> Vec<Value> {
 }
 
 /// Indexes over the notes: an FTS5 table, and a column or an expression of words.
-async fn bench(in_column: bool) -> Bench {
+async fn engines(in_column: bool) -> EngineSet {
     let (columns, index) = if in_column {
         (
             "(id int4 PRIMARY KEY, title text, body text, words tsvector GENERATED ALWAYS AS \
@@ -56,13 +56,13 @@ async fn bench(in_column: bool) -> Bench {
         postgres: index,
         ..Extras::default()
     };
-    Bench::new(tables(columns), &[("notes", rows())], extras).await
+    EngineSet::new(tables(columns), &[("notes", rows())], extras).await
 }
 
 #[tokio::test]
 async fn r_col_2_an_index_finds_what_reading_every_row_finds() {
     for in_column in [true, false] {
-        let bench = bench(in_column).await;
+        let engines = engines(in_column).await;
         for (query, found, best) in [
             ("red", vec![1, 3, 4], None),
             ("RED", vec![1, 3, 4], None),
@@ -77,56 +77,61 @@ async fn r_col_2_an_index_finds_what_reading_every_row_finds() {
             ("", vec![], None),
             ("?!", vec![], None),
         ] {
-            for asked in &bench.engines {
+            for participant in &engines.participants {
                 let answer =
-                    asked.ask("search_notes", &json!({ "query": query, "fields": ["id"], "total": true })).await;
+                    participant.ask("search_notes", &json!({ "query": query, "fields": ["id"], "total": true })).await;
                 let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{query}: {answer}"));
                 let mut ids: Vec<i64> = items.iter().map(|item| item["id"].as_i64().unwrap()).collect();
                 // Who has all of the words is better than who has one of them.
                 if let Some(best) = best {
-                    assert!(best.contains(&ids[0]), "{}: {query} {ids:?}", asked.name);
+                    assert!(best.contains(&ids[0]), "{}: {query} {ids:?}", participant.name);
                 }
                 ids.sort_unstable();
-                assert_eq!(ids, found, "{}: {query}", asked.name);
-                assert_eq!(answer["data"]["pageInfo"]["totalCount"], found.len(), "{}: {query}", asked.name);
+                assert_eq!(ids, found, "{}: {query}", participant.name);
+                assert_eq!(answer["data"]["pageInfo"]["totalCount"], found.len(), "{}: {query}", participant.name);
                 // The reference says nothing of indexes.
-                assert_eq!(answer.get("warnings"), None, "{}: {query} is not looked for in the index", asked.name);
+                assert_eq!(
+                    answer.get("warnings"),
+                    None,
+                    "{}: {query} is not looked for in the index",
+                    participant.name
+                );
             }
         }
         let filtered =
             json!({ "query": "red apples", "filter": { "title": null }, "aggregate": { "n": { "count": true } } });
-        bench.check([("search_notes", filtered, json!({ "aggregations": { "n": 1 } }))]).await;
+        engines.check([("search_notes", filtered, json!({ "aggregations": { "n": 1 } }))]).await;
         let sorted = json!({ "query": "red apples", "sort": { "field": "id", "order": "desc" }, "fields": ["id"] });
-        let answer = bench.ask("search_notes", &sorted).await;
+        let answer = engines.ask("search_notes", &sorted).await;
         assert_eq!(answer["data"]["items"], json!([{ "id": 5 }, { "id": 4 }, { "id": 3 }, { "id": 1 }]));
     }
 }
 
 #[tokio::test]
-async fn r_col_2_r_col_8_walks_through_an_index() {
-    let bench = bench(true).await;
-    for asked in &bench.engines {
+async fn r_col_2_r_col_8_walks_over_search_results() {
+    let engines = engines(true).await;
+    for participant in &engines.participants {
         let ids = |answer: &Value| -> Vec<i64> {
-            let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{}: {answer}", asked.name));
+            let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{}: {answer}", participant.name));
             items.iter().map(|item| item["id"].as_i64().unwrap()).collect()
         };
         let mut params = json!({ "query": "red apples basket", "fields": ["id"] });
-        let whole = ids(&asked.ask("search_notes", &params).await);
+        let whole = ids(&participant.ask("search_notes", &params).await);
         params["first"] = 1.into();
         let mut seen = Vec::new();
         for _ in 0..whole.len() {
-            let answer = asked.ask("search_notes", &params).await;
+            let answer = participant.ask("search_notes", &params).await;
             seen.extend(ids(&answer));
             params["after"] = answer["data"]["pageInfo"]["endCursor"].clone();
         }
-        assert_eq!(seen, whole, "{}", asked.name);
+        assert_eq!(seen, whole, "{}", participant.name);
     }
 }
 
 /// Nothing that anybody looks for is a mistake.
 #[tokio::test]
 async fn r_col_2_no_text_is_a_syntax_error() {
-    let bench = bench(true).await;
+    let engines = engines(true).await;
     let odd = [
         "a AND",
         "NOT",
@@ -144,18 +149,18 @@ async fn r_col_2_no_text_is_a_syntax_error() {
     ];
     let queries = cases::searches().into_iter().map(|(query, _)| query).chain(odd);
     for query in queries {
-        for asked in &bench.engines {
-            let answer = asked.ask("search_notes", &json!({ "query": query })).await;
-            assert_eq!(answer["success"], true, "{}: {query}: {answer}", asked.name);
+        for participant in &engines.participants {
+            let answer = participant.ask("search_notes", &json!({ "query": query })).await;
+            assert_eq!(answer["success"], true, "{}: {query}: {answer}", participant.name);
         }
     }
 }
 
 #[tokio::test]
-async fn r_col_11_a_search_without_an_index_says_so() {
-    let bench = crate::shop::shop(crate::tables::Habit::default()).await;
-    for asked in bench.engines.iter().filter(|asked| asked.name != "memory") {
-        let answer = asked.ask("search_things", &json!({ "query": "door" })).await;
-        assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{}", asked.name);
+async fn r_col_11_a_search_without_an_index_gives_a_warning() {
+    let engines = crate::shop::shop(crate::tables::StorageFormat::default()).await;
+    for participant in engines.participants.iter().filter(|participant| participant.name != "memory") {
+        let answer = participant.ask("search_things", &json!({ "query": "door" })).await;
+        assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{}", participant.name);
     }
 }

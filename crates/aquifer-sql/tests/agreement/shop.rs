@@ -6,9 +6,9 @@ use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
 
-use crate::engines::{Bench, Extras};
+use crate::engines::{EngineSet, Extras};
 use crate::memory::computed;
-use crate::tables::{Habit, Table};
+use crate::tables::{StorageFormat, Table};
 
 pub(crate) fn field(name: &str, of: FieldType) -> Field {
     Field { name: name.into(), of, nullable: true, description: None }
@@ -205,20 +205,20 @@ fn settings(settings: &mut aquifer_sql::Settings) {
 }
 
 /// Everybody with the things in it.
-pub(crate) async fn shop(habit: Habit) -> Bench {
-    shop_without(habit, &[]).await
+pub(crate) async fn shop(format: StorageFormat) -> EngineSet {
+    shop_without(format, &[]).await
 }
 
 /// Some with the things in it. A JSON null in a column is as missing as no JSON at all.
-pub(crate) async fn shop_without(habit: Habit, without: &'static [&'static str]) -> Bench {
+pub(crate) async fn shop_without(format: StorageFormat, without: &'static [&'static str]) -> EngineSet {
     let extras = Extras {
-        habit,
+        format,
         without,
         types: "CREATE TYPE grade AS ENUM ('a', 'b', 'c')",
         settings: Some(settings),
         ..Extras::default()
     };
-    let bench = Bench::new(tables(), &[("things", things()), ("parts", parts())], extras).await;
-    bench.run("UPDATE things SET meta = 'null' WHERE id = 10").await;
-    bench
+    let engines = EngineSet::new(tables(), &[("things", things()), ("parts", parts())], extras).await;
+    engines.run("UPDATE things SET meta = 'null' WHERE id = 10").await;
+    engines
 }

@@ -22,20 +22,20 @@ pub(crate) struct Table {
 
 /// How a SQLite table keeps what SQLite has no types for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Habit {
-    pub(crate) times: Times,
+pub(crate) struct StorageFormat {
+    pub(crate) times: TimeFormat,
     /// JSON in SQLite's binary form.
     pub(crate) binary_json: bool,
 }
 
-impl Default for Habit {
+impl Default for StorageFormat {
     fn default() -> Self {
-        Self { times: Times::Blank, binary_json: false }
+        Self { times: TimeFormat::Blank, binary_json: false }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Times {
+pub(crate) enum TimeFormat {
     Blank,
     BlankMillis,
     Zulu,
@@ -46,33 +46,33 @@ pub(crate) enum Times {
     Mixed,
 }
 
-impl Times {
-    pub(crate) const ALL: [Times; 7] = [
-        Times::Blank,
-        Times::BlankMillis,
-        Times::Zulu,
-        Times::ZuluMillis,
-        Times::Seconds,
-        Times::Milliseconds,
-        Times::Mixed,
+impl TimeFormat {
+    pub(crate) const ALL: [TimeFormat; 7] = [
+        TimeFormat::Blank,
+        TimeFormat::BlankMillis,
+        TimeFormat::Zulu,
+        TimeFormat::ZuluMillis,
+        TimeFormat::Seconds,
+        TimeFormat::Milliseconds,
+        TimeFormat::Mixed,
     ];
 
     fn write(self, text: &str, row: usize) -> Cell {
         let time: Timestamp = text.parse().unwrap();
         let form = |form: &str| Cell::Text(time.strftime(form).to_string());
         match self {
-            Times::Blank => form("%Y-%m-%d %H:%M:%S"),
-            Times::BlankMillis => form("%Y-%m-%d %H:%M:%S.%3f"),
-            Times::Zulu => form("%Y-%m-%dT%H:%M:%SZ"),
-            Times::ZuluMillis => form("%Y-%m-%dT%H:%M:%S.%3fZ"),
-            Times::Seconds => Cell::Integer(time.as_second()),
-            Times::Milliseconds => Cell::Integer(time.as_millisecond()),
-            Times::Mixed if row.is_multiple_of(3) => form("%Y-%m-%d %H:%M:%S%.f"),
-            Times::Mixed if row % 3 == 1 => {
+            TimeFormat::Blank => form("%Y-%m-%d %H:%M:%S"),
+            TimeFormat::BlankMillis => form("%Y-%m-%d %H:%M:%S.%3f"),
+            TimeFormat::Zulu => form("%Y-%m-%dT%H:%M:%SZ"),
+            TimeFormat::ZuluMillis => form("%Y-%m-%dT%H:%M:%S.%3fZ"),
+            TimeFormat::Seconds => Cell::Integer(time.as_second()),
+            TimeFormat::Milliseconds => Cell::Integer(time.as_millisecond()),
+            TimeFormat::Mixed if row.is_multiple_of(3) => form("%Y-%m-%d %H:%M:%S%.f"),
+            TimeFormat::Mixed if row % 3 == 1 => {
                 let there = time.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(2)));
                 Cell::Text(there.strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string())
             }
-            Times::Mixed => form("%Y-%m-%dT%H:%M:%S%.fZ"),
+            TimeFormat::Mixed => form("%Y-%m-%dT%H:%M:%S%.fZ"),
         }
     }
 }
@@ -84,18 +84,18 @@ impl Table {
         fields.filter(|(name, _)| rows.iter().any(|row| row.get(name).is_some())).collect()
     }
 
-    pub(crate) fn add_to_sqlite(&self, connection: &rusqlite::Connection, rows: &[Value], habit: Habit) {
+    pub(crate) fn add_to_sqlite(&self, connection: &rusqlite::Connection, rows: &[Value], format: StorageFormat) {
         let columns = self.columns(rows);
         let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
         let marks = columns.iter().map(|(_, of)| match of {
-            FieldType::Json if habit.binary_json => "jsonb(?)",
+            FieldType::Json if format.binary_json => "jsonb(?)",
             _ => "?",
         });
         let marks = marks.collect::<Vec<_>>().join(", ");
         let sql = format!("INSERT INTO {} ({}) VALUES ({marks})", self.name, names.join(", "));
         let mut statement = connection.prepare_cached(&sql).unwrap();
         for (number, row) in rows.iter().enumerate() {
-            let cells = columns.iter().map(|(name, of)| cell(of, &row[*name], habit, number));
+            let cells = columns.iter().map(|(name, of)| cell(of, &row[*name], format, number));
             statement.execute(rusqlite::params_from_iter(cells)).unwrap_or_else(|error| panic!("{row}: {error}"));
         }
     }
@@ -119,11 +119,11 @@ impl Table {
     }
 }
 
-fn cell(of: &FieldType, value: &Value, habit: Habit, row: usize) -> Cell {
+fn cell(of: &FieldType, value: &Value, format: StorageFormat, row: usize) -> Cell {
     match (of, value) {
         (_, Value::Null) => Cell::Null,
         (FieldType::Json, value) => Cell::Text(value.to_string()),
-        (FieldType::Time, Value::String(text)) => habit.times.write(text, row),
+        (FieldType::Time, Value::String(text)) => format.times.write(text, row),
         (FieldType::Bytes, Value::String(base64)) => Cell::Blob(STANDARD.decode(base64).unwrap()),
         (FieldType::Integer, Value::String(text)) => Cell::Integer(text.parse().unwrap()),
         (_, Value::String(text)) => Cell::Text(text.clone()),

@@ -5,8 +5,8 @@
 use aquifer_query::Collection;
 use serde_json::{Value, json};
 
-use crate::engines::{Asked, Bench, Extras};
-use crate::scans::{account, log};
+use crate::engines::{EngineSet, Extras, Participant};
+use crate::scans::{explain_plan, log};
 use crate::tables::Table;
 
 const ROWS: usize = 200;
@@ -91,7 +91,7 @@ fn cases(declared: &str, formats: &'static [Format]) -> Vec<Case> {
     NAMES.into_iter().zip(both).map(|(table, (format, nullable))| Case { table, format, nullable }).collect()
 }
 
-async fn bench(declared: &str, cases: &[Case]) -> Bench {
+async fn engines(declared: &str, cases: &[Case]) -> EngineSet {
     log();
     let tables = cases.iter().map(|case| Table {
         name: case.table,
@@ -116,15 +116,21 @@ async fn bench(declared: &str, cases: &[Case]) -> Bench {
         ));
     }
     let extras = Extras { without: &["memory", "postgres"], sqlite: sql.leak(), ..Extras::default() };
-    Bench::new(tables.collect(), &[], extras).await
+    EngineSet::new(tables.collect(), &[], extras).await
 }
 
 /// What plain SQL says of an order: ids, and the times of their rows.
-fn reference(asked: &Asked, table: &str, order: &str, nulls_first: bool, range: Option<(f64, f64)>) -> Vec<i64> {
+fn reference(
+    participant: &Participant,
+    table: &str,
+    order: &str,
+    nulls_first: bool,
+    range: Option<(f64, f64)>,
+) -> Vec<i64> {
     let range = range.map_or("TRUE".to_owned(), |(low, high)| format!("time >= {low} AND time < {high}"));
     let nulls = if nulls_first { "DESC" } else { "ASC" };
     let sql = format!("SELECT id FROM {table} WHERE {range} ORDER BY time IS NULL {nulls}, time {order}, id {order}");
-    let connection = asked.sqlite().unwrap();
+    let connection = participant.sqlite().unwrap();
     let mut statement = connection.prepare(&sql).unwrap();
     statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
@@ -139,7 +145,7 @@ fn ids(answer: &Value) -> Vec<i64> {
 }
 
 /// Every id of a list, page by page; pages from the end are turned round.
-async fn walk(asked: &Asked, table: &str, params: &Value, backward: bool) -> Vec<i64> {
+async fn walk(participant: &Participant, table: &str, params: &Value, backward: bool) -> Vec<i64> {
     let (size, place, info, more) = match backward {
         false => ("first", "after", "endCursor", "hasNextPage"),
         true => ("last", "before", "startCursor", "hasPreviousPage"),
@@ -148,7 +154,7 @@ async fn walk(asked: &Asked, table: &str, params: &Value, backward: bool) -> Vec
     params[size] = json!(70);
     let mut pages = Vec::new();
     for _ in 0..ROWS {
-        let answer = asked.ask(&format!("list_{table}"), &params).await;
+        let answer = participant.ask(&format!("list_{table}"), &params).await;
         pages.push(ids(&answer));
         let page = &answer["data"]["pageInfo"];
         if page[more] != true {
@@ -171,23 +177,23 @@ fn listing(order: &str, nulls: &str, filter: Option<Value>) -> Value {
 }
 
 /// Walks a table in every order, filtered and not, and compares with the reference.
-async fn walk_everywhere(asked: &Asked, table: &str, told: &str) {
+async fn walk_everywhere(participant: &Participant, table: &str, report: &str) {
     let (low, high) = (1_700_700_000.25, 1_701_400_000.5);
     let range = json!({ "created_at": { "gte": moment(low), "lt": moment(high) } });
     for (order, nulls, backward) in [("asc", "last", false), ("desc", "last", true), ("desc", "first", false)] {
-        let found = walk(asked, table, &listing(order, nulls, None), backward).await;
-        let expected = reference(asked, table, order, nulls == "first", None);
-        assert_eq!(found, expected, "{told} {order} nulls {nulls} backward {backward}");
-        let found = walk(asked, table, &listing(order, nulls, Some(range.clone())), backward).await;
-        let expected = reference(asked, table, order, false, Some((low, high)));
-        assert_eq!(found, expected, "{told} in a range, {order} backward {backward}");
+        let found = walk(participant, table, &listing(order, nulls, None), backward).await;
+        let expected = reference(participant, table, order, nulls == "first", None);
+        assert_eq!(found, expected, "{report} {order} nulls {nulls} backward {backward}");
+        let found = walk(participant, table, &listing(order, nulls, Some(range.clone())), backward).await;
+        let expected = reference(participant, table, order, false, Some((low, high)));
+        assert_eq!(found, expected, "{report} in a range, {order} backward {backward}");
     }
     let counted = json!({ "filter": range, "aggregate": { "n": { "count": true } } });
-    let answer = asked.ask(&format!("list_{table}"), &counted).await;
+    let answer = participant.ask(&format!("list_{table}"), &counted).await;
     assert_eq!(
         answer["data"]["aggregations"]["n"],
-        reference(asked, table, "asc", false, Some((low, high))).len(),
-        "{told}"
+        reference(participant, table, "asc", false, Some((low, high))).len(),
+        "{report}"
     );
 }
 
@@ -203,19 +209,21 @@ async fn r_col_8_times_of_every_format_are_sorted_and_filtered_by_their_index() 
     let mut wrong = Vec::new();
     for (declared, formats) in groups() {
         let cases = cases(declared, formats);
-        let bench = bench(declared, &cases).await;
-        let asked = &bench.engines[0];
+        let engines = engines(declared, &cases).await;
+        let participant = &engines.participants[0];
         // What the planner does without statistics is tried for one type of text and one of numbers.
         let is_first = ["TIMESTAMP", "BIGINT"].contains(&declared);
         for analyzed in [false, true].into_iter().skip(usize::from(!is_first)) {
             if analyzed {
-                asked.run("ANALYZE").await;
+                participant.run("ANALYZE").await;
             }
             for Case { table, format, nullable } in &cases {
-                let told = format!("{declared} {} nullable {nullable} analyzed {analyzed}", format.name);
-                wrong.extend(unindexed(asked, table).await.into_iter().map(|problem| format!("{told}: {problem}")));
+                let report = format!("{declared} {} nullable {nullable} analyzed {analyzed}", format.name);
+                wrong.extend(
+                    unindexed(participant, table).await.into_iter().map(|problem| format!("{report}: {problem}")),
+                );
                 if analyzed {
-                    walk_everywhere(asked, table, &told).await;
+                    walk_everywhere(participant, table, &report).await;
                 }
             }
         }
@@ -224,7 +232,7 @@ async fn r_col_8_times_of_every_format_are_sorted_and_filtered_by_their_index() 
 }
 
 /// Statements of pages that do without the index, or sort.
-async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
+async fn unindexed(participant: &Participant, table: &str) -> Vec<String> {
     let (from, to) = (moment(1_700_700_000.0), moment(1_700_800_000.0));
     let filters = [
         None,
@@ -243,10 +251,10 @@ async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
                 let mut params = listing(order, nulls, filter.clone());
                 params[size] = json!(5);
                 for _ in 0..2 {
-                    let (answer, statements) = asked_and_logged(asked, table, &params).await;
+                    let (answer, statements) = asked_and_logged(participant, table, &params).await;
                     params[place] = answer["data"]["pageInfo"][info].clone();
                     for sql in statements {
-                        let plan = account(asked, &sql).await;
+                        let plan = explain_plan(participant, &sql).await;
                         // In a table as small as this SQLite may follow the key among missing values.
                         let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
                         let by_index = by_key || plan.contains(&format!("{table}_by_time"));
@@ -260,8 +268,8 @@ async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
     }
     let sums =
         json!({ "filter": { "created_at": { "gte": from, "lt": to } }, "aggregate": { "n": { "count": true } } });
-    for sql in asked_and_logged(asked, table, &sums).await.1 {
-        let plan = account(asked, &sql).await;
+    for sql in asked_and_logged(participant, table, &sums).await.1 {
+        let plan = explain_plan(participant, &sql).await;
         if !plan.contains(&format!("{table}_by_time")) {
             wrong.push(format!("{sums}\n  {sql}\n  {plan}"));
         }
@@ -269,9 +277,9 @@ async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
     wrong
 }
 
-async fn asked_and_logged(asked: &Asked, table: &str, params: &Value) -> (Value, Vec<String>) {
+async fn asked_and_logged(participant: &Participant, table: &str, params: &Value) -> (Value, Vec<String>) {
     log().0.lock().unwrap().clear();
-    let answer = asked.ask(&format!("list_{table}"), params).await;
+    let answer = participant.ask(&format!("list_{table}"), params).await;
     assert_eq!(answer["success"], true, "{params} {answer}");
     let ran = log().0.lock().unwrap().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
     (answer, ran)
@@ -279,15 +287,15 @@ async fn asked_and_logged(asked: &Asked, table: &str, params: &Value) -> (Value,
 
 /// A row in another format, or one that is no time at all, is where it belongs, whenever it is written.
 #[tokio::test]
-async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belongs() {
+async fn r_col_8_a_later_row_in_another_time_format_sorts_correctly() {
     for (declared, formats) in groups() {
         let cases = cases(declared, formats);
-        let bench = bench(declared, &cases).await;
-        let asked = &bench.engines[0];
+        let engines = engines(declared, &cases).await;
+        let participant = &engines.participants[0];
         for (number, Case { table, format, .. }) in cases.iter().enumerate() {
             // Everything is known to be in one format when it is written.
-            let told = format!("{declared} {}", format.name);
-            walk_everywhere(asked, table, &told).await;
+            let report = format!("{declared} {}", format.name);
+            walk_everywhere(participant, table, &report).await;
             for offset in 0..2 {
                 let (sql, time) =
                     STRANGERS[(number * 5 + offset * 3 + usize::from(declared.len() % 2 == 0)) % STRANGERS.len()];
@@ -301,8 +309,8 @@ async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belon
                         "UPDATE {table} SET created_at = new.c, time = new.t FROM (SELECT {sql} AS c, {time} AS t FROM (SELECT 1700900456 AS x)) AS new WHERE id = 7"
                     ),
                 };
-                asked.run(&change).await;
-                walk_everywhere(asked, table, &format!("{told}, after {change}")).await;
+                participant.run(&change).await;
+                walk_everywhere(participant, table, &format!("{report}, after {change}")).await;
             }
         }
     }
@@ -310,22 +318,22 @@ async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belon
 
 /// A cursor goes on where it was, although the format changed meanwhile.
 #[tokio::test]
-async fn r_col_8_a_cursor_outlives_a_change_of_the_format() {
+async fn r_col_8_a_cursor_survives_a_change_of_the_time_format() {
     for (declared, formats) in groups() {
         let cases = cases(declared, formats);
-        let bench = bench(declared, &cases).await;
-        let asked = &bench.engines[0];
+        let engines = engines(declared, &cases).await;
+        let participant = &engines.participants[0];
         for (number, Case { table, format, .. }) in cases.iter().enumerate() {
             for order in ["asc", "desc"] {
                 let mut params = listing(order, "last", None);
                 params["first"] = json!(50);
-                let first = asked.ask(&format!("list_{table}"), &params).await;
+                let first = participant.ask(&format!("list_{table}"), &params).await;
                 // Formats that keep whole seconds.
                 let strangers = [0, 1, 2, 5, 6, 7, 9, 10].map(|index: usize| STRANGERS[index].0);
                 let sql = strangers[number % if declared == "TEXT" { 6 } else { 8 }];
                 // The last row of the page among others: what the cursor stands for is written otherwise now.
                 let last = ids(&first)[49];
-                asked
+                participant
                     .run(&format!(
                         "UPDATE {table} SET created_at = (SELECT {sql} FROM (SELECT CAST(time AS INTEGER) AS x)) \
                      WHERE time = CAST(time AS INTEGER) AND id IN ({last}, 7, 8, 9, 12, 16)"
@@ -333,8 +341,8 @@ async fn r_col_8_a_cursor_outlives_a_change_of_the_format() {
                     .await;
                 params["after"] = first["data"]["pageInfo"]["endCursor"].clone();
                 params["first"] = json!(100);
-                let second = ids(&asked.ask(&format!("list_{table}"), &params).await);
-                let expected = reference(asked, table, order, false, None);
+                let second = ids(&participant.ask(&format!("list_{table}"), &params).await);
+                let expected = reference(participant, table, order, false, None);
                 assert_eq!(second, expected[50..150], "{declared} {} {order}", format.name);
             }
         }

@@ -5,15 +5,15 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::cases;
-use crate::engines::{Asked, Bench, comparable, same};
+use crate::engines::{EngineSet, Participant, comparable, same};
 use crate::grains;
-use crate::laws::{hold, with_rows};
+use crate::properties::{check_law, with_rows};
 use crate::shop::shop_without;
-use crate::tables::{Habit, Times};
+use crate::tables::{StorageFormat, TimeFormat};
 
 /// A walk of everybody at once, each with cursors of their own.
 struct Walk<'b> {
-    bench: &'b Bench,
+    engines: &'b EngineSet,
     operation: &'b str,
     params: Value,
     forwards: bool,
@@ -22,26 +22,33 @@ struct Walk<'b> {
 }
 
 impl<'b> Walk<'b> {
-    fn new(bench: &'b Bench, operation: &'b str, params: &Value, size: usize, forwards: bool) -> Self {
+    fn new(engines: &'b EngineSet, operation: &'b str, params: &Value, size: usize, forwards: bool) -> Self {
         let mut params = params.clone();
         params[if forwards { "first" } else { "last" }] = size.into();
-        Self { bench, operation, params, forwards, cursors: vec![Value::Null; bench.engines.len()], more: true }
+        Self {
+            engines,
+            operation,
+            params,
+            forwards,
+            cursors: vec![Value::Null; engines.participants.len()],
+            more: true,
+        }
     }
 
     /// The next page, once for each engine.
-    async fn step(&mut self) -> Vec<(&'b Asked, Value)> {
+    async fn step(&mut self) -> Vec<(&'b Participant, Value)> {
         let mut pages = Vec::new();
-        for (asked, cursor) in self.bench.engines.iter().zip(&mut self.cursors) {
+        for (participant, cursor) in self.engines.participants.iter().zip(&mut self.cursors) {
             let mut params = self.params.clone();
             if !cursor.is_null() {
                 params[if self.forwards { "after" } else { "before" }] = cursor.clone();
             }
-            let answer = asked.ask(self.operation, &params).await;
-            assert_eq!(answer["success"], true, "{}: {} {params}: {answer}", asked.name, self.operation);
+            let answer = participant.ask(self.operation, &params).await;
+            assert_eq!(answer["success"], true, "{}: {} {params}: {answer}", participant.name, self.operation);
             let info = &answer["data"]["pageInfo"];
             *cursor = info[if self.forwards { "endCursor" } else { "startCursor" }].clone();
             self.more = info[if self.forwards { "hasNextPage" } else { "hasPreviousPage" }] == true;
-            pages.push((asked, comparable(answer)["data"].clone()));
+            pages.push((participant, comparable(answer)["data"].clone()));
         }
         pages
     }
@@ -51,8 +58,9 @@ impl<'b> Walk<'b> {
         let pages = self.step().await;
         let (_, first) = &pages[0];
         if pages.iter().any(|(_, page)| !same(first, page)) {
-            let told: Vec<String> = pages.iter().map(|(asked, page)| format!("{:>12}: {page}\n", asked.name)).collect();
-            return Err(format!("{} {}\n{}", self.operation, self.params, told.concat()));
+            let report: Vec<String> =
+                pages.iter().map(|(participant, page)| format!("{:>12}: {page}\n", participant.name)).collect();
+            return Err(format!("{} {}\n{}", self.operation, self.params, report.concat()));
         }
         Ok(first["items"].as_array().unwrap().clone())
     }
@@ -75,12 +83,17 @@ impl<'b> Walk<'b> {
 }
 
 /// Both ways the same rows as in one page.
-async fn visits_all(bench: &Bench, operation: &str, params: &Value, size: usize) -> Result<(), String> {
+async fn check_walk_visits_all(
+    engines: &EngineSet,
+    operation: &str,
+    params: &Value,
+    size: usize,
+) -> Result<(), String> {
     let mut whole = params.clone();
     whole["limit"] = 100.into();
-    let whole = bench.agreed(operation, &whole).await?["data"]["items"].as_array().unwrap().clone();
+    let whole = engines.agreed_answer(operation, &whole).await?["data"]["items"].as_array().unwrap().clone();
     for forwards in [true, false] {
-        let seen = Walk::new(bench, operation, params, size, forwards).rest().await?;
+        let seen = Walk::new(engines, operation, params, size, forwards).rest().await?;
         if !same(&json!(seen), &json!(whole)) {
             let seen = json!(seen);
             return Err(format!(
@@ -100,51 +113,51 @@ fn r_col_8_walks_over_a_plain_key() {
         prop::option::weighted(0.3, grains::filter()),
         1..7_usize,
     );
-    hold(60, &cases, async |bench, (rows, sort, filter, size)| {
-        bench.fill("grains", &rows).await;
+    check_law(60, &cases, async |engines, (rows, sort, filter, size)| {
+        engines.fill("grains", &rows).await;
         let params = json!({ "sort": sort, "filter": filter.unwrap_or(json!({})), "fields": ["id"] });
-        visits_all(bench, "list_grains", &params, size).await.map_err(|told| with_rows(&told, &rows))
+        check_walk_visits_all(engines, "list_grains", &params, size).await.map_err(|report| with_rows(&report, &rows))
     });
 }
 
 #[test]
 fn r_col_8_walks_over_a_key_of_two_columns() {
     let cases = (grains::pairs(16), grains::sort(&["l", "r", "v", "w"]), 1..5_usize);
-    hold(30, &cases, async |bench, (rows, sort, size)| {
-        bench.fill("pairs", &rows).await;
+    check_law(30, &cases, async |engines, (rows, sort, size)| {
+        engines.fill("pairs", &rows).await;
         let params = json!({ "sort": sort, "fields": ["l", "r"] });
-        visits_all(bench, "list_pairs", &params, size).await.map_err(|told| with_rows(&told, &rows))
+        check_walk_visits_all(engines, "list_pairs", &params, size).await.map_err(|report| with_rows(&report, &rows))
     });
 }
 
 #[test]
 fn r_col_8_walks_without_a_key() {
     let cases = (grains::bags(20), grains::sort(&["v", "w"]), 1..5_usize);
-    hold(30, &cases, async |bench, (rows, sort, size)| {
-        bench.fill("bags", &rows).await;
+    check_law(30, &cases, async |engines, (rows, sort, size)| {
+        engines.fill("bags", &rows).await;
         let params = json!({ "sort": sort, "fields": ["name"] });
-        visits_all(bench, "list_bags", &params, size).await.map_err(|told| with_rows(&told, &rows))
+        check_walk_visits_all(engines, "list_bags", &params, size).await.map_err(|report| with_rows(&report, &rows))
     });
 }
 
 #[test]
 fn r_col_2_r_col_8_walks_from_the_best_match() {
     let cases = (grains::grains(25), grains::query(), 1..5_usize);
-    hold(20, &cases, async |bench, (rows, query, size)| {
-        bench.fill("grains", &rows).await;
+    check_law(20, &cases, async |engines, (rows, query, size)| {
+        engines.fill("grains", &rows).await;
         let params = json!({ "query": format!("{query} a é"), "fields": ["id"] });
-        visits_all(bench, "search_grains", &params, size).await.map_err(|told| with_rows(&told, &rows))
+        check_walk_visits_all(engines, "search_grains", &params, size).await.map_err(|report| with_rows(&report, &rows))
     });
 }
 
 #[test]
-fn r_col_7_r_col_8_every_edge_is_a_place_to_go_on_from() {
+fn r_col_7_r_col_8_every_edge_cursor_resumes_the_walk() {
     let cases = (grains::grains(15), grains::sort(&grains::SORTABLE), any::<bool>());
-    hold(12, &cases, async |bench, (rows, sort, forwards)| {
-        bench.fill("grains", &rows).await;
-        for asked in &bench.engines {
+    check_law(12, &cases, async |engines, (rows, sort, forwards)| {
+        engines.fill("grains", &rows).await;
+        for participant in &engines.participants {
             let params = json!({ "sort": sort, "fields": ["id"], "edges": true, "first": 100 });
-            let answer = asked.ask("list_grains", &params).await;
+            let answer = participant.ask("list_grains", &params).await;
             let edges = answer["data"]["edges"].as_array().unwrap().clone();
             let ids: Vec<&Value> = edges.iter().map(|edge| &edge["node"]["id"]).collect();
             for (index, edge) in edges.iter().enumerate() {
@@ -152,11 +165,11 @@ fn r_col_7_r_col_8_every_edge_is_a_place_to_go_on_from() {
                 let (size, place) = if forwards { ("first", "after") } else { ("last", "before") };
                 params[size] = 100.into();
                 params[place] = edge["cursor"].clone();
-                let rest = asked.ask("list_grains", &params).await["data"]["items"].clone();
+                let rest = participant.ask("list_grains", &params).await["data"]["items"].clone();
                 let rest: Vec<&Value> = rest.as_array().unwrap().iter().map(|item| &item["id"]).collect();
                 let expected = if forwards { &ids[index + 1..] } else { &ids[..index] };
                 if rest != expected {
-                    return Err(format!("{}: {params} after {index} of {ids:?}: {rest:?}", asked.name));
+                    return Err(format!("{}: {params} after {index} of {ids:?}: {rest:?}", participant.name));
                 }
             }
         }
@@ -174,30 +187,31 @@ struct Changes {
 }
 
 /// Walks while rows come and go. Whoever is there all the time is seen exactly once.
-async fn survives(
-    bench: &Bench,
+async fn check_walk_during_changes(
+    engines: &EngineSet,
     (table, key, name): (&str, &str, fn(&Value) -> String),
     rows: &[Value],
     changes: &Changes,
     walk: (&Value, usize, bool),
     together: bool,
 ) -> Result<(), String> {
-    bench.fill(table, rows).await;
+    engines.fill(table, rows).await;
     let (sort, size, forwards) = walk;
     let fields: Vec<&str> = key.split(',').collect();
     let params = json!({ "sort": sort, "fields": fields });
     let operation = format!("list_{table}");
-    let mut walk = Walk::new(bench, &operation, &params, size, forwards);
+    let mut walk = Walk::new(engines, &operation, &params, size, forwards);
     let mut present = rows.to_vec();
     let mut seen: Vec<(&str, String)> = Vec::new();
     for round in 0..60 {
         let pages = walk.step().await;
         if together && pages.iter().any(|(_, page)| !same(&pages[0].1, page)) {
-            let told: Vec<String> = pages.iter().map(|(asked, page)| format!("{:>12}: {page}\n", asked.name)).collect();
-            return Err(format!("{params} {changes:?}\n{}", told.concat()));
+            let report: Vec<String> =
+                pages.iter().map(|(participant, page)| format!("{:>12}: {page}\n", participant.name)).collect();
+            return Err(format!("{params} {changes:?}\n{}", report.concat()));
         }
-        for (asked, page) in &pages {
-            seen.extend(page["items"].as_array().unwrap().iter().map(|item| (asked.name, name(item))));
+        for (participant, page) in &pages {
+            seen.extend(page["items"].as_array().unwrap().iter().map(|item| (participant.name, name(item))));
         }
         let more = walk.more;
         if !more {
@@ -211,14 +225,14 @@ async fn survives(
             Some(gone) => format!("DELETE FROM {table} WHERE {}", name(gone)),
             None => format!("DELETE FROM {table} WHERE 1 = 0"),
         };
-        bench.change(table, &delete, comes.map(std::slice::from_ref).unwrap_or_default(), &present).await;
+        engines.change(table, &delete, comes.map(std::slice::from_ref).unwrap_or_default(), &present).await;
     }
-    for asked in &bench.engines {
+    for participant in &engines.participants {
         for row in rows {
-            let times = seen.iter().filter(|(who, one)| *who == asked.name && *one == name(row)).count();
+            let times = seen.iter().filter(|(who, one)| *who == participant.name && *one == name(row)).count();
             let stayed = present.iter().any(|one| name(one) == name(row));
             if times > 1 || (stayed && times == 0) {
-                return Err(format!("{}: {row} was seen {times} times. {params} {changes:?}", asked.name));
+                return Err(format!("{}: {row} was seen {times} times. {params} {changes:?}", participant.name));
             }
         }
     }
@@ -231,7 +245,7 @@ fn changes(come: impl Strategy<Value = Vec<Value>>) -> impl Strategy<Value = Cha
 }
 
 #[test]
-fn r_col_8_what_stays_is_seen_once_while_others_come_and_go() {
+fn r_col_8_unchanged_rows_are_seen_once_during_concurrent_changes() {
     let come = grains::grains(12).prop_map(|rows| {
         let number = |(index, mut row): (usize, Value)| {
             let index = i64::try_from(index).unwrap();
@@ -242,16 +256,16 @@ fn r_col_8_what_stays_is_seen_once_while_others_come_and_go() {
     });
     let walk = (grains::sort(&grains::SORTABLE), 1..5_usize, any::<bool>());
     let cases = (grains::grains(25), changes(come), walk);
-    hold(30, &cases, async |bench, (rows, changes, (sort, size, forwards))| {
+    check_law(30, &cases, async |engines, (rows, changes, (sort, size, forwards))| {
         let key: (_, _, fn(&Value) -> String) = ("grains", "id", |row| format!("id = {}", row["id"]));
-        survives(bench, key, &rows, &changes, (&sort, size, forwards), true)
+        check_walk_during_changes(engines, key, &rows, &changes, (&sort, size, forwards), true)
             .await
-            .map_err(|told| with_rows(&told, &rows))
+            .map_err(|report| with_rows(&report, &rows))
     });
 }
 
 #[test]
-fn r_col_8_what_stays_is_seen_once_in_any_table() {
+fn r_col_8_unchanged_rows_are_seen_once_in_any_table() {
     let come = grains::bags(8).prop_map(|rows| {
         let number = |(index, mut row): (usize, Value)| {
             row["(row)"] = json!(100 + index);
@@ -269,34 +283,36 @@ fn r_col_8_what_stays_is_seen_once_in_any_table() {
     let walk = (1..4_usize, any::<bool>());
     let bags = (grains::bags(20), changes(come), grains::sort(&["v", "w"]));
     let pairs = (grains::pairs(16), changes(more), grains::sort(&["l", "r", "v", "w"]));
-    hold(20, &(bags, pairs, walk), async |bench, (bags, pairs, (size, forwards))| {
+    check_law(20, &(bags, pairs, walk), async |engines, (bags, pairs, (size, forwards))| {
         let (rows, changes, sort) = bags;
         let key: (_, _, fn(&Value) -> String) =
             ("bags", "name", |row| format!("name = '{}'", row["name"].as_str().unwrap()));
         // A number that a row has left may be given to another: where new rows stand is everybody's own business.
-        survives(bench, key, &rows, &changes, (&sort, size, forwards), false)
+        check_walk_during_changes(engines, key, &rows, &changes, (&sort, size, forwards), false)
             .await
-            .map_err(|told| with_rows(&told, &rows))?;
+            .map_err(|report| with_rows(&report, &rows))?;
         let (rows, changes, sort) = pairs;
         let key: (_, _, fn(&Value) -> String) =
             ("pairs", "l,r", |row| format!("l = '{}' AND r = {}", row["l"].as_str().unwrap(), row["r"]));
-        survives(bench, key, &rows, &changes, (&sort, size, forwards), true)
+        check_walk_during_changes(engines, key, &rows, &changes, (&sort, size, forwards), true)
             .await
-            .map_err(|told| with_rows(&told, &rows))
+            .map_err(|report| with_rows(&report, &rows))
     });
 }
 
 /// Every order of the cases, however a SQLite column writes its times.
 #[tokio::test]
 async fn r_col_4_r_col_8_r_col_9_walks_in_every_order_and_form() {
-    for times in Times::ALL {
-        let without: &[&str] = if times == Times::Mixed { &[] } else { &["postgres"] };
-        let bench = shop_without(Habit { times, binary_json: true }, without).await;
+    for times in TimeFormat::ALL {
+        let without: &[&str] = if times == TimeFormat::Mixed { &[] } else { &["postgres"] };
+        let engines = shop_without(StorageFormat { times, binary_json: true }, without).await;
         for (sort, _) in cases::sorts() {
             let about_time = ["created_at", "age_days"].iter().any(|name| sort.to_string().contains(name));
-            if about_time || times == Times::Mixed {
+            if about_time || times == TimeFormat::Mixed {
                 let params = json!({ "sort": sort, "fields": ["id"] });
-                visits_all(&bench, "list_things", &params, 3).await.unwrap_or_else(|told| panic!("{times:?}\n{told}"));
+                check_walk_visits_all(&engines, "list_things", &params, 3)
+                    .await
+                    .unwrap_or_else(|report| panic!("{times:?}\n{report}"));
             }
         }
     }

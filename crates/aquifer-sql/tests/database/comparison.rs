@@ -7,7 +7,7 @@ use aquifer_protocol::schema::{Comparison, Kind, Schema};
 use aquifer_sql::{Database, TableSettings};
 use serde_json::json;
 
-use crate::support::{File, Stage, open};
+use crate::support::{File, Fixture, open};
 
 /// How an operation says that a parameter, or a field of its `input`, is compared.
 fn of(database: &Arc<Database>, operation: &str, parameter: &str) -> Comparison {
@@ -36,8 +36,8 @@ fn of_type(database: &Arc<Database>, name: &str, field: &str) -> Comparison {
 }
 
 #[tokio::test]
-async fn r_saf_2_sqlite_columns_are_compared_as_they_say() {
-    let file = File::of(
+async fn r_saf_2_sqlite_columns_report_their_comparison() {
+    let file = File::create(
         "CREATE TABLE people (login TEXT COLLATE NOCASE PRIMARY KEY, name TEXT, code TEXT COLLATE RTRIM, label VARCHAR(9) COLLATE nocase,
             word TEXT COLLATE NOCASE CHECK (word IN ('a', 'b')), number STRING, id UUID, n INTEGER, kept TEXT, loose);
          CREATE UNIQUE INDEX one_kept ON people(kept COLLATE NOCASE);
@@ -81,8 +81,8 @@ async fn r_saf_2_sqlite_columns_are_compared_as_they_say() {
 
 /// What is said is what the database does: the row is found under another spelling exactly where that is said.
 #[tokio::test]
-async fn r_saf_2_a_row_is_found_as_it_is_said_to_be_compared() {
-    let stage = Stage::sqlite(
+async fn r_saf_2_rows_are_found_by_the_reported_comparison() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE a (k TEXT COLLATE NOCASE PRIMARY KEY); INSERT INTO a VALUES ('admin');
          CREATE TABLE b (k TEXT COLLATE RTRIM PRIMARY KEY); INSERT INTO b VALUES ('admin');
          CREATE TABLE c (k TEXT PRIMARY KEY); INSERT INTO c VALUES ('admin');
@@ -97,15 +97,15 @@ async fn r_saf_2_a_row_is_found_as_it_is_said_to_be_compared() {
         ("get_c", "admin ", false),
         ("get_d", "07", true),
     ] {
-        let answer = stage.ask(operation, json!({ "k": key })).await;
+        let answer = fixture.call(operation, json!({ "k": key })).await;
         assert_eq!(answer["success"], json!(is_found), "{operation} {key:?}: {answer}");
     }
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
-    let stage = Stage::postgres(
+async fn r_saf_2_postgres_columns_report_their_comparison() {
+    let fixture = Fixture::postgres(
         "CREATE EXTENSION citext; CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
          CREATE DOMAIN mail AS citext; CREATE TYPE mood AS ENUM ('ok', 'sad');
          CREATE TABLE people (login citext PRIMARY KEY, name text, code char(5), mail mail, loose text COLLATE loose, fine text COLLATE \"C\",
@@ -116,7 +116,7 @@ async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
          CREATE TABLE fixed (k char(5) PRIMARY KEY); INSERT INTO fixed VALUES ('ab');",
     )
     .await;
-    let database = open(stage.server().settings()).await.unwrap();
+    let database = open(fixture.server().settings()).await.unwrap();
     for (operation, parameter, expected) in [
         ("get_person", "login", Comparison::IgnoreCase),
         ("create_person", "name", Comparison::Exact),
@@ -155,6 +155,6 @@ async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
         ("get_keyed", json!({ "id": "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11" })),
         ("get_fixed", json!({ "k": "ab " })),
     ] {
-        stage.get(operation, params).await;
+        fixture.call_ok(operation, params).await;
     }
 }

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 #[tokio::test]
-async fn r_saf_1_a_conflict_is_an_error_whatever_the_table_says() {
-    let stage = Stage::sqlite(
+async fn r_saf_1_a_conflict_is_an_error_despite_on_conflict_clauses() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE codes (id INTEGER PRIMARY KEY, a TEXT UNIQUE ON CONFLICT REPLACE, b TEXT UNIQUE on
             /* no matter how */ conflict IGNORE, c TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'x');
          INSERT INTO codes (id, a, b) VALUES (1, 'a1', 'b1'), (2, 'a2', 'b2');
@@ -16,7 +16,7 @@ async fn r_saf_1_a_conflict_is_an_error_whatever_the_table_says() {
          INSERT INTO pairs VALUES ('a', 'b');",
     )
     .await;
-    let before = contents(&stage).await;
+    let before = contents(&fixture).await;
     for (operation, params, code) in [
         ("create_code", json!({ "a": "a1", "b": "new", "c": "c" }), "CONFLICT_ALREADY_EXISTS"),
         ("create_code", json!({ "a": "new", "b": "b1", "c": "c" }), "CONFLICT_ALREADY_EXISTS"),
@@ -29,34 +29,34 @@ async fn r_saf_1_a_conflict_is_an_error_whatever_the_table_says() {
         for dry_run in [true, false] {
             let mut params = params.clone();
             params["dry_run"] = json!(dry_run);
-            stage.refused(operation, params, code).await;
-            assert_eq!(contents(&stage).await, before, "{operation}");
+            fixture.call_err(operation, params, code).await;
+            assert_eq!(contents(&fixture).await, before, "{operation}");
         }
     }
-    stage.get("create_code", json!({ "a": "a3", "b": "b3" })).await;
-    assert_eq!(stage.get("update_code", json!({ "id": 3, "input": { "a": "a4" } })).await["a"], "a4");
+    fixture.call_ok("create_code", json!({ "a": "a3", "b": "b3" })).await;
+    assert_eq!(fixture.call_ok("update_code", json!({ "id": 3, "input": { "a": "a4" } })).await["a"], "a4");
 }
 
 /// Where a table says nothing about conflicts, nothing is said to SQLite either: it would override what triggers say.
 #[tokio::test]
-async fn triggers_resolve_conflicts_as_they_say() {
-    let stage = Stage::sqlite(
+async fn triggers_keep_their_own_conflict_clauses() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE notes (id INTEGER PRIMARY KEY, topic TEXT); CREATE TABLE topics (name TEXT PRIMARY KEY);
          CREATE TRIGGER noted AFTER INSERT ON notes BEGIN INSERT OR IGNORE INTO topics VALUES (new.topic); END;
          CREATE TRIGGER changed AFTER UPDATE ON notes BEGIN INSERT OR REPLACE INTO topics VALUES (new.topic); END;",
     )
     .await;
     for id in 1..3 {
-        stage.get("create_note", json!({ "id": id, "topic": "same" })).await;
-        stage.get("update_note", json!({ "id": id, "input": { "topic": "same" } })).await;
+        fixture.call_ok("create_note", json!({ "id": id, "topic": "same" })).await;
+        fixture.call_ok("update_note", json!({ "id": id, "input": { "topic": "same" } })).await;
     }
-    assert_eq!(stage.value("SELECT count(*) FROM topics").await, "1");
+    assert_eq!(fixture.value("SELECT count(*) FROM topics").await, "1");
 }
 
-async fn contents(stage: &Stage) -> Vec<Value> {
+async fn contents(fixture: &Fixture) -> Vec<Value> {
     let mut all = Vec::new();
     for operation in ["list_codes", "list_keyeds", "list_pairs"] {
-        all.push(stage.get(operation, json!({ "fields": "full" })).await["items"].clone());
+        all.push(fixture.call_ok(operation, json!({ "fields": "full" })).await["items"].clone());
     }
     all
 }

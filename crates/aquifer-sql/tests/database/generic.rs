@@ -12,16 +12,16 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{Behind, File, Stage, open};
+use crate::support::{Backing, File, Fixture, open};
 
 /// A gate as rules make one: it denies operations by name, and notes what it was asked about.
 #[derive(Default)]
-struct Rules {
+struct TestGate {
     denied: Vec<&'static str>,
     judged: Mutex<Vec<String>>,
 }
 
-impl Gate for Rules {
+impl Gate for TestGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
         let mut names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
@@ -38,18 +38,18 @@ impl Gate for Rules {
     }
 }
 
-impl Rules {
+impl TestGate {
     fn last(&self) -> String {
         self.judged.lock().unwrap().last().cloned().unwrap_or_default()
     }
 }
 
-async fn stage(settings: Settings, behind: Behind, denied: &[&'static str]) -> (Stage, Arc<Rules>) {
-    let rules = Arc::new(Rules { denied: denied.to_vec(), ..Rules::default() });
+async fn fixture(settings: Settings, backing: Backing, denied: &[&'static str]) -> (Fixture, Arc<TestGate>) {
+    let rules = Arc::new(TestGate { denied: denied.to_vec(), ..TestGate::default() });
     let database = open(Settings { style: Style::Generic, ..settings }).await.unwrap();
     let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
     let engine = Engine::builder(surface).gate(rules.clone()).source(database).build().unwrap();
-    (Stage { engine: Arc::new(engine), behind }, rules)
+    (Fixture { engine: Arc::new(engine), backing }, rules)
 }
 
 const TABLES: &str = "
@@ -61,8 +61,8 @@ const TABLES: &str = "
 
 #[tokio::test]
 async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
-    let file = File::of(TABLES);
-    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    let file = File::create(TABLES);
+    let (fixture, rules) = fixture(file.settings(), Backing::File(file), &[]).await;
     for alias in ["orders", "order", "Orders", "Order", "ORDERS", "oRdErS"] {
         let key = json!({ "id": 1 });
         for (operation, params, judged) in [
@@ -76,7 +76,7 @@ async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
         ] {
             let mut params = params;
             params["table_name"] = alias.into();
-            let answer = stage.ask(operation, params).await;
+            let answer = fixture.call(operation, params).await;
             assert!(answer["success"] == json!(true) || operation == "delete_record", "{operation} {alias}: {answer}");
             assert_eq!(rules.last(), judged, "{operation} {alias}");
         }
@@ -88,67 +88,67 @@ async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
         ("Odd Name", "list_odd_names table Odd Name"),
         ("odd-name", "list_odd_names table Odd Name"),
     ] {
-        stage.get("list_records", json!({ "table_name": alias })).await;
+        fixture.call_ok("list_records", json!({ "table_name": alias })).await;
         assert_eq!(rules.last(), judged, "{alias}");
     }
     // Names that mean nothing are judged by nobody, and the nearest is suggested under the name that works.
     let before = rules.judged.lock().unwrap().len();
-    let error = stage.refused("list_records", json!({ "table_name": "ordres" }), "NOT_FOUND_RESOURCE").await;
+    let error = fixture.call_err("list_records", json!({ "table_name": "ordres" }), "NOT_FOUND_RESOURCE").await;
     assert_eq!(error["details"]["suggestions"][0], "orders", "{error}");
     for nonsense in ["", "_", "sqlite_schema", "orders; --", "main.orders"] {
-        stage.refused("list_records", json!({ "table_name": nonsense }), "NOT_FOUND_RESOURCE").await;
+        fixture.call_err("list_records", json!({ "table_name": nonsense }), "NOT_FOUND_RESOURCE").await;
     }
     assert_eq!(rules.judged.lock().unwrap().len(), before);
-    let listed = stage.get("list_tables", json!({ "sort": "name" })).await;
+    let listed = fixture.call_ok("list_tables", json!({ "sort": "name" })).await;
     let names: Vec<&str> =
         listed["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["customers", "odd_names", "order_lines", "orders"]);
     for name in names {
-        let schema = stage.get("get_table_schema", json!({ "table_name": name })).await;
+        let schema = fixture.call_ok("get_table_schema", json!({ "table_name": name })).await;
         assert_eq!(schema["table_name"], name);
     }
 }
 
 #[tokio::test]
-async fn r_saf_2_a_name_that_could_mean_several_tables_means_none() {
-    let file = File::of(
+async fn r_saf_2_an_ambiguous_table_name_is_refused() {
+    let file = File::create(
         "CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE \"order\" (id INTEGER PRIMARY KEY);
          CREATE TABLE big_box (id INTEGER PRIMARY KEY); CREATE TABLE bigbox (id INTEGER PRIMARY KEY);",
     );
-    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    let (fixture, rules) = fixture(file.settings(), Backing::File(file), &[]).await;
     // What list_tables says is never in doubt, and what is written exactly is not either.
     for name in ["order", "orders"] {
-        stage.get("list_records", json!({ "table_name": name })).await;
+        fixture.call_ok("list_records", json!({ "table_name": name })).await;
         assert_eq!(rules.last(), format!("list_{name} table {name}"));
     }
-    stage.get("list_records", json!({ "table_name": "bigbox" })).await;
+    fixture.call_ok("list_records", json!({ "table_name": "bigbox" })).await;
     assert_eq!(rules.last(), "list_bigboxes table bigbox");
-    let error = stage.refused("list_records", json!({ "table_name": "BigBox" }), "VALIDATION_INVALID_VALUE").await;
+    let error = fixture.call_err("list_records", json!({ "table_name": "BigBox" }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["suggestions"], json!(["big_boxes", "bigboxes"]), "{error}");
 }
 
 /// Tables whose own operations would be called like the generic ones.
 #[tokio::test]
-async fn r_saf_2_tables_called_like_the_operations_are_served_under_other_names() {
-    let file = File::of(
+async fn r_saf_2_tables_named_like_generic_operations_get_other_names() {
+    let file = File::create(
         "CREATE TABLE records (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE tables (id INTEGER PRIMARY KEY);
          CREATE TABLE table_schema (id INTEGER PRIMARY KEY); INSERT INTO records VALUES (1, 'x');",
     );
-    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
-    let row = stage.get("get_record", json!({ "table_name": "records", "key": { "id": 1 } })).await;
+    let (fixture, rules) = fixture(file.settings(), Backing::File(file), &[]).await;
+    let row = fixture.call_ok("get_record", json!({ "table_name": "records", "key": { "id": 1 } })).await;
     assert_eq!(row["a"], "x");
     assert!(rules.last().starts_with("get_record_x") && rules.last().ends_with("table records"), "{}", rules.last());
     for table in ["tables", "table_schema"] {
-        assert_eq!(stage.get("list_records", json!({ "table_name": table })).await["items"], json!([]));
+        assert_eq!(fixture.call_ok("list_records", json!({ "table_name": table })).await["items"], json!([]));
     }
-    assert_eq!(stage.get("list_tables", json!({})).await["items"].as_array().unwrap().len(), 3);
+    assert_eq!(fixture.call_ok("list_tables", json!({})).await["items"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
-async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
-    let file = File::of(TABLES);
+async fn r_saf_2_a_denied_table_is_denied_on_every_path() {
+    let file = File::create(TABLES);
     let denied = ["list_orders", "update_order"];
-    let (stage, rules) = stage(file.settings(), Behind::File(file), &denied).await;
+    let (fixture, rules) = fixture(file.settings(), Backing::File(file), &denied).await;
     let root = |table: &str| json!({ "element_type": table, "id": 1 });
     let refused = [
         ("list_records", json!({ "table_name": "order" })),
@@ -166,7 +166,7 @@ async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
         ("query_relationships", json!({ "root": root("order_lines"), "direction": "outgoing" })),
     ];
     for (operation, params) in refused {
-        stage.refused(operation, params, "PERMISSION_DENIED").await;
+        fixture.call_err(operation, params, "PERMISSION_DENIED").await;
     }
     let allowed = [
         ("list_records", json!({ "table_name": "customers" })),
@@ -178,19 +178,19 @@ async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
         ),
     ];
     for (operation, params) in allowed {
-        let answer = stage.ask(operation, params.clone()).await;
+        let answer = fixture.call(operation, params.clone()).await;
         assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
         assert!(!answer.to_string().contains("orders:"), "{answer}");
     }
     assert!(rules.last().starts_with("query_relationships list_customers"), "{}", rules.last());
-    assert_eq!(stage.value("SELECT note FROM Orders").await, "x");
+    assert_eq!(fixture.value("SELECT note FROM Orders").await, "x");
 }
 
 /// What stands where columns are expected is a column, in no spelling a control.
 #[tokio::test]
-async fn r_req_3_controls_do_not_come_in_by_the_key() {
-    let file = File::of(TABLES);
-    let (stage, _) = stage(file.settings(), Behind::File(file), &[]).await;
+async fn r_req_3_the_key_object_accepts_no_controls() {
+    let file = File::create(TABLES);
+    let (fixture, _) = fixture(file.settings(), Backing::File(file), &[]).await;
     for name in [
         "dry_run",
         "dryRun",
@@ -211,7 +211,7 @@ async fn r_req_3_controls_do_not_come_in_by_the_key() {
             ),
             ("delete_record", json!({ "table_name": "order_lines", "key": { "id": 1, name: true } })),
         ] {
-            let answer = stage.ask(operation, params).await;
+            let answer = fixture.call(operation, params).await;
             assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_VALUE", "{operation} {name}: {answer}");
         }
     }
@@ -220,23 +220,23 @@ async fn r_req_3_controls_do_not_come_in_by_the_key() {
         json!({ "table_name": "Odd Name", "values": { "The Key": 1, "the_key": 2 } }),
         json!({ "table_name": "Odd Name", "values": { "dry_run": "a", "dry_run_column": "b" } }),
     ] {
-        stage.refused("create_record", params, "VALIDATION_INVALID_VALUE").await;
+        fixture.call_err("create_record", params, "VALIDATION_INVALID_VALUE").await;
     }
     let input = json!({ "dry_run": "a", "dry_run_column": "b" });
     let twice = json!({ "table_name": "Odd Name", "key": { "The Key": 1 }, "input": input });
-    stage.refused("update_record", twice, "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("update_record", twice, "VALIDATION_INVALID_VALUE").await;
     // A column that is called like a control is meant by its own name.
-    let made = stage
-        .get("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
+    let made = fixture
+        .call_ok("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
         .await;
     assert_eq!(made["dry_run_column"], "kept");
-    assert_eq!(stage.value("SELECT dry_run FROM \"Odd Name\"").await, "kept");
+    assert_eq!(fixture.value("SELECT dry_run FROM \"Odd Name\"").await, "kept");
     let _: Value = made;
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_2_tables_of_several_schemas_are_told_apart() {
+async fn r_saf_2_tables_of_several_schemas_are_distinguished() {
     let server = crate::server::Server::new(
         "CREATE SCHEMA sales; CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE sales.orders (id int PRIMARY KEY);
          CREATE TABLE sales.\"Leads\" (id int PRIMARY KEY);",
@@ -244,7 +244,7 @@ async fn r_saf_2_tables_of_several_schemas_are_told_apart() {
     .await;
     let mut settings = server.settings();
     settings.schemas = vec!["public".to_owned(), "sales".to_owned()];
-    let (stage, rules) = stage(settings, Behind::Server(server), &[]).await;
+    let (fixture, rules) = fixture(settings, Backing::Server(server), &[]).await;
     for (alias, judged) in [
         ("orders", "list_orders table orders"),
         ("public.orders", "list_orders table orders"),
@@ -255,8 +255,8 @@ async fn r_saf_2_tables_of_several_schemas_are_told_apart() {
         ("Leads", "list_sales_leads table Leads"),
         ("leads", "list_sales_leads table Leads"),
     ] {
-        stage.get("list_records", json!({ "table_name": alias })).await;
+        fixture.call_ok("list_records", json!({ "table_name": alias })).await;
         assert_eq!(rules.last(), judged, "{alias}");
     }
-    stage.refused("list_records", json!({ "table_name": "Orders" }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("list_records", json!({ "table_name": "Orders" }), "VALIDATION_INVALID_VALUE").await;
 }

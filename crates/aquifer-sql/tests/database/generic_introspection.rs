@@ -5,9 +5,9 @@ use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_sql::{Settings, Style};
 use serde_json::{Value, json};
 
-use crate::support::{File, Stage, ask, open, stages_with};
+use crate::support::{File, Fixture, call, fixtures_with, open};
 
-async fn both() -> Vec<Stage> {
+async fn both() -> Vec<Fixture> {
     let mut sql = String::new();
     for number in 0..60 {
         sql += &format!("CREATE TABLE filler_{number} (id INTEGER PRIMARY KEY, created_at TIMESTAMP);");
@@ -19,24 +19,24 @@ async fn both() -> Vec<Stage> {
             INSERT INTO customers (id, name) VALUES (1, 'Ann');
             INSERT INTO \"Order Items\" VALUES (1, 'text', 1, 'open');
             INSERT INTO filler_0 (id) VALUES (1);";
-    stages_with(&sql, &sql, |settings| settings.style = Style::Auto).await
+    fixtures_with(&sql, &sql, |settings| settings.style = Style::Auto).await
 }
 
 #[tokio::test]
-async fn r_int_3_the_fields_of_every_table_are_told() {
-    for stage in both().await {
-        let types = stage.get("introspect", json!({ "query": "types" })).await;
+async fn r_int_3_the_fields_of_every_table_are_listed() {
+    for fixture in both().await {
+        let types = fixture.call_ok("introspect", json!({ "query": "types" })).await;
         let types: Vec<&str> =
             types["types"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
         for name in ["Customer", "OrderItem", "Log", "Filler59"] {
             assert!(types.contains(&name), "{name}: {types:?}");
         }
-        let fields = stage.fields_of("OrderItem").await;
+        let fields = fixture.fields_of("OrderItem").await;
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["order_no", "item", "customer_id", "state"]);
         assert_eq!(fields["state"]["enum"], json!(["open", "done"]));
         for operation in ["list_records", "search_records"] {
             for name in ["filter", "sort", "aggregate"] {
-                let description = stage.parameter(operation, name).await["description"].clone();
+                let description = fixture.parameter(operation, name).await["description"].clone();
                 let description = description.as_str().unwrap();
                 assert!(!description.contains("none"), "{operation}.{name}: {description}");
                 assert!(
@@ -45,13 +45,14 @@ async fn r_int_3_the_fields_of_every_table_are_told() {
                 );
             }
         }
-        let tables = stage.get("list_tables", json!({ "filter": { "name": { "not_in": [""] } }, "first": 100 })).await;
+        let tables =
+            fixture.call_ok("list_tables", json!({ "filter": { "name": { "not_in": [""] } }, "first": 100 })).await;
         for table in tables["items"].as_array().unwrap() {
             let params = json!({ "table_name": table["name"], "query": "ann" });
-            let found = stage.ask("search_records", params).await;
+            let found = fixture.call("search_records", params).await;
             assert_eq!(found["success"], table["searchable"], "{table} {found}");
         }
-        let schema = stage.get("get_table_schema", json!({ "table_name": "customers" })).await;
+        let schema = fixture.call_ok("get_table_schema", json!({ "table_name": "customers" })).await;
         let rating = schema["columns"].as_array().unwrap().iter().find(|column| column["name"] == "rating").unwrap();
         assert_eq!(
             (&rating["minimum"], &rating["maximum"], &rating["default"]),
@@ -63,13 +64,13 @@ async fn r_int_3_the_fields_of_every_table_are_told() {
 
 #[tokio::test]
 async fn r_int_5_every_example_runs() {
-    for stage in both().await {
-        for operation in stage.operations() {
-            let details = stage.details(&operation).await;
+    for fixture in both().await {
+        for operation in fixture.operations() {
+            let details = fixture.details(&operation).await;
             let examples = details["examples"].as_array().unwrap_or_else(|| panic!("{operation} has no example"));
             assert!(!examples.is_empty(), "{operation}");
             for example in examples {
-                let answer = stage.ask(&operation, example["request"]["params"].clone()).await;
+                let answer = fixture.call(&operation, example["request"]["params"].clone()).await;
                 let code = answer["error"]["code"].as_str().unwrap_or_default();
                 let is_made_up = code == "NOT_FOUND_RESOURCE" && answer["error"]["details"]["resource_type"] != "table";
                 assert!(answer["success"] == json!(true) || is_made_up, "{example}: {answer}");
@@ -81,7 +82,7 @@ async fn r_int_5_every_example_runs() {
 /// Errors speak of what the caller has sent.
 #[tokio::test]
 async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
-    for stage in both().await {
+    for fixture in both().await {
         let own = ["customer", "order_item", "log"].map(|word| format!("_{word}"));
         for (operation, params, code, path) in [
             ("create_record", json!({ "values": { "id": 9, "nam": "x" } }), "VALIDATION_MISSING_PARAM", "values.name"),
@@ -121,7 +122,7 @@ async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
         ] {
             let mut params = params;
             params["table_name"] = "customers".into();
-            let error = stage.refused(operation, params.clone(), code).await;
+            let error = fixture.call_err(operation, params.clone(), code).await;
             let text = error.to_string();
             assert!(!own.iter().any(|word| text.contains(word.as_str())), "{operation} {params}: {error}");
             assert!(path.is_empty() || error["details"]["param_name"] == path, "{operation} {params}: {error}");
@@ -130,23 +131,23 @@ async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
         }
         // camelCase and the columns' own names are other spellings, there as elsewhere.
         let key = json!({ "Order No": 1, "item": "text" });
-        let row = stage.get("get_record", json!({ "table_name": "Order Items", "key": key })).await;
+        let row = fixture.call_ok("get_record", json!({ "table_name": "Order Items", "key": key })).await;
         assert_eq!(row["order_no"], json!(1));
         let input = json!({ "customerId": 1 });
         let key = json!({ "orderNo": 1, "item": "text" });
         let params = json!({ "table_name": "order_items", "key": key, "input": input });
-        assert_eq!(stage.get("update_record", params).await["customer_id"], json!(1));
+        assert_eq!(fixture.call_ok("update_record", params).await["customer_id"], json!(1));
     }
 }
 
 #[tokio::test]
-async fn r_int_5_root_says_which_key_it_needs() {
-    for stage in both().await {
-        let root = stage.parameter("query_relationships", "root").await;
+async fn r_int_5_root_describes_the_key_it_needs() {
+    for fixture in both().await {
+        let root = fixture.parameter("query_relationships", "root").await;
         let description = root["description"].as_str().unwrap();
         assert!(description.contains("every column of the table's key"), "{root}");
-        let error: Value = stage
-            .refused(
+        let error: Value = fixture
+            .call_err(
                 "query_relationships",
                 json!({ "root": { "element_type": "order_items", "item": "text" }, "direction": "both" }),
                 "VALIDATION_MISSING_PARAM",
@@ -160,7 +161,7 @@ async fn r_int_5_root_says_which_key_it_needs() {
 #[tokio::test]
 async fn r_req_5_errors_name_operations_as_the_catalog_does() {
     let files =
-        ["one", "two"].map(|_| File::of("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);"));
+        ["one", "two"].map(|_| File::create("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);"));
     let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
     let mut builder = Engine::builder(surface).dangerously_let_everything_pass();
     for (name, file) in ["one", "two"].into_iter().zip(&files) {
@@ -170,7 +171,7 @@ async fn r_req_5_errors_name_operations_as_the_catalog_does() {
     let engine = builder.build().unwrap();
     for name in ["one", "two"] {
         let operation = format!("{name}_create_record");
-        let answer = ask(&engine, &operation, json!({ "table_name": "customers", "values": { "nam": "x" } })).await;
+        let answer = call(&engine, &operation, json!({ "table_name": "customers", "values": { "nam": "x" } })).await;
         assert_eq!(answer["error"]["details"]["operation"], operation, "{answer}");
     }
 }

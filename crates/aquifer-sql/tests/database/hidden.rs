@@ -4,23 +4,23 @@
 use aquifer_sql::Settings;
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 /// What stands in every hidden column, and must never come out.
 const SECRET: &str = "hunterzz";
 
 /// Both kinds of database, made of these statements.
-async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Stage> {
-    let mut stages = Vec::new();
+async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Fixture> {
+    let mut fixtures = Vec::new();
     if !sqlite.is_empty() {
-        stages.push(Stage::sqlite_with(sqlite, &set).await);
+        fixtures.push(Fixture::sqlite_with(sqlite, &set).await);
     }
     #[cfg(feature = "postgres")]
     if !postgres.is_empty() {
-        stages.push(Stage::postgres_with(postgres, &set).await);
+        fixtures.push(Fixture::postgres_with(postgres, &set).await);
     }
     let _ = postgres;
-    stages
+    fixtures
 }
 
 /// Hides these columns, each as `table.column`.
@@ -34,18 +34,19 @@ pub(crate) fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
 }
 
 /// Reads, searches and introspects everything there is, and looks for the secret in it.
-pub(crate) async fn nothing_tells(stage: &Stage) {
-    for operation in stage.operations() {
-        let details = stage.details(&operation).await.to_string();
+pub(crate) async fn nothing_tells(fixture: &Fixture) {
+    for operation in fixture.operations() {
+        let details = fixture.details(&operation).await.to_string();
         assert!(!details.contains(SECRET), "{operation}: {details}");
         if operation.starts_with("list_") && operation != "list_tables" {
-            let all = stage.ask(&operation, json!({ "fields": "full", "total": true })).await;
+            let all = fixture.call(&operation, json!({ "fields": "full", "total": true })).await;
             assert_eq!(all["success"], json!(true), "{operation}: {all}");
             assert!(!all.to_string().contains(SECRET), "{operation}: {all}");
         }
         if operation.starts_with("search_") {
             for query in [SECRET.to_owned(), format!("\"{SECRET}\""), format!("{SECRET} nothing")] {
-                let found = stage.get(&operation, json!({ "query": query, "total": true, "fields": "full" })).await;
+                let found =
+                    fixture.call_ok(&operation, json!({ "query": query, "total": true, "fields": "full" })).await;
                 assert_eq!(found["items"], json!([]), "{operation}: {found}");
                 assert_eq!(found["pageInfo"]["totalCount"], 0, "{operation}: {found}");
             }
@@ -54,14 +55,14 @@ pub(crate) async fn nothing_tells(stage: &Stage) {
 }
 
 /// None of these names is told anywhere by introspection.
-async fn nowhere(stage: &Stage, names: &[&str]) {
-    let mut told = stage.get("introspect", json!({ "query": "operations" })).await.to_string();
-    for operation in stage.operations() {
-        told += &stage.details(&operation).await.to_string();
+async fn nowhere(fixture: &Fixture, names: &[&str]) {
+    let mut told = fixture.call_ok("introspect", json!({ "query": "operations" })).await.to_string();
+    for operation in fixture.operations() {
+        told += &fixture.details(&operation).await.to_string();
     }
-    let types = stage.get("introspect", json!({ "query": "types" })).await;
+    let types = fixture.call_ok("introspect", json!({ "query": "types" })).await;
     for kind in types["types"].as_array().unwrap() {
-        told += &stage.get("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
+        told += &fixture.call_ok("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
     }
     for name in names {
         assert!(!told.contains(name), "{name} is told");
@@ -76,10 +77,10 @@ const USERS: (&str, &str) = (
 );
 
 #[tokio::test]
-async fn r_ext_6_a_hidden_column_is_nowhere() {
-    for stage in both(USERS.0, USERS.1, hide(&["users.notes"])).await {
-        nothing_tells(&stage).await;
-        nowhere(&stage, &["notes"]).await;
+async fn r_ext_6_a_hidden_column_is_never_visible() {
+    for fixture in both(USERS.0, USERS.1, hide(&["users.notes"])).await {
+        nothing_tells(&fixture).await;
+        nowhere(&fixture, &["notes"]).await;
         for params in [
             json!({ "filter": { "notes": SECRET } }),
             json!({ "filter": { "Notes": SECRET } }),
@@ -90,26 +91,28 @@ async fn r_ext_6_a_hidden_column_is_nowhere() {
             json!({ "aggregate": { "x": { "group_by": "notes", "count": true } } }),
             json!({ "aggregate": { "x": { "max": "notes" } } }),
         ] {
-            stage.refused("list_users", params, "VALIDATION_UNKNOWN_FIELD").await;
+            fixture.call_err("list_users", params, "VALIDATION_UNKNOWN_FIELD").await;
         }
-        stage.refused("create_user", json!({ "id": 3, "name": "x", "notes": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
+        fixture
+            .call_err("create_user", json!({ "id": 3, "name": "x", "notes": "x" }), "VALIDATION_UNKNOWN_PARAM")
+            .await;
         for input in [json!({ "notes": "x" }), json!({ "notes": null }), json!({ "Notes": "x" })] {
             let params = json!({ "id": 1, "input": input });
-            stage.refused("update_user", params, "VALIDATION_UNKNOWN_FIELD").await;
+            fixture.call_err("update_user", params, "VALIDATION_UNKNOWN_FIELD").await;
         }
-        stage.get("update_user", json!({ "id": 1, "input": { "size": 5 } })).await;
-        assert_eq!(stage.value("SELECT notes FROM users WHERE id = 1").await, SECRET, "an update does not touch it");
+        fixture.call_ok("update_user", json!({ "id": 1, "input": { "size": 5 } })).await;
+        assert_eq!(fixture.value("SELECT notes FROM users WHERE id = 1").await, SECRET, "an update does not touch it");
         // Neither a version nor a rehearsal says anything about it.
-        let before = stage.get("get_user", json!({ "id": 1 })).await["_etag"].clone();
-        stage.behind("UPDATE users SET notes = 'hunterzz 2' WHERE id = 1").await;
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["_etag"], before);
+        let before = fixture.call_ok("get_user", json!({ "id": 1 })).await["_etag"].clone();
+        fixture.run_sql("UPDATE users SET notes = 'hunterzz 2' WHERE id = 1").await;
+        assert_eq!(fixture.call_ok("get_user", json!({ "id": 1 })).await["_etag"], before);
         for (operation, params) in [
             ("create_user", json!({ "id": 9, "name": "x", "dry_run": true })),
             ("update_user", json!({ "id": 1, "input": { "size": 7 }, "dry_run": true })),
             ("delete_user", json!({ "id": 1, "dry_run": true })),
             ("delete_user", json!({ "id": 1 })),
         ] {
-            let told = stage.get(operation, params).await.to_string();
+            let told = fixture.call_ok(operation, params).await.to_string();
             assert!(!told.contains("notes") && !told.contains(SECRET), "{operation}: {told}");
         }
     }
@@ -131,78 +134,82 @@ const SECRETS: (&str, &str) = (
 );
 
 #[tokio::test]
-async fn r_ext_6_columns_that_look_like_secrets_are_left_out_and_said_to_be() {
-    for stage in both(SECRETS.0, SECRETS.1, |_| {}).await {
-        nothing_tells(&stage).await;
-        let row = stage.get("get_user", json!({ "id": 1, "fields": "full" })).await;
+async fn r_ext_6_columns_that_look_like_secrets_are_omitted_and_listed() {
+    for fixture in both(SECRETS.0, SECRETS.1, |_| {}).await {
+        nothing_tells(&fixture).await;
+        let row = fixture.call_ok("get_user", json!({ "id": 1, "fields": "full" })).await;
         let shown: Vec<&String> = row.as_object().unwrap().keys().collect();
         assert_eq!(shown, ["id", "name", "password_changed_at", "_etag"]);
-        stage.refused("list_users", json!({ "filter": { "password_hash": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
-        stage.refused("create_user", json!({ "id": 3, "password_hash": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
-        stage.get("update_user", json!({ "id": 1, "input": { "name": "Anna" } })).await;
-        assert_eq!(stage.value("SELECT password_hash FROM users").await, SECRET);
+        fixture.call_err("list_users", json!({ "filter": { "password_hash": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
+        fixture.call_err("create_user", json!({ "id": 3, "password_hash": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
+        fixture.call_ok("update_user", json!({ "id": 1, "input": { "name": "Anna" } })).await;
+        assert_eq!(fixture.value("SELECT password_hash FROM users").await, SECRET);
         let said = "Left out: password_hash, apiKey (look like secrets).";
-        let listed = stage.details("list_users").await["description"].as_str().unwrap().to_owned();
+        let listed = fixture.details("list_users").await["description"].as_str().unwrap().to_owned();
         assert!(listed.ends_with(said), "{listed}");
-        let kind = stage.get("introspect", json!({ "query": "types", "name": "User" })).await;
+        let kind = fixture.call_ok("introspect", json!({ "query": "types", "name": "User" })).await;
         assert!(kind["type"]["description"].as_str().unwrap().ends_with(said), "{kind}");
         // A row that needs one cannot be made, which is said.
-        assert!(!stage.operations().contains(&"create_account".to_owned()));
-        let listed = stage.details("list_accounts").await["description"].as_str().unwrap().to_owned();
+        assert!(!fixture.operations().contains(&"create_account".to_owned()));
+        let listed = fixture.details("list_accounts").await["description"].as_str().unwrap().to_owned();
         let said =
             "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
         assert!(listed.ends_with(said), "{listed}");
         // A key is never left out.
-        assert_eq!(stage.get("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
+        assert_eq!(fixture.call_ok("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
     }
     let show = |settings: &mut Settings| {
         settings.tables.entry("users".to_owned()).or_default().show = vec!["password_hash".to_owned()];
         settings.tables.entry("accounts".to_owned()).or_default().show = vec!["pin".to_owned()];
     };
-    for stage in both(SECRETS.0, SECRETS.1, show).await {
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["password_hash"], SECRET, "the operator lists it");
-        stage.get("create_account", json!({ "id": 2, "pin": "x" })).await;
-        let listed = stage.details("list_users").await["description"].as_str().unwrap().to_owned();
+    for fixture in both(SECRETS.0, SECRETS.1, show).await {
+        assert_eq!(
+            fixture.call_ok("get_user", json!({ "id": 1 })).await["password_hash"],
+            SECRET,
+            "the operator lists it"
+        );
+        fixture.call_ok("create_account", json!({ "id": 2, "pin": "x" })).await;
+        let listed = fixture.details("list_users").await["description"].as_str().unwrap().to_owned();
         assert!(listed.ends_with("Left out: apiKey (looks like a secret)."), "{listed}");
     }
     // What the operator hides is not named, whatever it looks like.
-    for stage in both(SECRETS.0, SECRETS.1, hide(&["users.password_hash", "users.apiKey"])).await {
-        nothing_tells(&stage).await;
-        nowhere(&stage, &["password_hash", "apiKey"]).await;
+    for fixture in both(SECRETS.0, SECRETS.1, hide(&["users.password_hash", "users.apiKey"])).await {
+        nothing_tells(&fixture).await;
+        nowhere(&fixture, &["password_hash", "apiKey"]).await;
     }
 }
 
 #[tokio::test]
-async fn r_ext_6_generic_operations_leave_out_the_same() {
+async fn r_ext_6_generic_operations_omit_the_same_columns() {
     let generic = |settings: &mut Settings| settings.style = aquifer_sql::Style::Generic;
-    for stage in both(SECRETS.0, SECRETS.1, generic).await {
+    for fixture in both(SECRETS.0, SECRETS.1, generic).await {
         for params in [
             json!({ "table_name": "users", "fields": ["password_hash"] }),
             json!({ "table_name": "users", "filter": { "password_hash": "x" } }),
             json!({ "table_name": "users", "sort": "apiKey" }),
         ] {
-            stage.refused("list_records", params, "VALIDATION_UNKNOWN_FIELD").await;
+            fixture.call_err("list_records", params, "VALIDATION_UNKNOWN_FIELD").await;
         }
-        let all = stage.get("list_records", json!({ "table_name": "users", "fields": "full" })).await;
+        let all = fixture.call_ok("list_records", json!({ "table_name": "users", "fields": "full" })).await;
         assert!(!all.to_string().contains(SECRET), "{all}");
-        let found = stage.get("search_records", json!({ "table_name": "users", "query": SECRET })).await;
+        let found = fixture.call_ok("search_records", json!({ "table_name": "users", "query": SECRET })).await;
         assert_eq!(found["items"], json!([]));
-        let schema = stage.get("get_table_schema", json!({ "table_name": "users" })).await;
+        let schema = fixture.call_ok("get_table_schema", json!({ "table_name": "users" })).await;
         assert_eq!(schema["left_out"], json!(["password_hash", "apiKey"]));
         assert!(!schema["columns"].to_string().contains("password_hash"), "{schema}");
         let input = json!({ "table_name": "users", "key": { "id": 1 }, "input": { "password_hash": "x" } });
-        stage.refused("update_record", input, "VALIDATION_UNKNOWN_FIELD").await;
+        fixture.call_err("update_record", input, "VALIDATION_UNKNOWN_FIELD").await;
         let values = json!({ "table_name": "users", "values": { "id": 2, "apiKey": "x" } });
-        stage.refused("create_record", values, "VALIDATION_UNKNOWN_FIELD").await;
+        fixture.call_err("create_record", values, "VALIDATION_UNKNOWN_FIELD").await;
         let values = json!({ "table_name": "accounts", "values": { "id": 2, "name": "x" } });
-        let error = stage.refused("create_record", values, "VALIDATION_INVALID_VALUE").await;
+        let error = fixture.call_err("create_record", values, "VALIDATION_INVALID_VALUE").await;
         assert!(error["message"].as_str().unwrap().contains("is left out"), "{error}");
     }
 }
 
 /// Each with an index that covers a hidden column in another way. Searching must neither use it nor find by it.
 #[tokio::test]
-async fn r_ext_6_an_index_over_a_hidden_column_finds_nothing() {
+async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
     let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
                  INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
     let sqlite = [
@@ -245,26 +252,26 @@ async fn r_ext_6_an_index_over_a_hidden_column_finds_nothing() {
          INSERT INTO people_fts(people_fts) VALUES ('rebuild');",
     ];
     for more in sqlite {
-        let stage = Stage::sqlite_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
-        let found = stage.ask("search_users", json!({ "query": "Ann" })).await;
+        let fixture = Fixture::sqlite_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&fixture).await;
+        let found = fixture.call("search_users", json!({ "query": "Ann" })).await;
         assert_eq!(found["data"]["items"][0]["id"], 1, "{more}: {found}");
         assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
     }
     // One that does not cover it stays in use.
-    let harmless =
+    let assert_harmless =
         "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes UNINDEXED, content='users', content_rowid='id');
                     CREATE TRIGGER t AFTER INSERT ON users BEGIN
                         INSERT INTO users_fts(rowid, name) VALUES (new.id, new.name); END;
                     INSERT INTO users_fts(users_fts) VALUES ('rebuild');";
-    let stage = Stage::sqlite_with(&format!("{users}{harmless}"), hide(&["users.notes"])).await;
-    nothing_tells(&stage).await;
-    assert_eq!(stage.ask("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
+    let fixture = Fixture::sqlite_with(&format!("{users}{assert_harmless}"), hide(&["users.notes"])).await;
+    nothing_tells(&fixture).await;
+    assert_eq!(fixture.call("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_ext_6_a_vector_over_a_hidden_column_finds_nothing() {
+async fn r_ext_6_a_tsvector_over_a_hidden_column_is_not_searched() {
     let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text); INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
     let postgres = [
         "CREATE INDEX ON users USING gin (to_tsvector('simple', name || ' ' || notes));",
@@ -282,20 +289,20 @@ async fn r_ext_6_a_vector_over_a_hidden_column_finds_nothing() {
          CREATE INDEX ON people USING gin (words);",
     ];
     for more in postgres {
-        let stage = Stage::postgres_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
-        let found = stage.ask("search_users", json!({ "query": "Ann" })).await;
+        let fixture = Fixture::postgres_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&fixture).await;
+        let found = fixture.call("search_users", json!({ "query": "Ann" })).await;
         assert_eq!(found["data"]["items"][0]["id"], 1, "{more}: {found}");
         assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
     }
-    let harmless = "CREATE INDEX ON users USING gin (to_tsvector('simple', name));";
-    let stage = Stage::postgres_with(&format!("{users}{harmless}"), hide(&["users.notes"])).await;
-    assert_eq!(stage.ask("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
+    let assert_harmless = "CREATE INDEX ON users USING gin (to_tsvector('simple', name));";
+    let fixture = Fixture::postgres_with(&format!("{users}{assert_harmless}"), hide(&["users.notes"])).await;
+    assert_eq!(fixture.call("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
 }
 
 /// Whatever shows a hidden column's values is hidden with it, whatever it is called.
 #[tokio::test]
-async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
+async fn r_ext_6_columns_derived_from_a_hidden_column_are_hidden() {
     let sqlite = "
         CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT UNIQUE, loud TEXT AS (upper(notes) || lower(notes)) STORED,
             louder TEXT AS (loud || '!'), harmless TEXT AS (upper(name)));
@@ -328,8 +335,8 @@ async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
         CREATE MATERIALIZED VIEW kept AS SELECT id, notes AS n FROM users;
         CREATE TABLE staff (office text) INHERITS (users);
         INSERT INTO staff (id, name, notes, office) VALUES (2, 'Bob', 'hunterzz 2', 'a');";
-    for stage in both(sqlite, postgres, hide(&["users.notes"])).await {
-        nothing_tells(&stage).await;
+    for fixture in both(sqlite, postgres, hide(&["users.notes"])).await {
+        nothing_tells(&fixture).await;
         for (operation, shown) in [
             ("list_users", vec!["id", "name", "harmless"]),
             ("list_letters", vec!["id", "body"]),
@@ -339,13 +346,13 @@ async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
             ("list_with_ones", vec!["i"]),
             ("list_inner_ones", vec!["id"]),
         ] {
-            let all = stage.get(operation, json!({ "fields": "full" })).await;
+            let all = fixture.call_ok(operation, json!({ "fields": "full" })).await;
             let row: Vec<&String> = all["items"][0].as_object().unwrap().keys().collect();
             let row: Vec<&str> = row.into_iter().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
             assert_eq!(row, shown, "{operation}: {all}");
         }
         // Nothing is left of these.
-        let names = stage.operations();
+        let names = fixture.operations();
         assert!(!names.iter().any(|name| name.contains("joined")), "{names:?}");
     }
     // The operator's word counts: what is listed is shown.
@@ -353,15 +360,15 @@ async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
         hide(&["users.notes"])(settings);
         settings.tables.entry("renamed".to_owned()).or_default().show = vec!["n".to_owned()];
     };
-    for stage in both(sqlite, postgres, show).await {
-        let all = stage.get("list_renameds", json!({ "fields": "full" })).await;
+    for fixture in both(sqlite, postgres, show).await {
+        let all = fixture.call_ok("list_renameds", json!({ "fields": "full" })).await;
         assert!(all["items"][0]["n"].as_str().unwrap().contains(SECRET), "{all}");
     }
 }
 
 /// Ways by which a view may show what it does not name.
 #[tokio::test]
-async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
+async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
     let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
                  INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}');
                  CREATE VIRTUAL TABLE finder USING fts5(name, notes); INSERT INTO finder SELECT name, notes FROM users;";
@@ -384,9 +391,10 @@ async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
         "SELECT c1 AS n FROM finder_content",
         "SELECT hex(block) AS n, block AS b FROM finder_data",
     ] {
-        let stage = Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
-        let all = stage.ask("list_seens", json!({ "fields": "full" })).await.to_string();
+        let fixture =
+            Fixture::sqlite_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&fixture).await;
+        let all = fixture.call("list_seens", json!({ "fields": "full" })).await.to_string();
         for letters in [SECRET, "68756E746572", "aHVudGVy"] {
             assert!(!all.contains(letters), "{view}: {all}");
         }
@@ -394,35 +402,38 @@ async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
     let vocabulary = format!(
         "{users} CREATE VIRTUAL TABLE words USING fts5vocab(finder, row); CREATE VIEW seen AS SELECT term AS n FROM words;"
     );
-    nothing_tells(&Stage::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
+    nothing_tells(&Fixture::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
     // Several queries as one, under another view.
     for view in ["SELECT n FROM under", "SELECT n AS m, 1 AS one FROM under", "SELECT max(n) AS m FROM under"] {
         let under = "CREATE VIEW under AS SELECT notes AS n FROM users UNION ALL SELECT name FROM users;";
-        let stage =
-            Stage::sqlite_with(&format!("{users}{under} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
+        let fixture =
+            Fixture::sqlite_with(&format!("{users}{under} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&fixture).await;
     }
     // What is hidden in a table that is not offered is hidden all the same.
     let not_offered = |settings: &mut Settings| {
         hide(&["users.notes"])(settings);
         settings.exclude = vec!["users".to_owned(), "finder".to_owned()];
     };
-    let stage =
-        Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;"), not_offered)
+    let fixture =
+        Fixture::sqlite_with(&format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;"), not_offered)
             .await;
-    nothing_tells(&stage).await;
-    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
+    nothing_tells(&fixture).await;
+    assert_eq!(fixture.call_ok("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
     // A secret of a table that is not offered is none the less one.
     let elsewhere = "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, password TEXT); INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
                      CREATE VIEW seen AS SELECT id, name, password AS p FROM accounts;";
-    let stage = Stage::sqlite_with(elsewhere, |settings| settings.exclude = vec!["accounts".to_owned()]).await;
-    nothing_tells(&stage).await;
-    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1, "name": "a" }]));
+    let fixture = Fixture::sqlite_with(elsewhere, |settings| settings.exclude = vec!["accounts".to_owned()]).await;
+    nothing_tells(&fixture).await;
+    assert_eq!(
+        fixture.call_ok("list_seens", json!({ "fields": "full" })).await["items"],
+        json!([{ "id": 1, "name": "a" }])
+    );
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
+async fn r_ext_6_postgres_views_never_show_a_hidden_column() {
     let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text);
                  INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}'); CREATE SCHEMA private;
                  CREATE TABLE private.accounts (id int PRIMARY KEY, password text); INSERT INTO private.accounts VALUES (1, 'hunterzz');";
@@ -445,19 +456,19 @@ async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
         "SELECT id, substr(password, 1) AS p FROM private.accounts",
     ] {
         let made = format!("{users} CREATE VIEW seen AS {view};");
-        nothing_tells(&Stage::postgres_with(&made, hide(&["users.notes"])).await).await;
+        nothing_tells(&Fixture::postgres_with(&made, hide(&["users.notes"])).await).await;
     }
     let made = format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;");
     let not_offered = |settings: &mut Settings| {
         hide(&["public.users.notes"])(settings);
         settings.exclude = vec!["users".to_owned()];
     };
-    nothing_tells(&Stage::postgres_with(&made, not_offered).await).await;
+    nothing_tells(&Fixture::postgres_with(&made, not_offered).await).await;
 }
 
 /// What a broken rule says must not tell of a hidden column.
 #[tokio::test]
-async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
+async fn r_res_4_constraint_errors_never_name_hidden_columns() {
     let sqlite = "
         CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT DEFAULT 'hunterzz' UNIQUE, size INTEGER,
             CONSTRAINT fine CHECK (size < 10), CHECK (size <> 5 OR notes = 'hunterzz 5'), CHECK (notes <> name));
@@ -472,7 +483,7 @@ async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
             IF new.name = 'gold' THEN RAISE EXCEPTION 'Notes must not be %', new.notes; END IF;
             IF new.name = 'silver' THEN RAISE EXCEPTION 'No silver'; END IF; RETURN new; END $$;
         CREATE TRIGGER t BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION f();";
-    for stage in both(sqlite, postgres, hide(&["users.notes"])).await {
+    for fixture in both(sqlite, postgres, hide(&["users.notes"])).await {
         for (operation, params, code) in [
             ("create_user", json!({ "id": 2, "name": "x" }), "CONFLICT_ALREADY_EXISTS"),
             ("create_user", json!({ "id": 2, "name": "x", "dry_run": true }), "CONFLICT_ALREADY_EXISTS"),
@@ -480,15 +491,16 @@ async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
             ("update_user", json!({ "id": 1, "input": { "name": SECRET } }), "VALIDATION_INVALID_VALUE"),
             ("update_user", json!({ "id": 1, "input": { "name": "gold" } }), "UPSTREAM_ERROR"),
         ] {
-            let error = stage.refused(operation, params, code).await.to_string();
+            let error = fixture.call_err(operation, params, code).await.to_string();
             assert!(!error.contains("notes") && !error.contains("Notes") && !error.contains(SECRET), "{error}");
         }
-        let error =
-            stage.refused("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE").await;
+        let error = fixture
+            .call_err("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE")
+            .await;
         // A constraint on a column that callers see is told beforehand.
         assert_eq!(error["details"]["param_name"], "input.size", "{error}");
         let error =
-            stage.refused("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
+            fixture.call_err("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
         assert_eq!(error["details"]["upstream_error"], "No silver", "{error}");
     }
 }
@@ -507,15 +519,15 @@ async fn an_operators_expression_may_use_a_hidden_column() {
             sortable: true,
         }];
     };
-    for stage in both(USERS.0, USERS.1, computed).await {
-        let all = stage.get("list_users", json!({ "fields": ["id", "_computed.has_notes"], "sort": "id" })).await;
+    for fixture in both(USERS.0, USERS.1, computed).await {
+        let all = fixture.call_ok("list_users", json!({ "fields": ["id", "_computed.has_notes"], "sort": "id" })).await;
         assert_eq!(all["items"][0]["_computed"]["has_notes"], json!(true), "{all}");
     }
 }
 
 /// A name without quotes may hold `$` and whatever is beyond ASCII.
 #[tokio::test]
-async fn r_saf_5_odd_names_are_followed_into_what_shows_them() {
+async fn r_saf_5_unusual_names_are_traced_into_views() {
     let sqlite = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, my$n TEXT, né😀 TEXT, a\u{a0}b TEXT,
             g1 TEXT AS (my$n || '!'), g2 TEXT AS (né😀||'!'), g3 TEXT AS (lower(a\u{a0}b)), fine TEXT AS (name || '$'));
          CREATE VIRTUAL TABLE found USING fts5(words);
@@ -525,9 +537,9 @@ async fn r_saf_5_odd_names_are_followed_into_what_shows_them() {
             g1 text GENERATED ALWAYS AS (my$n || '!') STORED, g2 text GENERATED ALWAYS AS (né😀||'!') STORED,
             g3 text GENERATED ALWAYS AS (lower(a\u{a0}b)) STORED, fine text GENERATED ALWAYS AS (name || '$') STORED);
          INSERT INTO users VALUES (1, 'Ann', 'hunterzz one', 'hunterzz', 'hunterzz');";
-    for stage in both(sqlite, postgres, hide(&["users.my$n", "users.né😀", "users.a\u{a0}b"])).await {
-        nothing_tells(&stage).await;
-        let row = stage.get("get_user", json!({ "id": 1 })).await;
+    for fixture in both(sqlite, postgres, hide(&["users.my$n", "users.né😀", "users.a\u{a0}b"])).await {
+        nothing_tells(&fixture).await;
+        let row = fixture.call_ok("get_user", json!({ "id": 1 })).await;
         let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, ["id", "name", "fine", "_etag"], "{row}");
     }
@@ -540,8 +552,8 @@ async fn r_saf_5_declared_numbers_are_served_and_guessed_ones_are_not() {
          INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, 7, 8);";
     let postgres = "CREATE TABLE uses (id int PRIMARY KEY, token int, max_token bigint, price_per_token float8, salt numeric, secret text, pin int);
          INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, '7', 8);";
-    for stage in both(sqlite, postgres, |_| {}).await {
-        let row = stage.get("get_use", json!({ "id": 1 })).await;
+    for fixture in both(sqlite, postgres, |_| {}).await {
+        let row = fixture.call_ok("get_use", json!({ "id": 1 })).await;
         let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, ["id", "token", "max_token", "price_per_token", "salt", "_etag"], "{row}");
     }

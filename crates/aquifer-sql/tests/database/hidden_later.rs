@@ -3,7 +3,7 @@
 use aquifer_sql::{Settings, TableSettings};
 use serde_json::json;
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 /// Hides `notes` of a table.
 fn hide(table: &'static str) -> impl Fn(&mut Settings) {
@@ -14,16 +14,16 @@ fn hide(table: &'static str) -> impl Fn(&mut Settings) {
 }
 
 /// Looks again, and through everything that can be listed or searched.
-async fn shows_nothing_hidden(stage: &Stage, after: &str) {
+async fn shows_nothing_hidden(fixture: &Fixture, after: &str) {
     for _ in 0..2 {
-        assert!(stage.engine.reload().await.is_empty());
-        for name in stage.operations() {
+        assert!(fixture.engine.reload().await.is_empty());
+        for name in fixture.operations() {
             let params = match name.split_once('_') {
                 Some(("list", rest)) if rest != "tables" => json!({ "fields": "full" }),
                 Some(("search", _)) => json!({ "query": "hushword" }),
                 _ => continue,
             };
-            let all = stage.get(&name, params).await;
+            let all = fixture.call_ok(&name, params).await;
             let found = name.starts_with("search_") && all["items"] != json!([]);
             assert!(!found && !all.to_string().contains("hushword"), "{after}: {name} {all}");
         }
@@ -31,21 +31,21 @@ async fn shows_nothing_hidden(stage: &Stage, after: &str) {
 }
 
 #[tokio::test]
-async fn r_saf_5_an_index_that_is_no_longer_fed_still_holds_hidden_words() {
+async fn r_saf_5_an_index_without_triggers_may_still_hold_hidden_words() {
     let sql = "CREATE TABLE users (id INTEGER PRIMARY KEY, notes TEXT); CREATE VIRTUAL TABLE f USING fts5(body);
         CREATE TRIGGER t AFTER INSERT ON users BEGIN INSERT INTO f (rowid, body) VALUES (new.id, new.notes); END;
         INSERT INTO users VALUES (1, 'hushword');";
-    let stage = Stage::sqlite_with(sql, hide("users")).await;
-    shows_nothing_hidden(&stage, "first").await;
+    let fixture = Fixture::sqlite_with(sql, hide("users")).await;
+    shows_nothing_hidden(&fixture, "first").await;
     for change in ["DROP TRIGGER t", "CREATE VIEW v AS SELECT rowid AS id, body AS b FROM f"] {
-        stage.behind(change).await;
-        shows_nothing_hidden(&stage, change).await;
+        fixture.run_sql(change).await;
+        shows_nothing_hidden(&fixture, change).await;
     }
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_5_a_table_that_is_taken_from_its_parent_keeps_its_columns_hidden() {
+async fn r_saf_5_a_detached_table_keeps_its_columns_hidden() {
     let sql = "CREATE TABLE users (id int PRIMARY KEY, notes text) PARTITION BY RANGE (id);
         CREATE TABLE part PARTITION OF users FOR VALUES FROM (0) TO (100); INSERT INTO users VALUES (1, 'hushword');
         CREATE VIEW seen AS SELECT id, notes AS n FROM part;";
@@ -58,11 +58,11 @@ async fn r_saf_5_a_table_that_is_taken_from_its_parent_keeps_its_columns_hidden(
         ),
         (inherited, ["ALTER TABLE kids NO INHERIT users", "CREATE VIEW later AS SELECT id, notes AS n FROM kids"]),
     ] {
-        let stage = Stage::postgres_with(sql, hide("users")).await;
-        shows_nothing_hidden(&stage, "first").await;
+        let fixture = Fixture::postgres_with(sql, hide("users")).await;
+        shows_nothing_hidden(&fixture, "first").await;
         for change in changes {
-            stage.behind(change).await;
-            shows_nothing_hidden(&stage, change).await;
+            fixture.run_sql(change).await;
+            shows_nothing_hidden(&fixture, change).await;
         }
     }
 }
@@ -70,7 +70,7 @@ async fn r_saf_5_a_table_that_is_taken_from_its_parent_keeps_its_columns_hidden(
 /// A bare name fits tables of several schemas. When one of them is renamed, the other one does not stand in for it.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_ext_6_a_namesake_does_not_excuse_a_table_that_is_gone() {
+async fn r_ext_6_a_table_of_the_same_name_does_not_excuse_a_dropped_one() {
     let sql = "CREATE SCHEMA hr; CREATE TABLE users (id int PRIMARY KEY, notes text);
         CREATE TABLE hr.users (id int PRIMARY KEY, notes text); CREATE TABLE pets (id int PRIMARY KEY, n text);
         INSERT INTO users VALUES (1, 'hushword'); CREATE VIEW seen AS SELECT id, notes AS n FROM users;
@@ -81,15 +81,15 @@ async fn r_ext_6_a_namesake_does_not_excuse_a_table_that_is_gone() {
         "ALTER TABLE public.users RENAME TO people; ALTER TABLE people RENAME COLUMN notes TO remarks",
     ] {
         for table in ["users", "public.users"] {
-            let stage = Stage::postgres_with(sql, |settings| {
+            let fixture = Fixture::postgres_with(sql, |settings| {
                 hide(table)(settings);
                 settings.schemas = vec!["public".to_owned(), "hr".to_owned()];
             })
             .await;
-            shows_nothing_hidden(&stage, "first").await;
-            stage.behind(renaming).await;
-            shows_nothing_hidden(&stage, renaming).await;
-            assert!(stage.operations().contains(&"list_pets".to_owned()), "{renaming}: {:?}", stage.operations());
+            shows_nothing_hidden(&fixture, "first").await;
+            fixture.run_sql(renaming).await;
+            shows_nothing_hidden(&fixture, renaming).await;
+            assert!(fixture.operations().contains(&"list_pets".to_owned()), "{renaming}: {:?}", fixture.operations());
         }
     }
 }

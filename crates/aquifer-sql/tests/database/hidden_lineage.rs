@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::hidden::{hide, nothing_tells};
 use crate::server::Server;
-use crate::support::{Behind, Stage};
+use crate::support::{Backing, Fixture};
 
 /// Schemas that are not offered, partitions, and columns that hold whole rows are no way around either.
 #[tokio::test]
@@ -45,8 +45,8 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         CREATE TABLE inside.letters (id int PRIMARY KEY, about text REFERENCES users (notes)); INSERT INTO inside.letters VALUES (1, 'hunterzz');
         CREATE VIEW of_letters AS SELECT id, about FROM inside.letters;";
     let hidden = hide(&["users.notes", "measures.notes", "people.notes"]);
-    let stage = Stage::postgres_with(made, hidden).await;
-    nothing_tells(&stage).await;
+    let fixture = Fixture::postgres_with(made, hidden).await;
+    nothing_tells(&fixture).await;
     // What does not show it stays.
     for (operation, shown) in [
         ("list_chaineds", vec!["id", "name"]),
@@ -63,7 +63,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         ("list_of_letters", vec!["id"]),
         ("list_odd_names", vec!["resno", "targetentry_resorigtbl_1"]),
     ] {
-        let all = stage.get(operation, json!({ "fields": "full" })).await;
+        let all = fixture.call_ok(operation, json!({ "fields": "full" })).await;
         let row: Vec<&String> = all["items"][0].as_object().unwrap().keys().collect();
         let row: Vec<&str> = row.into_iter().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
         assert_eq!(row, shown, "{operation}: {all}");
@@ -72,7 +72,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
 
 /// Whoever may read a view need not be allowed to know what is behind it. Plain columns are shown all the same.
 #[tokio::test]
-async fn r_ext_6_a_view_over_a_closed_schema_shows_what_is_no_secret() {
+async fn r_ext_6_a_view_over_an_unreadable_schema_shows_other_columns() {
     let server = Server::new(
         "CREATE SCHEMA closed; CREATE TABLE closed.accounts (id int PRIMARY KEY, email text, password text);
          INSERT INTO closed.accounts VALUES (1, 'a@b', 'hunterzz');
@@ -81,8 +81,8 @@ async fn r_ext_6_a_view_over_a_closed_schema_shows_what_is_no_secret() {
     .await;
     let role = server.role().await;
     server.run(&format!("GRANT SELECT ON me TO {role}")).await;
-    let stage = Stage::on(server.settings_of(&role), Behind::Server(server)).await;
-    nothing_tells(&stage).await;
-    let all = stage.get("list_mes", json!({ "fields": "full" })).await;
+    let fixture = Fixture::with_settings(server.settings_of(&role), Backing::Server(server)).await;
+    nothing_tells(&fixture).await;
+    let all = fixture.call_ok("list_mes", json!({ "fields": "full" })).await;
     assert_eq!(all["items"], json!([{ "id": 1, "email": "a@b" }]));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_sql::{Database, Settings, TableSettings};
 use serde_json::json;
 
-use crate::support::{File, Stage, engine, harmless, open, unopened, until};
+use crate::support::{File, Fixture, assert_harmless, engine, new_database, open, wait_until};
 
 const SQLITE: &str = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, password TEXT); INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'x');
     CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); CREATE VIEW shown AS SELECT id, notes AS n FROM users;";
@@ -27,8 +27,8 @@ fn said(hide: &[&str], show: &[&str], preset: &[&str]) -> TableSettings {
 }
 
 #[tokio::test]
-async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
-    let file = File::of(SQLITE);
+async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
+    let file = File::create(SQLITE);
     #[cfg(feature = "postgres")]
     let server = crate::server::Server::new(POSTGRES).await;
     let all = || -> Vec<Settings> {
@@ -62,7 +62,7 @@ async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
             }
             // Callers are told that something is wrong, not what is to be hidden.
             let answer = json!({ "error": failure });
-            harmless(&answer);
+            assert_harmless(&answer);
             assert!(!["otes", "nots", "pass", "qqq"].iter().any(|word| answer.to_string().contains(word)), "{answer}");
         }
     }
@@ -83,8 +83,8 @@ async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
 
 /// `include` and `exclude` excuse nothing but tables that exist. Every other name is a mistake, and would expose a column.
 #[tokio::test]
-async fn r_ext_6_a_mistake_in_a_tables_name_is_not_excused_by_include_or_exclude() {
-    let file = File::of(SQLITE);
+async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
+    let file = File::create(SQLITE);
     #[cfg(feature = "postgres")]
     let server = crate::server::Server::new(&format!(
         "{POSTGRES} CREATE SCHEMA other; CREATE TABLE other.users (id int, notes text);"
@@ -138,29 +138,29 @@ async fn r_ext_6_a_mistake_in_a_tables_name_is_not_excused_by_include_or_exclude
 
 /// What a view shows of a table that is left out stays hidden.
 #[tokio::test]
-async fn r_saf_5_columns_of_tables_that_are_left_out_stay_hidden_in_views() {
+async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
     let set = |settings: &mut Settings| {
         settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
         settings.exclude = words(&["USERS", "users"]);
     };
-    for stage in [
-        Stage::sqlite_with(SQLITE, set).await,
+    for fixture in [
+        Fixture::sqlite_with(SQLITE, set).await,
         #[cfg(feature = "postgres")]
-        Stage::postgres_with(POSTGRES, set).await,
+        Fixture::postgres_with(POSTGRES, set).await,
     ] {
-        assert_eq!(stage.get("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
+        assert_eq!(fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
         // The view reads the same column when its table is called otherwise.
-        stage.behind("ALTER TABLE users RENAME TO people").await;
-        assert!(stage.engine.reload().await.is_empty());
-        let names = stage.operations();
+        fixture.run_sql("ALTER TABLE users RENAME TO people").await;
+        assert!(fixture.engine.reload().await.is_empty());
+        let names = fixture.operations();
         assert!(!names.iter().any(|name| name.contains("person") || name.contains("shown")), "{names:?}");
     }
 }
 
 /// Nor do generated columns and full-text tables show what is hidden in a table that is left out.
 #[tokio::test]
-async fn r_saf_5_what_shows_columns_of_tables_that_are_left_out_is_hidden() {
-    let stage = Stage::sqlite_with(
+async fn r_saf_5_columns_derived_from_excluded_tables_are_hidden() {
+    let fixture = Fixture::sqlite_with(
         "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, loud TEXT AS (upper(notes)));
          CREATE VIEW shown AS SELECT id, name, loud AS l FROM users; CREATE VIRTUAL TABLE found USING fts5(words);
          CREATE TRIGGER fill AFTER INSERT ON users BEGIN INSERT INTO found VALUES (new.notes); END;
@@ -171,12 +171,12 @@ async fn r_saf_5_what_shows_columns_of_tables_that_are_left_out_is_hidden() {
         },
     )
     .await;
-    for operation in stage.operations().iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
-        let all = stage.get(operation, json!({ "fields": "full" })).await.to_string();
+    for operation in fixture.operations().iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
+        let all = fixture.call_ok(operation, json!({ "fields": "full" })).await.to_string();
         assert!(!all.to_lowercase().contains("hunterzz"), "{operation}: {all}");
     }
     assert_eq!(
-        stage.get("list_showns", json!({ "fields": "full" })).await["items"],
+        fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"],
         json!([{ "id": 1, "name": "Ann" }])
     );
 }
@@ -188,16 +188,16 @@ async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_colum
     let sql = "CREATE SCHEMA other; CREATE TABLE other.users (id int PRIMARY KEY, name text, notes text);
         INSERT INTO other.users VALUES (1, 'Ann', 'hunterzz');
         CREATE VIEW shown AS SELECT id, name, notes AS n FROM other.users; CREATE TABLE letters (id int PRIMARY KEY);";
-    let stage = Stage::postgres_with(sql, |settings| {
+    let fixture = Fixture::postgres_with(sql, |settings| {
         settings.tables.insert("other.users".to_owned(), said(&["notes"], &[], &[]));
     })
     .await;
-    let shown = stage.get("list_showns", json!({ "fields": "full" })).await["items"].clone();
+    let shown = fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"].clone();
     assert_eq!(shown, json!([{ "id": 1, "name": "Ann" }]));
     for change in ["ALTER TABLE other.users RENAME TO people", "ALTER SCHEMA other RENAME TO another"] {
-        stage.behind(change).await;
-        assert!(stage.engine.reload().await.is_empty());
-        let names = stage.operations();
+        fixture.run_sql(change).await;
+        assert!(fixture.engine.reload().await.is_empty());
+        let names = fixture.operations();
         assert!(names.contains(&"list_letters".to_owned()), "{names:?}");
         assert!(!names.iter().any(|name| name.contains("shown")), "{names:?}");
     }
@@ -206,14 +206,14 @@ async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_colum
 /// Of two entries for one table of SQLite, the one that hides less never counts.
 #[tokio::test]
 async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
-    let file = File::of(SQLITE);
+    let file = File::create(SQLITE);
     let mut settings = file.settings();
     settings.tables.insert("USERS".to_owned(), said(&["name"], &[], &[]));
     settings.tables.insert("users".to_owned(), said(&["name", "notes"], &[], &[]));
     let database = open(settings).await.unwrap();
     let engine = engine(&database);
     file.run("ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO USERS;");
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     assert!(engine.reload().await.is_empty());
     let snapshot = engine.snapshot();
     let names: Vec<&str> = snapshot.catalog().operations().iter().map(|operation| &*operation.name).collect();
@@ -223,7 +223,7 @@ async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
 /// A setting with the schema stands for the one without; it must not say less.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_ext_6_a_table_that_is_set_twice_is_hidden_by_both() {
+async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
     let server = crate::server::Server::new(POSTGRES).await;
     let mut settings = server.settings();
     settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
@@ -237,43 +237,43 @@ async fn r_ext_6_a_table_that_is_set_twice_is_hidden_by_both() {
 /// When somebody changes a table so that a column to be hidden is called otherwise, the table goes until it is mended,
 /// and whatever shows its columns with it.
 #[tokio::test]
-async fn r_ext_6_a_table_whose_hide_no_longer_fits_is_withdrawn() {
+async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
     let hide = |settings: &mut Settings| {
         settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
     };
-    let stages = vec![
-        Stage::sqlite_with(SQLITE, hide).await,
+    let fixtures = vec![
+        Fixture::sqlite_with(SQLITE, hide).await,
         #[cfg(feature = "postgres")]
-        Stage::postgres_with(POSTGRES, hide).await,
+        Fixture::postgres_with(POSTGRES, hide).await,
     ];
-    for stage in stages {
+    for fixture in fixtures {
         assert_eq!(
-            stage.get("list_users", json!({ "fields": "full" })).await["items"],
+            fixture.call_ok("list_users", json!({ "fields": "full" })).await["items"],
             json!([{ "id": 1, "name": "Ann" }])
         );
-        stage.behind("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
-        assert!(stage.engine.reload().await.is_empty());
-        let names = stage.operations();
+        fixture.run_sql("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
+        assert!(fixture.engine.reload().await.is_empty());
+        let names = fixture.operations();
         assert!(!names.iter().any(|name| name.contains("user")), "{names:?}");
-        stage.refused("list_users", json!({ "fields": ["remarks"] }), "NOT_FOUND_OPERATION").await;
+        fixture.call_err("list_users", json!({ "fields": ["remarks"] }), "NOT_FOUND_OPERATION").await;
         // A view of it is served without what may be hidden, and all of it may.
         assert!(!names.iter().any(|name| name.contains("shown")), "{names:?}");
         assert!(names.contains(&"list_letters".to_owned()), "others are served: {names:?}");
-        stage.behind("ALTER TABLE users RENAME COLUMN remarks TO notes").await;
-        assert!(stage.engine.reload().await.is_empty());
-        assert_eq!(stage.get("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
+        fixture.run_sql("ALTER TABLE users RENAME COLUMN remarks TO notes").await;
+        assert!(fixture.engine.reload().await.is_empty());
+        assert_eq!(fixture.call_ok("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
     }
     // SQLite is noticed by itself, before the next answer is out.
-    let stage = Stage::sqlite_with(SQLITE, hide).await;
-    stage.behind("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
-    stage.get("list_letters", json!({})).await;
-    assert!(!stage.operations().iter().any(|name| name.contains("user")));
+    let fixture = Fixture::sqlite_with(SQLITE, hide).await;
+    fixture.run_sql("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
+    fixture.call_ok("list_letters", json!({})).await;
+    assert!(!fixture.operations().iter().any(|name| name.contains("user")));
 }
 
 /// A table that is renamed takes its columns along. Until the configuration is corrected nothing is served that was not
 /// there before: it may be the table that `hide` was about.
 #[tokio::test]
-async fn r_ext_6_a_table_that_is_renamed_does_not_show_what_was_hidden() {
+async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     let hide = |settings: &mut Settings| {
         settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
     };
@@ -296,38 +296,38 @@ async fn r_ext_6_a_table_that_is_renamed_does_not_show_what_was_hidden() {
             "DROP VIEW users; ALTER TABLE people RENAME TO users",
         ),
     ] {
-        for stage in [
-            Stage::sqlite_with(SQLITE, hide).await,
+        for fixture in [
+            Fixture::sqlite_with(SQLITE, hide).await,
             #[cfg(feature = "postgres")]
-            Stage::postgres_with(POSTGRES, hide).await,
+            Fixture::postgres_with(POSTGRES, hide).await,
         ] {
-            stage.behind(one).await;
-            assert!(stage.engine.reload().await.is_empty());
-            stage.behind(renaming).await;
-            assert!(stage.engine.reload().await.is_empty());
+            fixture.run_sql(one).await;
+            assert!(fixture.engine.reload().await.is_empty());
+            fixture.run_sql(renaming).await;
+            assert!(fixture.engine.reload().await.is_empty());
             for _ in 0..2 {
-                let names = stage.operations();
+                let names = fixture.operations();
                 assert!(names.contains(&"list_anothers".to_owned()), "{renaming}: {names:?}");
                 for name in names.iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
-                    let all = stage.get(name, json!({ "fields": "full" })).await;
+                    let all = fixture.call_ok(name, json!({ "fields": "full" })).await;
                     assert!(!all.to_string().contains("hunterzz"), "{renaming}: {name} {all}");
                 }
                 // Looking again does not make it known.
-                assert!(stage.engine.reload().await.is_empty());
+                assert!(fixture.engine.reload().await.is_empty());
             }
-            stage.behind(back).await;
-            stage.behind("CREATE TABLE fresh (id INTEGER PRIMARY KEY)").await;
-            assert!(stage.engine.reload().await.is_empty());
-            assert_eq!(stage.get("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
-            assert!(stage.operations().contains(&"list_freshes".to_owned()), "{:?}", stage.operations());
+            fixture.run_sql(back).await;
+            fixture.run_sql("CREATE TABLE fresh (id INTEGER PRIMARY KEY)").await;
+            assert!(fixture.engine.reload().await.is_empty());
+            assert_eq!(fixture.call_ok("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
+            assert!(fixture.operations().contains(&"list_freshes".to_owned()), "{:?}", fixture.operations());
         }
     }
 }
 
 /// To SQLite another case of a table's name is the same table, so nothing said of it is lost.
 #[tokio::test]
-async fn r_ext_6_another_case_of_a_tables_name_loses_nothing() {
-    let stage = Stage::sqlite_with(SQLITE, |settings| {
+async fn r_ext_6_another_case_of_a_table_name_hides_the_same() {
+    let fixture = Fixture::sqlite_with(SQLITE, |settings| {
         settings.tables.insert(
             "users".to_owned(),
             TableSettings { singular: Some("member".into()), ..said(&["notes"], &[], &[]) },
@@ -335,32 +335,32 @@ async fn r_ext_6_another_case_of_a_tables_name_loses_nothing() {
         settings.exclude = words(&["letters"]);
     })
     .await;
-    let before = stage.operations();
-    stage
-        .behind(
+    let before = fixture.operations();
+    fixture
+        .run_sql(
             "ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO Users;
              ALTER TABLE letters RENAME TO x; ALTER TABLE x RENAME TO LETTERS;",
         )
         .await;
-    assert!(stage.engine.reload().await.is_empty());
-    assert_eq!(stage.operations(), before);
-    let shown = stage.get("get_member", json!({ "id": 1 })).await;
+    assert!(fixture.engine.reload().await.is_empty());
+    assert_eq!(fixture.operations(), before);
+    let shown = fixture.call_ok("get_member", json!({ "id": 1 })).await;
     assert!(shown["notes"].is_null() && shown["name"] == "Ann", "{shown}");
 }
 
 /// A database that is not there yet is looked for; settings that do not fit then are still no reason to serve it.
 #[tokio::test]
-async fn r_ext_6_a_database_that_appears_later_is_held_to_its_settings() {
+async fn r_ext_6_settings_are_checked_when_a_database_appears_later() {
     let file = File::missing();
     let mut settings = file.settings();
     settings.tables.insert("users".to_owned(), said(&["Notes"], &[], &[]));
-    let database = unopened(settings);
+    let database = new_database(settings);
     let engine = engine(&database);
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     assert!(!database.is_misconfigured(), "a file that is missing is no mistake in the settings");
     file.run(SQLITE);
-    until("the mistake is found", || async { database.is_misconfigured() }).await;
-    let answer = crate::support::ask(&engine, "list_tables", json!({})).await;
+    wait_until("the mistake is found", || async { database.is_misconfigured() }).await;
+    let answer = crate::support::call(&engine, "list_tables", json!({})).await;
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
     assert!(!answer.to_string().contains("otes"), "{answer}");
     engine.refresh().unwrap();

@@ -4,7 +4,7 @@ use aquifer_sql::Settings;
 use serde_json::json;
 
 use crate::hidden::{hide, nothing_tells};
-use crate::support::Stage;
+use crate::support::Fixture;
 
 const USERS: &str = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT); INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
 
@@ -56,16 +56,16 @@ async fn r_saf_5_full_text_tables_show_no_hidden_column() {
             hidden(settings);
             settings.exclude.push("left_out*".to_owned());
         };
-        let stage = Stage::sqlite_with(&format!("{USERS}{more}"), set).await;
-        nothing_tells(&stage).await;
-        let all = stage.get("list_users", json!({ "fields": "full" })).await;
+        let fixture = Fixture::sqlite_with(&format!("{USERS}{more}"), set).await;
+        nothing_tells(&fixture).await;
+        let all = fixture.call_ok("list_users", json!({ "fields": "full" })).await;
         assert_eq!(all["items"], json!([{ "id": 1, "name": "Ann" }]), "{more}");
     }
 }
 
 /// A unique key names rows only where it shows nothing hidden: unlike a primary key, it can be left out.
 #[tokio::test]
-async fn r_saf_5_a_chosen_key_shows_no_hidden_column() {
+async fn r_saf_5_a_substitute_key_shows_no_hidden_column() {
     let unique = "CREATE UNIQUE INDEX only_notes ON users (notes);";
     for (more, keys) in [
         (
@@ -99,9 +99,9 @@ async fn r_saf_5_a_chosen_key_shows_no_hidden_column() {
             json!([{ "owner": 1, "size": 7 }]),
         ),
     ] {
-        let stage = Stage::sqlite_with(&format!("{USERS}{unique}{more}"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
-        let all = stage.get("list_pins", json!({ "fields": "full" })).await;
+        let fixture = Fixture::sqlite_with(&format!("{USERS}{unique}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&fixture).await;
+        let all = fixture.call_ok("list_pins", json!({ "fields": "full" })).await;
         let shown: Vec<serde_json::Value> = all["items"].as_array().unwrap().iter().cloned().map(plain).collect();
         assert_eq!(json!(shown), keys, "{more}");
     }
@@ -129,8 +129,8 @@ async fn r_saf_5_generated_columns_show_no_hidden_column() {
             "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, g TEXT AS ({expression}));
              INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');"
         );
-        let stage = Stage::sqlite_with(&made, hide(&["users.notes"])).await;
-        let all = stage.get("list_users", json!({ "fields": "full" })).await;
+        let fixture = Fixture::sqlite_with(&made, hide(&["users.notes"])).await;
+        let all = fixture.call_ok("list_users", json!({ "fields": "full" })).await;
         assert_eq!(all["items"], json!([{ "id": 1, "name": "Ann" }]), "{expression:?}");
     }
 }

@@ -10,8 +10,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::reading::Reading;
-use crate::support::Stage;
+use crate::sql_log::SqlLog;
+use crate::support::Fixture;
 
 /// Stands in every hostile text, and in nothing else.
 const MARK: &str = "zq7mark";
@@ -20,8 +20,8 @@ const MARK: &str = "zq7mark";
 const TURNS: usize = 5;
 
 /// Every SQL text of this process.
-static TEXTS: LazyLock<Reading> = LazyLock::new(|| {
-    let reading = Reading::default();
+static TEXTS: LazyLock<SqlLog> = LazyLock::new(|| {
+    let reading = SqlLog::default();
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(reading.clone()));
     reading
 });
@@ -203,12 +203,12 @@ fn shapes(parameter: &str, text: &str) -> Vec<(usize, Value)> {
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Runs everything with many a text.
-async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, bound: usize) {
+async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String>, bound: usize) {
     let _alone = ALONE.lock().await;
-    let before = objects(stage).await;
+    let before = objects(fixture).await;
     let mut details = BTreeMap::new();
-    for name in stage.operations() {
-        let of = stage.details(&name).await;
+    for name in fixture.operations() {
+        let of = fixture.details(&name).await;
         details.insert(name, of);
     }
     let mut by_shape: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -218,7 +218,7 @@ async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, b
         // Everything with the first, then each time another part of it.
         let turn = all.filter(|(index, _)| round == 0 || index % TURNS == round % TURNS);
         for (shape, operation, params) in turn.map(|(_, request)| request) {
-            let answer = stage.ask(&operation, Value::Object(params.clone())).await;
+            let answer = fixture.call(&operation, Value::Object(params.clone())).await;
             let code = answer["error"]["code"].as_str().unwrap_or_default();
             // Refusing is fine, and so is finding nothing; a statement that the database did not understand is not.
             assert!(!code.starts_with("UPSTREAM"), "{operation} {params:?}: {answer}");
@@ -242,7 +242,7 @@ async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, b
     let ask = async |verb: &str, params: Value| -> Value {
         if !generic {
             let plural = if verb == "list" { "s" } else { "" };
-            return stage.ask(&format!("{verb}_inj_thing{plural}"), params).await;
+            return fixture.call(&format!("{verb}_inj_thing{plural}"), params).await;
         }
         let mut given = match verb {
             "create" => json!({ "values": params }),
@@ -250,7 +250,7 @@ async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, b
             _ => params,
         };
         given["table_name"] = "inj_things".into();
-        stage.ask(&format!("{verb}_record{}", if verb == "list" { "s" } else { "" }), given).await
+        fixture.call(&format!("{verb}_record{}", if verb == "list" { "s" } else { "" }), given).await
     };
     for text in &texts_tried {
         let made = ask("create", json!({ "name": text, "meta": { text: text } })).await;
@@ -266,23 +266,23 @@ async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, b
             assert_eq!(found["data"]["items"], json!([{ "id": id }]), "{filter}");
         }
     }
-    assert_eq!(objects(stage).await, before);
-    assert_eq!(stage.value("SELECT count(*) FROM inj_guard WHERE word = 'unharmed'").await, "3");
+    assert_eq!(objects(fixture).await, before);
+    assert_eq!(fixture.value("SELECT count(*) FROM inj_guard WHERE word = 'unharmed'").await, "3");
     assert_eq!(TEXTS.take(|sql| sql.to_lowercase().contains(MARK)), Vec::<String>::new());
 }
 
 /// What there is in the database.
-async fn objects(stage: &Stage) -> String {
-    let sql = match &stage.behind {
-        crate::support::Behind::File(_) => {
+async fn objects(fixture: &Fixture) -> String {
+    let sql = match &fixture.backing {
+        crate::support::Backing::File(_) => {
             "SELECT group_concat(name || coalesce(sql, ''), '|') FROM (SELECT * FROM sqlite_schema ORDER BY name)"
         }
         #[cfg(feature = "postgres")]
-        crate::support::Behind::Server(_) => {
+        crate::support::Backing::Server(_) => {
             "SELECT string_agg(relname || attname, '|' ORDER BY relname, attnum) FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid WHERE relnamespace = 'public'::regnamespace"
         }
     };
-    stage.value(sql).await
+    fixture.value(sql).await
 }
 
 /// Texts that a law was made for, and some that chance makes.
@@ -328,31 +328,32 @@ const ROWS: &str = "
     INSERT INTO inj_guard VALUES ('unharmed'), ('unharmed'), ('unharmed');";
 
 #[tokio::test]
-async fn injection_is_hopeless_on_sqlite() {
+async fn injected_text_never_becomes_sql_on_sqlite() {
     read_along();
-    let stage =
-        Stage::sqlite_with(&format!("{SQLITE}{ROWS}"), |settings| settings.exclude = vec!["inj_guard".to_owned()])
+    let fixture =
+        Fixture::sqlite_with(&format!("{SQLITE}{ROWS}"), |settings| settings.exclude = vec!["inj_guard".to_owned()])
             .await;
-    attack(&stage, "inj_", some_texts(10), 4).await;
+    attack(&fixture, "inj_", some_texts(10), 4).await;
 }
 
 #[tokio::test]
-async fn injection_is_hopeless_where_one_set_of_operations_serves_all_tables() {
+async fn injected_text_never_becomes_sql_in_generic_operations() {
     read_along();
-    let stage = Stage::sqlite_with(&format!("{SQLITE}{ROWS}"), |settings| {
+    let fixture = Fixture::sqlite_with(&format!("{SQLITE}{ROWS}"), |settings| {
         settings.exclude = vec!["inj_guard".to_owned()];
         settings.style = aquifer_sql::Style::Generic;
     })
     .await;
-    attack(&stage, "inj_", some_texts(10), 4).await;
+    attack(&fixture, "inj_", some_texts(10), 4).await;
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn injection_is_hopeless_on_postgresql() {
+async fn injected_text_never_becomes_sql_on_postgresql() {
     read_along();
-    let stage =
-        Stage::postgres_with(&format!("{POSTGRES}{ROWS}"), |settings| settings.exclude = vec!["inj_guard".to_owned()])
-            .await;
-    attack(&stage, "inj_", some_texts(10), 4).await;
+    let fixture = Fixture::postgres_with(&format!("{POSTGRES}{ROWS}"), |settings| {
+        settings.exclude = vec!["inj_guard".to_owned()]
+    })
+    .await;
+    attack(&fixture, "inj_", some_texts(10), 4).await;
 }

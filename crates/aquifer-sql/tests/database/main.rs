@@ -6,6 +6,7 @@ mod bytes;
 mod column_names;
 mod comparison;
 mod conflict_clauses;
+mod dry_runs;
 mod generic;
 mod generic_introspection;
 mod hidden;
@@ -13,24 +14,25 @@ mod hidden_later;
 mod hidden_settings;
 mod hidden_sqlite;
 mod injection;
-mod judged;
-mod kept_names;
 mod needs;
 mod outcomes;
-mod outdated;
-mod reading;
-mod rehearsals;
+mod persistent_names;
+mod reconfiguration;
 mod relationships;
 mod schema_changes;
 mod schema_facts;
+mod sql_log;
 mod sqlite_failures;
-mod sqlite_passing;
+mod sqlite_inline;
 mod sqlite_reflection;
 mod support;
 mod table_names;
+mod value_edge_cases;
 mod walk;
 mod writes;
 
+#[cfg(feature = "postgres")]
+mod dry_run_proofs;
 #[cfg(feature = "postgres")]
 mod hidden_lineage;
 #[cfg(feature = "postgres")]
@@ -43,7 +45,5 @@ mod postgres_reflection;
 mod postgres_rights;
 #[cfg(feature = "postgres")]
 mod postgres_tls;
-#[cfg(feature = "postgres")]
-mod rehearsal_proofs;
 #[cfg(feature = "postgres")]
 mod server;

@@ -14,24 +14,24 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{Behind, File, Stage, open};
+use crate::support::{Backing, File, Fixture, open};
 
 /// Denies operations by their own names, to some callers or to all.
 #[derive(Default)]
-struct Rules {
+struct TestGate {
     denied: Vec<&'static str>,
     /// Whether every call is denied, so that callers are not to know of it.
     always: bool,
     judged_params: Mutex<Vec<Value>>,
 }
 
-impl Rules {
+impl TestGate {
     fn denies(&self, operation: &Operation) -> bool {
         self.denied.iter().any(|name| *operation.own_name == **name)
     }
 }
 
-impl Gate for Rules {
+impl Gate for TestGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         self.judged_params.lock().unwrap().push(Value::Object(request.judged_params().clone()));
         let mut all = std::iter::once(request.operation()).chain(request.also_needs());
@@ -55,37 +55,37 @@ impl Gate for Rules {
     }
 }
 
-async fn stage(settings: Settings, behind: Behind, rules: Rules) -> (Stage, Arc<Rules>) {
+async fn fixture(settings: Settings, backing: Backing, rules: TestGate) -> (Fixture, Arc<TestGate>) {
     let rules = Arc::new(rules);
     let database = open(settings).await.unwrap();
     let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
     let engine = Engine::builder(surface).gate(rules.clone()).source(database).build().unwrap();
-    (Stage { engine: Arc::new(engine), behind }, rules)
+    (Fixture { engine: Arc::new(engine), backing }, rules)
 }
 
 /// A stage of each kind in each style.
-async fn stages(sqlite: &str, _postgres: &str, denied: &[&'static str], always: bool) -> Vec<(Stage, bool)> {
+async fn fixtures(sqlite: &str, _postgres: &str, denied: &[&'static str], always: bool) -> Vec<(Fixture, bool)> {
     let mut all = Vec::new();
     for style in [Style::Tables, Style::Generic] {
-        let rules = || Rules { denied: denied.to_vec(), always, ..Rules::default() };
-        let file = File::of(sqlite);
+        let rules = || TestGate { denied: denied.to_vec(), always, ..TestGate::default() };
+        let file = File::create(sqlite);
         let settings = Settings { style, ..file.settings() };
-        all.push((stage(settings, Behind::File(file), rules()).await.0, style == Style::Generic));
+        all.push((fixture(settings, Backing::File(file), rules()).await.0, style == Style::Generic));
         #[cfg(feature = "postgres")]
         {
             let server = crate::server::Server::new(_postgres).await;
             let settings = Settings { style, ..server.settings() };
-            all.push((stage(settings, Behind::Server(server), rules()).await.0, style == Style::Generic));
+            all.push((fixture(settings, Backing::Server(server), rules()).await.0, style == Style::Generic));
         }
     }
     all
 }
 
 /// The same request in the words of either style.
-async fn ask(stage: &Stage, is_generic: bool, verb: &str, one: &str, many: &str, params: Value) -> Value {
+async fn ask(fixture: &Fixture, is_generic: bool, verb: &str, one: &str, many: &str, params: Value) -> Value {
     if !is_generic {
         let table = if ["list", "search"].contains(&verb) { many } else { one };
-        return stage.ask(&format!("{verb}_{table}"), params).await;
+        return fixture.call(&format!("{verb}_{table}"), params).await;
     }
     let mut generic = json!({ "table_name": many });
     let (mut key, mut values) = (json!({}), json!({}));
@@ -105,7 +105,7 @@ async fn ask(stage: &Stage, is_generic: bool, verb: &str, one: &str, many: &str,
     }
     let operation =
         if ["list", "search"].contains(&verb) { format!("{verb}_records") } else { format!("{verb}_record") };
-    stage.ask(&operation, generic).await
+    fixture.call(&operation, generic).await
 }
 
 const TABLES: &str = "
@@ -119,7 +119,7 @@ const TABLES: &str = "
     INSERT INTO locks VALUES (1, 2); INSERT INTO vaults VALUES (7, 'v');";
 
 #[tokio::test]
-async fn r_saf_2_a_delete_needs_what_it_cascades_to() {
+async fn r_saf_2_a_delete_needs_permission_for_its_cascades() {
     for (denied, refused, refused_dry) in [
         (vec!["delete_line"], true, true),
         (vec!["update_parcel"], true, true),
@@ -130,15 +130,15 @@ async fn r_saf_2_a_delete_needs_what_it_cascades_to() {
         (vec!["list_lines"], false, true),
         (vec!["list_parcels"], false, true),
     ] {
-        for (stage, is_generic) in stages(TABLES, TABLES, &denied, false).await {
-            let dry = ask(&stage, is_generic, "delete", "order", "orders", json!({ "id": 1, "dry_run": true })).await;
+        for (fixture, is_generic) in fixtures(TABLES, TABLES, &denied, false).await {
+            let dry = ask(&fixture, is_generic, "delete", "order", "orders", json!({ "id": 1, "dry_run": true })).await;
             assert_eq!(dry["error"]["code"] == "PERMISSION_DENIED", refused_dry, "{denied:?}: {dry}");
-            let done = ask(&stage, is_generic, "delete", "order", "orders", json!({ "id": 1 })).await;
+            let done = ask(&fixture, is_generic, "delete", "order", "orders", json!({ "id": 1 })).await;
             assert_eq!(done["error"]["code"] == "PERMISSION_DENIED", refused, "{denied:?}: {done}");
             let left = if refused { "2" } else { "0" };
-            assert_eq!(stage.value("SELECT count(*) FROM lines").await, left, "{denied:?}: {done}");
+            assert_eq!(fixture.value("SELECT count(*) FROM lines").await, left, "{denied:?}: {done}");
             // What cascades nowhere needs nothing else.
-            let other = ask(&stage, is_generic, "delete", "parcel", "parcels", json!({ "id": 1 })).await;
+            let other = ask(&fixture, is_generic, "delete", "parcel", "parcels", json!({ "id": 1 })).await;
             assert_eq!(other["success"] == json!(true), denied != ["delete_parcel"], "{denied:?}: {other}");
         }
     }
@@ -146,14 +146,14 @@ async fn r_saf_2_a_delete_needs_what_it_cascades_to() {
 
 /// A reference by a hidden column cascades all the same.
 #[tokio::test]
-async fn r_saf_2_a_delete_needs_what_it_cascades_to_by_hidden_columns() {
-    let file = File::of(TABLES);
+async fn r_saf_2_a_delete_needs_permission_for_cascades_by_hidden_columns() {
+    let file = File::create(TABLES);
     let mut settings = file.settings();
     let hide = aquifer_sql::TableSettings { hide: vec!["order_id".to_owned()], ..Default::default() };
     settings.tables.insert("lines".to_owned(), hide);
-    let rules = Rules { denied: vec!["delete_line"], ..Rules::default() };
-    let (stage, _) = stage(settings, Behind::File(file), rules).await;
-    stage.refused("delete_order", json!({ "id": 1 }), "PERMISSION_DENIED").await;
+    let rules = TestGate { denied: vec!["delete_line"], ..TestGate::default() };
+    let (fixture, _) = fixture(settings, Backing::File(file), rules).await;
+    fixture.call_err("delete_order", json!({ "id": 1 }), "PERMISSION_DENIED").await;
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn r_saf_5_tables_that_are_always_denied_are_not_named() {
         })
         .filter(|name| *name != "delete_line")
         .collect();
-    for (stage, is_generic) in stages(TABLES, TABLES, &denied, true).await {
+    for (fixture, is_generic) in fixtures(TABLES, TABLES, &denied, true).await {
         for (verb, one, many, params) in [
             ("delete", "order", "orders", json!({ "id": 2, "dry_run": true })),
             ("delete", "order", "orders", json!({ "id": 2 })),
@@ -177,7 +177,7 @@ async fn r_saf_5_tables_that_are_always_denied_are_not_named() {
             ("create", "box", "boxes", json!({ "id": 1, "vault_id": 99 })),
             ("delete", "order", "orders", json!({ "id": 1, "dry_run": true })),
         ] {
-            let answer = ask(&stage, is_generic, verb, one, many, params.clone()).await;
+            let answer = ask(&fixture, is_generic, verb, one, many, params.clone()).await;
             let words = answer.to_string().replace("vault_id", "");
             assert!(!["lock", "vault", "lines"].iter().any(|name| words.contains(name)), "{verb} {params}: {answer}");
             let is_told = answer["data"]["also"]["another table"]["deleted"] == json!(2)
@@ -188,7 +188,7 @@ async fn r_saf_5_tables_that_are_always_denied_are_not_named() {
 }
 
 #[tokio::test]
-async fn r_saf_2_a_count_of_rows_needs_their_table() {
+async fn r_saf_2_a_row_count_needs_permission_for_the_counted_table() {
     let count = "_computed.lines_count";
     let refused = [
         ("list", json!({ "fields": ["id", count] })),
@@ -208,13 +208,13 @@ async fn r_saf_2_a_count_of_rows_needs_their_table() {
         ("search", json!({ "query": count })),
         ("get", json!({ "id": 1 })),
     ];
-    for (stage, is_generic) in stages(TABLES, TABLES, &["list_lines"], false).await {
+    for (fixture, is_generic) in fixtures(TABLES, TABLES, &["list_lines"], false).await {
         for (verb, params) in &refused {
-            let answer = ask(&stage, is_generic, verb, "order", "orders", params.clone()).await;
+            let answer = ask(&fixture, is_generic, verb, "order", "orders", params.clone()).await;
             assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{verb} {params}: {answer}");
         }
         for (verb, params) in &allowed {
-            let answer = ask(&stage, is_generic, verb, "order", "orders", params.clone()).await;
+            let answer = ask(&fixture, is_generic, verb, "order", "orders", params.clone()).await;
             assert_eq!(answer["success"], json!(true), "{verb} {params}: {answer}");
         }
     }
@@ -223,7 +223,7 @@ async fn r_saf_2_a_count_of_rows_needs_their_table() {
 /// Rows of a table that inherits from another are rows of that one, too.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_2_a_table_needs_those_that_inherit_from_it() {
+async fn r_saf_2_a_table_needs_permission_for_its_descendants() {
     let sql = "CREATE TABLE bases (id int PRIMARY KEY, n text); CREATE TABLE middles (x text) INHERITS (bases);
         CREATE TABLE kids (y text) INHERITS (middles); INSERT INTO kids VALUES (5, 'hushword', 'x', 'y');
         CREATE TABLE tags (id int PRIMARY KEY, base_id int REFERENCES bases);";
@@ -237,12 +237,13 @@ async fn r_saf_2_a_table_needs_those_that_inherit_from_it() {
             let server = crate::server::Server::new(sql).await;
             let mut settings = server.settings();
             settings.exclude.extend(Some(exclude.to_owned()).filter(|pattern| !pattern.is_empty()));
-            let rules = Rules { denied: vec!["list_kids", "update_kid", "delete_kid", "get_kid"], ..Rules::default() };
-            let (stage, _) = stage(settings, Behind::Server(server), rules).await;
-            let answer = ask(&stage, false, verb, "basis", "bases", params.clone()).await;
+            let rules =
+                TestGate { denied: vec!["list_kids", "update_kid", "delete_kid", "get_kid"], ..TestGate::default() };
+            let (fixture, _) = fixture(settings, Backing::Server(server), rules).await;
+            let answer = ask(&fixture, false, verb, "basis", "bases", params.clone()).await;
             assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{exclude} {verb} {params}: {answer}");
-            assert_eq!(stage.value("SELECT n FROM kids").await, "hushword");
-            stage.get("list_tags", json!({})).await;
+            assert_eq!(fixture.value("SELECT n FROM kids").await, "hushword");
+            fixture.call_ok("list_tags", json!({})).await;
         }
     }
 }
@@ -254,10 +255,10 @@ async fn r_saf_2_rules_see_every_name_of_a_table() {
     let server =
         crate::server::Server::new("CREATE SCHEMA sales; CREATE TABLE sales.orders (id int PRIMARY KEY);").await;
     let settings = Settings { style: Style::Generic, schemas: vec!["sales".to_owned()], ..server.settings() };
-    let (stage, rules) = stage(settings, Behind::Server(server), Rules::default()).await;
+    let (fixture, rules) = fixture(settings, Backing::Server(server), TestGate::default()).await;
     for used in ["orders", "order", "sales.orders", "SALES.Orders", "Orders"] {
         for operation in ["list_records", "get_table_schema"] {
-            stage.get(operation, json!({ "table_name": used })).await;
+            fixture.call_ok(operation, json!({ "table_name": used })).await;
             let judged = rules.judged_params.lock().unwrap().last().cloned().unwrap_or_default();
             for name in ["orders", "order", "sales.orders", used] {
                 let names = judged["table_name"].as_array().cloned().unwrap_or_default();
@@ -270,7 +271,7 @@ async fn r_saf_2_rules_see_every_name_of_a_table() {
 /// Names of tables that are always denied are neither suggested nor a reason to ask which table is meant.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_5_a_name_of_several_tables_suggests_no_denied_one() {
+async fn r_saf_5_an_ambiguous_name_suggests_no_denied_table() {
     let sql = "CREATE SCHEMA sales; CREATE SCHEMA hr; CREATE SCHEMA it;
         CREATE TABLE sales.orders (id int PRIMARY KEY); CREATE TABLE hr.orders (id int PRIMARY KEY);
         CREATE TABLE it.orders (id int PRIMARY KEY); CREATE TABLE pets (id int PRIMARY KEY);";
@@ -285,9 +286,9 @@ async fn r_saf_5_a_name_of_several_tables_suggests_no_denied_one() {
         let server = crate::server::Server::new(sql).await;
         let schemas = ["public", "sales", "hr", "it"].map(str::to_owned).to_vec();
         let settings = Settings { style: Style::Generic, schemas, ..server.settings() };
-        let rules = Rules { denied, always: true, ..Rules::default() };
-        let (stage, _) = stage(settings, Behind::Server(server), rules).await;
-        let answer = stage.ask("list_records", json!({ "table_name": "Orders" })).await;
+        let rules = TestGate { denied, always: true, ..TestGate::default() };
+        let (fixture, _) = fixture(settings, Backing::Server(server), rules).await;
+        let answer = fixture.call("list_records", json!({ "table_name": "Orders" })).await;
         assert!(!answer.to_string().contains("hr_"), "{answer}");
         match expected {
             Some(names) => assert_eq!(answer["error"]["details"]["suggestions"], json!(names), "{answer}"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 fn is_unknown(answer: &Value) -> bool {
     answer["error"]["details"]["outcome"] == "unknown"
@@ -12,52 +12,52 @@ fn is_unknown(answer: &Value) -> bool {
 
 /// SQLite waits for readers before it keeps a change. If they do not go, nothing is kept, and that is known.
 #[tokio::test]
-async fn r_saf_5_a_file_that_cannot_be_kept_has_not_changed() {
+async fn r_saf_5_a_commit_blocked_by_readers_changes_nothing() {
     let notes = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes VALUES (1, 'one');
                  CREATE TABLE later (id INTEGER PRIMARY KEY, note_id INTEGER REFERENCES notes(id) DEFERRABLE INITIALLY DEFERRED);";
-    let stage = Stage::sqlite_with(notes, |settings| settings.timeout = Duration::from_secs(1)).await;
-    let other = stage.file().connection();
+    let fixture = Fixture::sqlite_with(notes, |settings| settings.timeout = Duration::from_secs(1)).await;
+    let other = fixture.file().connection();
     other.execute_batch("BEGIN; SELECT * FROM notes").unwrap();
-    let answer = stage.ask("create_note", json!({ "body": "two" })).await;
+    let answer = fixture.call("create_note", json!({ "body": "two" })).await;
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
     assert!(!is_unknown(&answer), "{answer}");
     other.execute_batch("COMMIT").unwrap();
-    assert_eq!(stage.value("SELECT count(*) FROM notes").await, "1");
+    assert_eq!(fixture.value("SELECT count(*) FROM notes").await, "1");
     // Nor has one that is refused in the end.
-    let answer = stage.ask("create_later", json!({ "note_id": 99 })).await;
+    let answer = fixture.call("create_later", json!({ "note_id": 99 })).await;
     assert_eq!(answer["error"]["code"], "CONFLICT_CONSTRAINT", "{answer}");
     assert!(!is_unknown(&answer), "{answer}");
-    assert_eq!(stage.get("create_note", json!({ "body": "two" })).await["id"], 2);
+    assert_eq!(fixture.call_ok("create_note", json!({ "body": "two" })).await["id"], 2);
 }
 
 /// A change that its caller has left is either whole or not there.
 #[tokio::test]
-async fn r_saf_5_a_change_that_is_left_is_whole_or_not_there() {
-    let stage = Stage::sqlite(
+async fn r_saf_5_an_abandoned_change_is_atomic() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); CREATE TABLE log (id INTEGER PRIMARY KEY, note_id INTEGER);
          CREATE TRIGGER t AFTER INSERT ON notes BEGIN INSERT INTO log (note_id) VALUES (new.id); END;",
     )
     .await;
     for round in 0..60 {
-        let engine = stage.engine.clone();
+        let engine = fixture.engine.clone();
         let change =
-            tokio::spawn(async move { crate::support::ask(&engine, "create_note", json!({ "body": "x" })).await });
+            tokio::spawn(async move { crate::support::call(&engine, "create_note", json!({ "body": "x" })).await });
         for _ in 0..round {
             tokio::task::yield_now().await;
         }
         change.abort();
         let _ = change.await;
     }
-    stage.get("create_note", json!({ "body": "last" })).await;
-    assert_eq!(stage.value("SELECT count(*) FROM notes").await, stage.value("SELECT count(*) FROM log").await);
+    fixture.call_ok("create_note", json!({ "body": "last" })).await;
+    assert_eq!(fixture.value("SELECT count(*) FROM notes").await, fixture.value("SELECT count(*) FROM log").await);
 }
 
 #[cfg(feature = "postgres")]
 mod postgres {
     use super::*;
-    use crate::postgres_failures::{Gate, Way, asked, role_on, until_running};
+    use crate::postgres_failures::{Proxy, ProxyMode, role_on, spawn_call, wait_until_running};
     use crate::server::Server;
-    use crate::support::{Behind, until};
+    use crate::support::{Backing, wait_until};
 
     /// A change that takes long before it is kept (`before`), or while it is.
     const SLOW: &str = "
@@ -69,19 +69,19 @@ mod postgres {
             EXECUTE FUNCTION slowly();";
 
     /// Ends the server's process until the call has noticed, and gives its answer.
-    async fn ended(stage: &Stage, change: tokio::task::JoinHandle<Value>) -> Value {
-        until("it is ended", || async {
-            stage.behind(END).await;
+    async fn terminate(fixture: &Fixture, change: tokio::task::JoinHandle<Value>) -> Value {
+        wait_until("it is ended", || async {
+            fixture.run_sql(END).await;
             change.is_finished()
         })
         .await;
         change.await.unwrap()
     }
 
-    async fn until_kept(stage: &Stage) {
-        until("it is being made final", || async {
+    async fn wait_until_committing(fixture: &Fixture) {
+        wait_until("it is being made final", || async {
             let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'COMMIT' AND state = 'active'";
-            stage.value(query).await == "1"
+            fixture.value(query).await == "1"
         })
         .await;
     }
@@ -89,68 +89,68 @@ mod postgres {
     const END: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database() AND state = 'active'";
 
     #[tokio::test]
-    async fn r_saf_5_a_server_process_that_is_ended_while_it_keeps_a_change() {
-        let stage = Stage::postgres(SLOW).await;
-        let change = asked(&stage, "create_note", json!({ "id": 100, "body": "slow" }));
-        until_kept(&stage).await;
-        let answer = ended(&stage, change).await;
+    async fn r_saf_5_a_backend_terminated_during_commit_has_an_unknown_outcome() {
+        let fixture = Fixture::postgres(SLOW).await;
+        let change = spawn_call(&fixture, "create_note", json!({ "id": 100, "body": "slow" }));
+        wait_until_committing(&fixture).await;
+        let answer = terminate(&fixture, change).await;
         assert!(is_unknown(&answer), "{answer}");
-        assert!(answer["error"]["message"].as_str().unwrap().contains("it may have been made or not"), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("may or may not have been made"), "{answer}");
         // Before that nothing is kept, and that is known.
-        let change = asked(&stage, "create_note", json!({ "id": 1, "body": "slow" }));
-        let answer = ended(&stage, change).await;
+        let change = spawn_call(&fixture, "create_note", json!({ "id": 1, "body": "slow" }));
+        let answer = terminate(&fixture, change).await;
         assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
         assert!(!is_unknown(&answer), "{answer}");
-        assert_eq!(stage.value("SELECT count(*) FROM notes").await, "0");
+        assert_eq!(fixture.value("SELECT count(*) FROM notes").await, "0");
     }
 
     #[tokio::test]
-    async fn r_saf_5_a_server_that_falls_silent_while_it_keeps_a_change() {
+    async fn r_saf_5_a_server_that_hangs_during_commit_has_an_unknown_outcome() {
         let server = Server::new(SLOW).await;
         let role = role_on(&server).await;
-        let gate = Gate::open().await;
-        let mut settings = gate.settings(&server, &role);
+        let proxy = Proxy::open().await;
+        let mut settings = proxy.settings(&server, &role);
         settings.timeout = Duration::from_secs(2);
-        let stage = Stage::on(settings, Behind::Server(server)).await;
-        let change = asked(&stage, "create_note", json!({ "id": 100, "body": "slow" }));
-        until_kept(&stage).await;
-        gate.set(Way::Silent);
+        let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
+        let change = spawn_call(&fixture, "create_note", json!({ "id": 100, "body": "slow" }));
+        wait_until_committing(&fixture).await;
+        proxy.set(ProxyMode::Silent);
         let answer = change.await.unwrap();
         assert!(is_unknown(&answer), "{answer}");
-        gate.set(Way::Open);
+        proxy.set(ProxyMode::Open);
     }
 
     /// The server itself stops a statement that takes too long, and says so. It does not stop a change that is being kept:
     /// whoever no longer waits for that does not know.
     #[tokio::test]
-    async fn r_saf_5_a_change_that_takes_too_long_is_in_doubt_only_once_it_is_being_kept() {
-        let stage = Stage::postgres_with(SLOW, |settings| settings.timeout = Duration::from_secs(2)).await;
-        let answer = stage.ask("create_note", json!({ "id": 1, "body": "slow" })).await;
+    async fn r_saf_5_a_timed_out_change_is_in_doubt_only_during_commit() {
+        let fixture = Fixture::postgres_with(SLOW, |settings| settings.timeout = Duration::from_secs(2)).await;
+        let answer = fixture.call("create_note", json!({ "id": 1, "body": "slow" })).await;
         assert_eq!(answer["error"]["code"], "UPSTREAM_TIMEOUT", "{answer}");
         assert!(!is_unknown(&answer), "{answer}");
-        let answer = stage.ask("create_note", json!({ "id": 100, "body": "slow" })).await;
+        let answer = fixture.call("create_note", json!({ "id": 100, "body": "slow" })).await;
         assert!(is_unknown(&answer), "{answer}");
-        until_running(&stage, "0").await;
-        stage.get("create_note", json!({ "id": 101, "body": "quick" })).await;
+        wait_until_running(&fixture, "0").await;
+        fixture.call_ok("create_note", json!({ "id": 101, "body": "quick" })).await;
     }
 
     /// A rehearsal that is cut off has changed nothing, whenever that happens.
     #[tokio::test]
-    async fn r_req_9_a_rehearsal_that_is_cut_off_is_never_in_doubt() {
+    async fn r_req_9_an_interrupted_dry_run_is_never_in_doubt() {
         let server = Server::new(SLOW).await;
         let role = role_on(&server).await;
-        let gate = Gate::open().await;
-        let stage = Stage::on(gate.settings(&server, &role), Behind::Server(server)).await;
+        let proxy = Proxy::open().await;
+        let fixture = Fixture::with_settings(proxy.settings(&server, &role), Backing::Server(server)).await;
         for id in [1, 100] {
-            let change = asked(&stage, "create_note", json!({ "id": id, "body": "slow", "dry_run": true }));
-            until_running(&stage, "1").await;
-            gate.set(Way::Cut);
+            let change = spawn_call(&fixture, "create_note", json!({ "id": id, "body": "slow", "dry_run": true }));
+            wait_until_running(&fixture, "1").await;
+            proxy.set(ProxyMode::Cut);
             // A line that is cut is taken up again, so this may go on; then it is ended for good.
-            gate.set(Way::Open);
-            let answer = ended(&stage, change).await;
+            proxy.set(ProxyMode::Open);
+            let answer = terminate(&fixture, change).await;
             assert!(answer["success"] == json!(false) && !is_unknown(&answer), "{answer}");
         }
-        until_running(&stage, "0").await;
-        assert_eq!(stage.value("SELECT count(*) FROM notes").await, "0");
+        wait_until_running(&fixture, "0").await;
+        assert_eq!(fixture.value("SELECT count(*) FROM notes").await, "0");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 /// 500 tables, of which some are worth a closer look.
 fn many() -> String {
@@ -24,8 +24,8 @@ fn many() -> String {
 
 #[tokio::test]
 async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
-    let stage = Stage::postgres(&many()).await;
-    let names = stage.operations();
+    let fixture = Fixture::postgres(&many()).await;
+    let names = fixture.operations();
     assert_eq!(
         names,
         [
@@ -40,21 +40,22 @@ async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
             "update_record"
         ]
     );
-    let whole = stage.get("introspect", json!({ "query": "operations" })).await.to_string();
+    let whole = fixture.call_ok("introspect", json!({ "query": "operations" })).await.to_string();
     assert!(whole.len() < 6_000, "{} bytes", whole.len());
     for name in &names {
-        let details = stage.details(name).await.to_string();
+        let details = fixture.details(name).await.to_string();
         assert!(details.len() < 8_000, "{name}: {} bytes", details.len());
         assert!(!details.contains("filler_400"), "{name}");
     }
 
     // Tables.
-    let tables = stage.walk("list_tables", json!({}), 100).await;
+    let tables = fixture.walk("list_tables", json!({}), 100).await;
     assert_eq!(tables.len(), 500);
-    let found =
-        stage.get("list_tables", json!({ "filter": { "name": { "starts_with": "order" } }, "fields": ["name"] })).await;
+    let found = fixture
+        .call_ok("list_tables", json!({ "filter": { "name": { "starts_with": "order" } }, "fields": ["name"] }))
+        .await;
     assert_eq!(found["items"], json!([{ "name": "order_lines" }, { "name": "orders" }]));
-    let schema = stage.get("get_table_schema", json!({ "table_name": "customers" })).await;
+    let schema = fixture.call_ok("get_table_schema", json!({ "table_name": "customers" })).await;
     assert_eq!(schema["key"], json!(["id"]));
     let of = |name: &str| {
         schema["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap().clone()
@@ -66,55 +67,56 @@ async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
 
     // Reading.
     let asked = json!({ "table_name": "orders", "filter": { "total": { "gt": 50 } }, "sort": { "field": "total", "order": "desc" }, "fields": ["id"] });
-    assert_eq!(stage.walk("list_records", asked, 3).await.len(), 10);
+    assert_eq!(fixture.walk("list_records", asked, 3).await.len(), 10);
     let sums = json!({ "table_name": "orders", "aggregate": { "s": { "sum": "total" } } });
-    assert_eq!(stage.get("list_records", sums).await["aggregations"]["s"], 1830);
+    assert_eq!(fixture.call_ok("list_records", sums).await["aggregations"]["s"], 1830);
     assert_eq!(
-        stage.get("search_records", json!({ "table_name": "customers", "query": "\"customer 7\"" })).await["items"][0]
-            ["id"],
+        fixture.call_ok("search_records", json!({ "table_name": "customers", "query": "\"customer 7\"" })).await["items"]
+            [0]["id"],
         7
     );
     assert_eq!(
-        stage.get("get_record", json!({ "table_name": "customers", "key": { "id": 3 } })).await["name"],
+        fixture.call_ok("get_record", json!({ "table_name": "customers", "key": { "id": 3 } })).await["name"],
         "Customer 3"
     );
     let some = json!({ "table_name": "customers", "key": { "id": 3 }, "fields": ["name"] });
-    assert_eq!(stage.get("get_record", some).await, json!({ "name": "Customer 3" }));
-    assert_eq!(stage.walk("list_records", json!({ "table_name": "heap" }), 7).await.len(), 30);
-    assert_eq!(stage.get("list_records", json!({ "table_name": "order_line" })).await["items"], json!([]));
+    assert_eq!(fixture.call_ok("get_record", some).await, json!({ "name": "Customer 3" }));
+    assert_eq!(fixture.walk("list_records", json!({ "table_name": "heap" }), 7).await.len(), 30);
+    assert_eq!(fixture.call_ok("list_records", json!({ "table_name": "order_line" })).await["items"], json!([]));
 
     // Writing.
     let made = json!({ "table_name": "customers", "values": { "id": 100, "name": "New", "home_town": "Ulm", "meta": { "a": 1, "b": 2 } } });
-    assert_eq!(stage.get("create_record", made).await["home_town"], "Ulm");
+    assert_eq!(fixture.call_ok("create_record", made).await["home_town"], "Ulm");
     let made = json!({ "table_name": "customers", "values": { "id": 101, "name": "Newer", "Home Town": "Bonn" } });
-    assert_eq!(stage.get("create_record", made).await["home_town"], "Bonn", "the column's own name does as well");
+    assert_eq!(fixture.call_ok("create_record", made).await["home_town"], "Bonn", "the column's own name does as well");
     let change = json!({ "table_name": "customers", "key": { "id": 100 }, "input": { "meta": { "a": null }, "Home Town": "Graz" } });
-    let changed = stage.get("update_record", change).await;
+    let changed = fixture.call_ok("update_record", change).await;
     assert_eq!((&changed["meta"], &changed["home_town"]), (&json!({ "b": 2 }), &json!("Graz")));
     let old = json!({ "table_name": "customers", "key": { "id": 100 }, "input": { "name": "x" }, "if_match": "old" });
-    stage.refused("update_record", old, "CONFLICT_VERSION_MISMATCH").await;
+    fixture.call_err("update_record", old, "CONFLICT_VERSION_MISMATCH").await;
     let line = json!({ "table_name": "order_lines", "values": { "order_id": 1, "line": 1, "dry_run_column": true, "fields_column": "f", "key": "k" } });
-    let made = stage.get("create_record", line).await;
+    let made = fixture.call_ok("create_record", line).await;
     assert_eq!(json!([made["dry_run_column"], made["fields_column"], made["key"]]), json!([true, "f", "k"]));
     let line = json!({ "table_name": "order_lines", "key": { "order_id": 1, "line": 1 } });
-    assert_eq!(stage.get("get_record", line.clone()).await["key"], "k");
-    let would =
-        stage.get("delete_record", json!({ "table_name": "customers", "key": { "id": 2 }, "dry_run": true })).await;
+    assert_eq!(fixture.call_ok("get_record", line.clone()).await["key"], "k");
+    let would = fixture
+        .call_ok("delete_record", json!({ "table_name": "customers", "key": { "id": 2 }, "dry_run": true }))
+        .await;
     assert_eq!(would["also"]["orders.customer_id"], json!({ "deleted": 2 }));
     assert_eq!(would["also"]["order_lines.order_id"], json!({ "deleted": 1 }));
-    stage.get("delete_record", line).await;
+    fixture.call_ok("delete_record", line).await;
 
     // References.
     let asked = json!({ "root": { "element_type": "customers", "id": 5 }, "direction": "incoming", "relationship": "orders.customer_id" });
-    assert_eq!(stage.get("query_relationships", asked).await["relationships"].as_array().unwrap().len(), 2);
+    assert_eq!(fixture.call_ok("query_relationships", asked).await["relationships"].as_array().unwrap().len(), 2);
     let wrong = json!({ "root": { "element_type": "customers", "id": 5 }, "direction": "incoming", "relationship": "orders.customer" });
-    let error = stage.refused("query_relationships", wrong, "VALIDATION_INVALID_VALUE").await;
+    let error = fixture.call_err("query_relationships", wrong, "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["suggestions"][0], "orders.customer_id");
 
-    refusals(&stage).await;
+    refusals(&fixture).await;
 }
 
-async fn refusals(stage: &Stage) {
+async fn refusals(fixture: &Fixture) {
     for (operation, params) in [
         ("list_records", json!({ "table_name": "custmers" })),
         ("get_table_schema", json!({ "table_name": "customer s" })),
@@ -122,7 +124,7 @@ async fn refusals(stage: &Stage) {
         ("create_record", json!({ "table_name": "custoners", "values": {} })),
         ("query_relationships", json!({ "root": { "element_type": "custumers", "id": 1 }, "direction": "both" })),
     ] {
-        let error = stage.refused(operation, params, "NOT_FOUND_RESOURCE").await;
+        let error = fixture.call_err(operation, params, "NOT_FOUND_RESOURCE").await;
         assert!(error["details"]["suggestions"].as_array().unwrap().contains(&json!("customers")), "{error}");
         assert!(error["message"].as_str().unwrap().contains("'customers'"), "{error}");
     }
@@ -164,7 +166,7 @@ async fn refusals(stage: &Stage) {
         ("list_records", json!({ "table_name": "customers", "filter": { "nmae": 1 } }), "VALIDATION_UNKNOWN_FIELD"),
         ("list_records", json!({ "table_name": "customers", "preset": "huge" }), "VALIDATION_INVALID_VALUE"),
     ] {
-        stage.refused(operation, params, code).await;
+        fixture.call_err(operation, params, code).await;
     }
-    assert_eq!(stage.value("SELECT count(*) FROM customers").await, "32");
+    assert_eq!(fixture.value("SELECT count(*) FROM customers").await, "32");
 }

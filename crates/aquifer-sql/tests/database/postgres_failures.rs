@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::server::{Server, address};
-use crate::support::{Behind, Stage, ask, context, engine, harmless, open, unopened, until};
+use crate::support::{Backing, Fixture, assert_harmless, call, context, engine, new_database, open, wait_until};
 
 const NOTES: &str = "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'one');
     CREATE VIEW slow AS SELECT id, body, pg_sleep(60)::text AS slept FROM notes;";
@@ -20,27 +20,27 @@ const NOTES: &str = "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT 
 /// What opening says. Neither the password nor the address is told.
 async fn failure(settings: Settings, secret: &str) -> Value {
     let failure = open(settings).await.err().unwrap();
-    let told = json!({ "error": failure });
-    harmless(&told);
-    assert!(!told.to_string().contains(secret), "{told}");
-    assert!(!told.to_string().contains("127.0.0.1"), "{told}");
-    assert_eq!(told["error"]["code"], "UPSTREAM_UNAVAILABLE", "{told}");
-    told["error"].clone()
+    let answer = json!({ "error": failure });
+    assert_harmless(&answer);
+    assert!(!answer.to_string().contains(secret), "{answer}");
+    assert!(!answer.to_string().contains("127.0.0.1"), "{answer}");
+    assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
+    answer["error"].clone()
 }
 
-fn says(error: &Value, words: &str) {
+fn assert_message(error: &Value, words: &str) {
     assert!(error["message"].as_str().unwrap().contains(words), "{words}: {error}");
 }
 
 /// A way to the server that can be opened, closed and held up.
-pub(crate) struct Gate {
+pub(crate) struct Proxy {
     address: SocketAddr,
-    way: watch::Sender<Way>,
+    mode: watch::Sender<ProxyMode>,
     listening: Option<tokio::task::JoinHandle<()>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum ProxyMode {
     Open,
     /// Whoever is on the way is cut off.
     Cut,
@@ -48,31 +48,31 @@ pub(crate) enum Way {
     Silent,
 }
 
-impl Gate {
+impl Proxy {
     /// An address where nothing listens yet.
     async fn closed() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Self { address: listener.local_addr().unwrap(), way: watch::Sender::new(Way::Open), listening: None }
+        Self { address: listener.local_addr().unwrap(), mode: watch::Sender::new(ProxyMode::Open), listening: None }
     }
 
     pub(crate) async fn open() -> Self {
-        let mut gate = Self::closed().await;
-        gate.listen().await;
-        gate
+        let mut proxy = Self::closed().await;
+        proxy.listen().await;
+        proxy
     }
 
     async fn listen(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
-        let way = self.way.clone();
+        let mode = self.mode.clone();
         self.listening = Some(tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(pass(near, way.subscribe()));
+                tokio::spawn(forward(near, mode.subscribe()));
             }
         }));
     }
 
-    pub(crate) fn set(&self, way: Way) {
-        self.way.send_replace(way);
+    pub(crate) fn set(&self, mode: ProxyMode) {
+        self.mode.send_replace(mode);
     }
 
     pub(crate) fn settings(&self, server: &Server, role: &str) -> Settings {
@@ -82,7 +82,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for Proxy {
     fn drop(&mut self) {
         if let Some(listening) = &self.listening {
             listening.abort();
@@ -90,19 +90,19 @@ impl Drop for Gate {
     }
 }
 
-async fn pass(mut near: TcpStream, mut way: watch::Receiver<Way>) {
+async fn forward(mut near: TcpStream, mut mode: watch::Receiver<ProxyMode>) {
     let mut far = TcpStream::connect(address()).await.unwrap();
     loop {
-        let now = *way.borrow_and_update();
+        let now = *mode.borrow_and_update();
         match now {
-            Way::Cut => return,
-            Way::Silent => {
-                let _ = way.changed().await;
+            ProxyMode::Cut => return,
+            ProxyMode::Silent => {
+                let _ = mode.changed().await;
             }
-            Way::Open => {
+            ProxyMode::Open => {
                 tokio::select! {
                     _ = tokio::io::copy_bidirectional(&mut near, &mut far) => return,
-                    _ = way.changed() => {}
+                    _ = mode.changed() => {}
                 }
             }
         }
@@ -116,34 +116,37 @@ pub(crate) async fn role_on(server: &Server) -> String {
 }
 
 #[tokio::test]
-async fn r_res_4_a_server_that_is_not_there_and_then_is() {
+async fn r_res_4_a_server_that_starts_later_is_found() {
     let server = Server::new(NOTES).await;
     let role = role_on(&server).await;
-    let mut gate = Gate::closed().await;
-    says(&failure(gate.settings(&server, &role), "open-sesame").await, "nothing listens where its server should be");
-    let database = unopened(gate.settings(&server, &role));
+    let mut proxy = Proxy::closed().await;
+    assert_message(
+        &failure(proxy.settings(&server, &role), "open-sesame").await,
+        "no server is listening on its address",
+    );
+    let database = new_database(proxy.settings(&server, &role));
     let engine = engine(&database);
-    let answer = ask(&engine, "list_tables", json!({})).await;
+    let answer = call(&engine, "list_tables", json!({})).await;
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-    gate.listen().await;
-    let answer = ask(&engine, "list_tables", json!({})).await;
+    proxy.listen().await;
+    let answer = call(&engine, "list_tables", json!({})).await;
     assert_eq!(answer["success"], json!(true), "{answer}");
     engine.refresh().unwrap();
-    assert_eq!(ask(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
+    assert_eq!(call(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
     // All lines are cut. The next calls take new ones.
     for _ in 0..3 {
-        ask(&engine, "update_note", json!({ "id": 1, "input": { "body": "two" } })).await;
-        gate.set(Way::Cut);
-        gate.set(Way::Open);
-        let reads = ask(&engine, "list_notes", json!({})).await;
+        call(&engine, "update_note", json!({ "id": 1, "input": { "body": "two" } })).await;
+        proxy.set(ProxyMode::Cut);
+        proxy.set(ProxyMode::Open);
+        let reads = call(&engine, "list_notes", json!({})).await;
         assert_eq!(reads["success"], json!(true), "{reads}");
-        let writes = ask(&engine, "update_note", json!({ "id": 1, "input": { "body": "three" } })).await;
+        let writes = call(&engine, "update_note", json!({ "id": 1, "input": { "body": "three" } })).await;
         assert_eq!(writes["success"], json!(true), "{writes}");
     }
 }
 
 #[tokio::test]
-async fn r_res_4_wrong_password_unknown_database_and_others() {
+async fn r_res_4_connection_errors_have_clear_reasons() {
     let server = Server::new(NOTES).await;
     let role = role_on(&server).await;
     let url = server.url_of(&role);
@@ -152,16 +155,19 @@ async fn r_res_4_wrong_password_unknown_database_and_others() {
         Settings::new("here", &url.replacen(from, to, 1)).unwrap()
     };
     let secret = format!("open-sesame-{role}");
-    let refused = "its server refuses the user or the password";
-    says(&failure(changed(&secret, "wrong-sesame"), "wrong-sesame").await, refused);
-    says(&failure(changed(&format!("//{role}:"), "//nobody_of_that_kind:"), "open-sesame").await, refused);
+    let refused = "its server rejects the user name or the password";
+    assert_message(&failure(changed(&secret, "wrong-sesame"), "wrong-sesame").await, refused);
+    assert_message(&failure(changed(&format!("//{role}:"), "//nobody_of_that_kind:"), "open-sesame").await, refused);
     let elsewhere = format!("/{}", server.database);
-    says(&failure(changed(&elsewhere, "/nowhere_to_be_found"), "open-sesame").await, "its server has no such database");
+    assert_message(
+        &failure(changed(&elsewhere, "/nowhere_to_be_found"), "open-sesame").await,
+        "its server has no such database",
+    );
     let (host, port) = address();
     let away = changed(&format!("@{host}:{port}/"), "@no-such-host.invalid:5432/");
-    says(&failure(away, "open-sesame").await, "the name of its server is not known");
+    assert_message(&failure(away, "open-sesame").await, "the host name of its server cannot be resolved");
     let no_password = changed(&format!(":{secret}@"), "@");
-    says(&failure(no_password, "open-sesame").await, "none is configured");
+    assert_message(&failure(no_password, "open-sesame").await, "none is configured");
     // Encryption is demanded where there may be none: either it works, or that is said.
     let mut strict = url.clone();
     strict.push_str("?sslmode=verify-full");
@@ -176,174 +182,177 @@ async fn r_res_4_wrong_password_unknown_database_and_others() {
     );
     assert!(failure.is_err_and(|failure| failure.message().contains("sslmode")));
     // The right password again, and everything works.
-    Stage::on(Settings::new("here", &url).unwrap(), Behind::Server(server)).await.get("list_notes", json!({})).await;
+    Fixture::with_settings(Settings::new("here", &url).unwrap(), Backing::Server(server))
+        .await
+        .call_ok("list_notes", json!({}))
+        .await;
 }
 
 #[tokio::test]
-async fn r_res_4_a_server_that_has_no_connection_left() {
+async fn r_res_4_a_server_without_free_connections_is_reported() {
     let server = Server::new(NOTES).await;
     let role = role_on(&server).await;
-    let stage = Stage::on(server.settings_of(&role), Behind::Server(server)).await;
-    stage.get("list_notes", json!({})).await;
-    stage.behind(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
+    let fixture = Fixture::with_settings(server.settings_of(&role), Backing::Server(server)).await;
+    fixture.call_ok("list_notes", json!({})).await;
+    fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
     // Reading has its connection; writing would need another.
-    let error = stage.refused("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
-    says(&error, "its server has no connection left");
-    stage.behind(&format!("ALTER ROLE {role} CONNECTION LIMIT -1")).await;
-    stage.get("create_note", json!({ "id": 2 })).await;
+    let error = fixture.call_err("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
+    assert_message(&error, "its server has no free connection");
+    fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT -1")).await;
+    fixture.call_ok("create_note", json!({ "id": 2 })).await;
 }
 
 /// How many statements of ours run in this database.
-async fn running(stage: &Stage) -> String {
+async fn running(fixture: &Fixture) -> String {
     let sql = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND application_name = 'aquifer' AND state <> 'idle'",
-        stage.server().database
+        fixture.server().database
     );
-    stage.value(&sql).await
+    fixture.value(&sql).await
 }
 
-pub(crate) async fn until_running(stage: &Stage, count: &'static str) {
-    until(&format!("{count} run"), || async { running(stage).await == count }).await;
+pub(crate) async fn wait_until_running(fixture: &Fixture, count: &'static str) {
+    wait_until(&format!("{count} run"), || async { running(fixture).await == count }).await;
 }
 
-pub(crate) fn asked(stage: &Stage, operation: &'static str, params: Value) -> tokio::task::JoinHandle<Value> {
-    let engine = stage.engine.clone();
-    tokio::spawn(async move { ask(&engine, operation, params).await })
+pub(crate) fn spawn_call(fixture: &Fixture, operation: &'static str, params: Value) -> tokio::task::JoinHandle<Value> {
+    let engine = fixture.engine.clone();
+    tokio::spawn(async move { call(&engine, operation, params).await })
 }
 
 #[tokio::test]
-async fn r_res_4_a_connection_killed_in_the_middle_of_a_query() {
-    let stage = Stage::postgres(NOTES).await;
-    let query = asked(&stage, "list_slows", json!({}));
-    until_running(&stage, "1").await;
-    stage.behind("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
+async fn r_res_4_a_connection_killed_during_a_query_is_reported() {
+    let fixture = Fixture::postgres(NOTES).await;
+    let query = spawn_call(&fixture, "list_slows", json!({}));
+    wait_until_running(&fixture, "1").await;
+    fixture.run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
     let answer = query.await.unwrap();
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-    says(&answer["error"], "its server has ended the connection");
-    assert_eq!(stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
+    assert_message(&answer["error"], "its server has ended the connection");
+    assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn idle_connections_that_were_killed_are_not_noticed_by_anybody() {
-    let stage = Stage::postgres(NOTES).await;
+async fn killed_idle_connections_are_replaced_silently() {
+    let fixture = Fixture::postgres(NOTES).await;
     for round in 0..5 {
-        stage.get("update_note", json!({ "id": 1, "input": { "body": format!("round {round}") } })).await;
-        stage.get("list_notes", json!({ "total": true })).await;
-        stage.behind("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
-        until("they are gone", || async {
-            stage.value("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await == "0"
+        fixture.call_ok("update_note", json!({ "id": 1, "input": { "body": format!("round {round}") } })).await;
+        fixture.call_ok("list_notes", json!({ "total": true })).await;
+        fixture.run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
+        wait_until("they are gone", || async {
+            fixture.value("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await == "0"
         })
         .await;
     }
-    assert_eq!(stage.get("get_note", json!({ "id": 1 })).await["body"], "round 4");
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 1 })).await["body"], "round 4");
 }
 
 #[tokio::test]
 async fn r_res_4_a_statement_that_takes_too_long_is_cancelled_on_the_server() {
-    let stage = Stage::postgres_with(NOTES, |settings| settings.timeout = Duration::from_secs(2)).await;
-    let error = stage.refused("list_slows", json!({}), "UPSTREAM_TIMEOUT").await;
-    says(&error, "did not answer in time");
-    until_running(&stage, "0").await;
-    stage.get("list_notes", json!({})).await;
+    let fixture = Fixture::postgres_with(NOTES, |settings| settings.timeout = Duration::from_secs(2)).await;
+    let error = fixture.call_err("list_slows", json!({}), "UPSTREAM_TIMEOUT").await;
+    assert_message(&error, "did not answer in time");
+    wait_until_running(&fixture, "0").await;
+    fixture.call_ok("list_notes", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_ends_its_statement_on_the_server() {
-    let stage = Stage::postgres(NOTES).await;
+async fn a_dropped_call_cancels_its_statement_on_the_server() {
+    let fixture = Fixture::postgres(NOTES).await;
     let context = context();
     let cancelled = context.cancelled.clone();
-    let engine = stage.engine.clone();
+    let engine = fixture.engine.clone();
     let call = tokio::spawn(async move {
         let request = json!({ "operation": "list_slows", "params": {} }).as_object().unwrap().clone();
         engine.handle(&Receiver::Unified, request, context).await
     });
-    until_running(&stage, "1").await;
+    wait_until_running(&fixture, "1").await;
     cancelled.cancel();
     assert!(matches!(call.await.unwrap(), Reply::Response(_)));
-    until_running(&stage, "0").await;
+    wait_until_running(&fixture, "0").await;
     // The same where the whole task goes.
-    let query = asked(&stage, "list_slows", json!({}));
-    until_running(&stage, "1").await;
+    let query = spawn_call(&fixture, "list_slows", json!({}));
+    wait_until_running(&fixture, "1").await;
     query.abort();
-    until_running(&stage, "0").await;
-    stage.get("list_notes", json!({})).await;
+    wait_until_running(&fixture, "0").await;
+    fixture.call_ok("list_notes", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_change_that_is_dropped_changes_nothing_and_holds_nothing() {
-    let stage = Stage::postgres_with(
+async fn a_dropped_change_is_rolled_back_and_releases_its_locks() {
+    let fixture = Fixture::postgres_with(
         "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'one');
          CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.body = 'slow' THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END $$;
          CREATE TRIGGER slowly BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION slowly();",
         |settings| settings.connections = 2,
     )
     .await;
-    let change = asked(&stage, "update_note", json!({ "id": 1, "input": { "body": "slow" } }));
-    until_running(&stage, "1").await;
+    let change = spawn_call(&fixture, "update_note", json!({ "id": 1, "input": { "body": "slow" } }));
+    wait_until_running(&fixture, "1").await;
     change.abort();
-    until_running(&stage, "0").await;
-    assert_eq!(stage.get("update_note", json!({ "id": 1, "input": { "body": "two" } })).await["body"], "two");
-    assert_eq!(stage.value("SELECT body FROM notes").await, "two");
+    wait_until_running(&fixture, "0").await;
+    assert_eq!(fixture.call_ok("update_note", json!({ "id": 1, "input": { "body": "two" } })).await["body"], "two");
+    assert_eq!(fixture.value("SELECT body FROM notes").await, "two");
 }
 
 #[tokio::test]
-async fn r_res_4_too_many_at_once_are_told_so() {
-    let stage = Stage::postgres_with(NOTES, |settings| {
+async fn r_res_4_too_many_concurrent_calls_are_refused() {
+    let fixture = Fixture::postgres_with(NOTES, |settings| {
         settings.connections = 2;
         settings.timeout = Duration::from_secs(2);
     })
     .await;
-    let all: Vec<_> = (0..8).map(|_| asked(&stage, "list_slows", json!({}))).collect();
+    let all: Vec<_> = (0..8).map(|_| spawn_call(&fixture, "list_slows", json!({}))).collect();
     let answers: Vec<Value> = futures::future::join_all(all).await.into_iter().map(Result::unwrap).collect();
     let codes: Vec<&str> = answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"UPSTREAM_TIMEOUT") && codes.contains(&"UPSTREAM_UNAVAILABLE"), "{codes:?}");
     let busy = answers.iter().find(|answer| answer["error"]["code"] == "UPSTREAM_UNAVAILABLE").unwrap();
-    says(&busy["error"], "too many requests wait for it");
-    until_running(&stage, "0").await;
-    stage.get("list_notes", json!({})).await;
+    assert_message(&busy["error"], "too many requests are waiting for it");
+    wait_until_running(&fixture, "0").await;
+    fixture.call_ok("list_notes", json!({})).await;
 }
 
 #[tokio::test]
-async fn r_res_4_rows_that_somebody_else_holds() {
-    let stage = Stage::postgres_with(NOTES, |settings| settings.timeout = Duration::from_secs(2)).await;
-    let other = stage.server().connect().await;
+async fn r_res_4_rows_locked_by_others_are_reported() {
+    let fixture = Fixture::postgres_with(NOTES, |settings| settings.timeout = Duration::from_secs(2)).await;
+    let other = fixture.server().connect().await;
     other.batch_execute("BEGIN; UPDATE notes SET body = 'theirs' WHERE id = 1").await.unwrap();
     for (operation, params) in
         [("update_note", json!({ "id": 1, "input": { "body": "ours" } })), ("delete_note", json!({ "id": 1 }))]
     {
-        let error = stage.refused(operation, params, "UPSTREAM_UNAVAILABLE").await;
-        says(&error, "somebody else holds the same rows");
+        let error = fixture.call_err(operation, params, "UPSTREAM_UNAVAILABLE").await;
+        assert_message(&error, "another session holds a lock on the same rows");
     }
-    assert_eq!(stage.get("get_note", json!({ "id": 1 })).await["body"], "one", "reading goes on");
-    let waiting = asked(&stage, "delete_note", json!({ "id": 1 }));
-    until_running(&stage, "1").await;
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 1 })).await["body"], "one", "reading goes on");
+    let waiting = spawn_call(&fixture, "delete_note", json!({ "id": 1 }));
+    wait_until_running(&fixture, "1").await;
     other.batch_execute("COMMIT").await.unwrap();
     // It was changed under the deletion, which then begins again and removes what is there now.
     assert_eq!(waiting.await.unwrap()["data"]["body"], "theirs");
 }
 
 #[tokio::test]
-async fn r_res_4_a_server_that_stops_answering() {
+async fn r_res_4_a_server_that_stops_answering_times_out() {
     let server = Server::new(NOTES).await;
     let role = role_on(&server).await;
-    let gate = Gate::open().await;
-    let mut settings = gate.settings(&server, &role);
+    let proxy = Proxy::open().await;
+    let mut settings = proxy.settings(&server, &role);
     settings.timeout = Duration::from_secs(2);
-    let stage = Stage::on(settings, Behind::Server(server)).await;
-    stage.get("list_notes", json!({})).await;
-    gate.set(Way::Silent);
-    let error = stage.refused("list_notes", json!({}), "UPSTREAM_TIMEOUT").await;
-    says(&error, "did not answer in time");
-    let error = stage.refused("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
-    says(&error, "its server does not answer");
-    gate.set(Way::Open);
-    stage.get("list_notes", json!({})).await;
-    stage.get("create_note", json!({ "id": 2 })).await;
+    let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
+    fixture.call_ok("list_notes", json!({})).await;
+    proxy.set(ProxyMode::Silent);
+    let error = fixture.call_err("list_notes", json!({}), "UPSTREAM_TIMEOUT").await;
+    assert_message(&error, "did not answer in time");
+    let error = fixture.call_err("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
+    assert_message(&error, "its server does not answer");
+    proxy.set(ProxyMode::Open);
+    fixture.call_ok("list_notes", json!({})).await;
+    fixture.call_ok("create_note", json!({ "id": 2 })).await;
 }
 
 /// A change whose end is not known is not said to have failed.
 #[tokio::test]
-async fn r_res_4_a_line_that_is_cut_while_a_change_is_made_final() {
+async fn r_res_4_a_connection_lost_during_commit_has_an_unknown_outcome() {
     let server = Server::new(
         "CREATE TABLE notes (id int PRIMARY KEY, body text);
          CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$;
@@ -351,20 +360,20 @@ async fn r_res_4_a_line_that_is_cut_while_a_change_is_made_final() {
     )
     .await;
     let role = role_on(&server).await;
-    let gate = Gate::open().await;
-    let stage = Stage::on(gate.settings(&server, &role), Behind::Server(server)).await;
-    let change = asked(&stage, "create_note", json!({ "id": 1, "body": "x" }));
-    until("it is being made final", || async {
+    let proxy = Proxy::open().await;
+    let fixture = Fixture::with_settings(proxy.settings(&server, &role), Backing::Server(server)).await;
+    let change = spawn_call(&fixture, "create_note", json!({ "id": 1, "body": "x" }));
+    wait_until("it is being made final", || async {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'COMMIT' AND state = 'active'";
-        stage.value(query).await == "1"
+        fixture.value(query).await == "1"
     })
     .await;
-    gate.set(Way::Cut);
+    proxy.set(ProxyMode::Cut);
     let answer = change.await.unwrap();
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-    says(&answer["error"], "it may have been made or not");
+    assert_message(&answer["error"], "may or may not have been made");
     assert_eq!(answer["error"]["details"]["outcome"], "unknown", "{answer}");
-    gate.set(Way::Open);
-    stage.behind("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
-    stage.get("list_notes", json!({})).await;
+    proxy.set(ProxyMode::Open);
+    fixture.run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
+    fixture.call_ok("list_notes", json!({})).await;
 }

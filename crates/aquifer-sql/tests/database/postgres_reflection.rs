@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 const TYPES: &str = "
     CREATE SCHEMA kinds;
@@ -30,9 +30,9 @@ const TYPES: &str = "
     COMMENT ON COLUMN everything.name IS 'What it is called.';";
 
 #[tokio::test]
-async fn r_int_5_columns_become_parameters_with_what_is_known_of_them() {
-    let stage = Stage::postgres(TYPES).await;
-    let create = stage.details("create_everything").await;
+async fn r_int_5_columns_become_parameters_with_their_known_constraints() {
+    let fixture = Fixture::postgres(TYPES).await;
+    let create = fixture.details("create_everything").await;
     assert!(create["description"].as_str().unwrap().contains("One of each kind."), "{create}");
     let known: Map<String, Value> = create["parameters"]
         .as_array()
@@ -124,30 +124,31 @@ fn everything() -> Vec<(&'static str, Value, Value)> {
 
 #[tokio::test]
 async fn r_res_5_every_type_is_written_read_changed_and_found_again() {
-    let stage = Stage::postgres(TYPES).await;
+    let fixture = Fixture::postgres(TYPES).await;
     let values: Map<String, Value> =
         everything().into_iter().map(|(name, value, _)| (name.to_owned(), value)).collect();
-    let made = stage.get("create_everything", Value::Object(values.clone())).await;
-    let bare = stage.get("create_everything", json!({ "name": "bare" })).await;
+    let made = fixture.call_ok("create_everything", Value::Object(values.clone())).await;
+    let bare = fixture.call_ok("create_everything", json!({ "name": "bare" })).await;
     assert_eq!((&bare["status"], &bare["yes"], &bare["large"]), (&json!("new"), &json!(true), &Value::Null));
     for (name, value, shown) in everything() {
         assert_eq!(made[name], shown, "{name}");
         // What is shown is found by what was written, where the language knows an order for it.
         let findable = !matches!(name, "bytes" | "doc" | "tree" | "numbers" | "words" | "moods" | "price" | "span");
         if findable {
-            let found = stage.get("list_everythings", json!({ "filter": { name: shown }, "fields": ["id"] })).await;
+            let found =
+                fixture.call_ok("list_everythings", json!({ "filter": { name: shown }, "fields": ["id"] })).await;
             assert!(found["items"].as_array().unwrap().contains(&json!({ "id": 1 })), "{name}: {found}");
-            let sorted = stage.walk("list_everythings", json!({ "sort": { "field": name } }), 1).await;
+            let sorted = fixture.walk("list_everythings", json!({ "sort": { "field": name } }), 1).await;
             assert_eq!(sorted.len(), 2, "{name}");
         }
         if name == "name" {
             continue;
         }
         // One after the other they are copied to the bare row.
-        let changed = stage.get("update_everything", json!({ "id": 2, "input": { name: value } })).await;
+        let changed = fixture.call_ok("update_everything", json!({ "id": 2, "input": { name: value } })).await;
         assert_eq!(changed[name], shown, "{name}");
     }
-    let read = stage.get("get_everything", json!({ "id": 1 })).await;
+    let read = fixture.call_ok("get_everything", json!({ "id": 1 })).await;
     assert_eq!(read, made);
     assert_eq!(made["twice"], json!(2_000_000_000));
     // What is cleared is null.
@@ -156,17 +157,17 @@ async fn r_res_5_every_type_is_written_read_changed_and_found_again() {
         .filter(|(name, _, _)| !["name", "yes", "status", "fallback"].contains(name))
         .map(|(name, _, _)| (name.to_owned(), Value::Null))
         .collect();
-    let after = stage.get("update_everything", json!({ "id": 2, "input": cleared })).await;
+    let after = fixture.call_ok("update_everything", json!({ "id": 2, "input": cleared })).await;
     for name in cleared.keys() {
         assert_eq!(after[name], Value::Null, "{name}");
     }
-    assert_eq!(stage.get("delete_everything", json!({ "id": 2 })).await["name"], "bare");
-    stage.refused("get_everything", json!({ "id": 2 }), "NOT_FOUND_RESOURCE").await;
+    assert_eq!(fixture.call_ok("delete_everything", json!({ "id": 2 })).await["name"], "bare");
+    fixture.call_err("get_everything", json!({ "id": 2 }), "NOT_FOUND_RESOURCE").await;
 }
 
 #[tokio::test]
-async fn values_that_do_not_fit_are_named_whatever_their_type() {
-    let stage = Stage::postgres(TYPES).await;
+async fn invalid_values_name_their_column_for_every_type() {
+    let fixture = Fixture::postgres(TYPES).await;
     let given = |name: &str, value: Value| {
         let mut given = json!({ "name": "n", "hour": "12:00", "span": "1 day", "bits": "101", "place": "(1,2)", "doc": {}, "level": 1 });
         given[name] = value;
@@ -190,13 +191,13 @@ async fn values_that_do_not_fit_are_named_whatever_their_type() {
         ("code", json!("abcde")),
         ("day", json!("2026-02-30")),
     ] {
-        let error = stage.refused("create_everything", given(name, value), "VALIDATION_INVALID_VALUE").await;
+        let error = fixture.call_err("create_everything", given(name, value), "VALIDATION_INVALID_VALUE").await;
         let told = error["details"]["param_name"].as_str().unwrap();
         assert!(told == name || told.starts_with(&format!("{name}[")), "{name}: {error}");
-        stage.get("create_everything", json!({ "name": "still works" })).await;
+        fixture.call_ok("create_everything", json!({ "name": "still works" })).await;
     }
-    let error = stage
-        .refused(
+    let error = fixture
+        .call_err(
             "update_everything",
             json!({ "id": 2, "input": { "name": "n", "address": "nowhere", "level": 2 } }),
             "VALIDATION_INVALID_VALUE",
@@ -206,8 +207,8 @@ async fn values_that_do_not_fit_are_named_whatever_their_type() {
 }
 
 #[tokio::test]
-async fn values_that_json_has_no_room_for() {
-    let stage = Stage::postgres(
+async fn values_without_a_json_form_are_text() {
+    let fixture = Fixture::postgres(
         "CREATE TABLE extremes (id int PRIMARY KEY, n numeric, f float8, r real, at timestamptz, local timestamp, day date, j jsonb, big bigint);
          INSERT INTO extremes VALUES
             (1, 'NaN', 'NaN', 'Infinity', 'infinity', '-infinity', 'infinity', '1e400', 9007199254740993),
@@ -216,7 +217,7 @@ async fn values_that_json_has_no_room_for() {
             (4, 0, 0, 0, '9999-12-31 23:59:59.999999+00', '10000-01-01', '0001-12-31 BC', '[]', 0);",
     )
     .await;
-    let rows = stage.get("list_extremes", json!({ "fields": "full" })).await["items"].as_array().unwrap().clone();
+    let rows = fixture.call_ok("list_extremes", json!({ "fields": "full" })).await["items"].as_array().unwrap().clone();
     let shown =
         |row: usize, names: &[&str]| -> Vec<Value> { names.iter().map(|name| rows[row][*name].clone()).collect() };
     let all = ["n", "f", "r", "at", "local", "day", "big"];
@@ -253,25 +254,28 @@ async fn values_that_json_has_no_room_for() {
     for name in all {
         for order in ["asc", "desc"] {
             let asked = json!({ "sort": { "field": name, "order": order }, "fields": ["id"] });
-            assert_eq!(stage.walk("list_extremes", asked, 1).await.len(), 4, "{name} {order}");
+            assert_eq!(fixture.walk("list_extremes", asked, 1).await.len(), 4, "{name} {order}");
         }
     }
     // Sums over them are told, and rows that hold them can be changed.
-    let sums = stage.get("list_extremes", json!({ "aggregate": { "s": { "sum": "n" }, "m": { "max": "at" } } })).await;
+    let sums =
+        fixture.call_ok("list_extremes", json!({ "aggregate": { "s": { "sum": "n" }, "m": { "max": "at" } } })).await;
     assert_eq!(sums["aggregations"], json!({ "s": "NaN", "m": "infinity" }));
     for id in 1..=4 {
-        let changed = stage.get("update_extreme", json!({ "id": id, "input": { "big": "9007199254740995" } })).await;
+        let changed =
+            fixture.call_ok("update_extreme", json!({ "id": id, "input": { "big": "9007199254740995" } })).await;
         assert_eq!(changed["big"], "9007199254740995");
         assert_eq!(changed["at"], rows[id - 1]["at"]);
     }
-    let found =
-        stage.get("list_extremes", json!({ "filter": { "big": { "gte": "9007199254740995" } }, "total": true })).await;
+    let found = fixture
+        .call_ok("list_extremes", json!({ "filter": { "big": { "gte": "9007199254740995" } }, "total": true }))
+        .await;
     assert_eq!(found["pageInfo"]["totalCount"], 4);
 }
 
 #[tokio::test]
 async fn names_of_every_kind() {
-    let stage = Stage::postgres(
+    let fixture = Fixture::postgres(
         "CREATE TABLE \"Order\" (\"Id\" int PRIMARY KEY, id text, \"User\" text, \"say \"\"hi\"\"\" text, \"😀\" text, \"a b\" text);
          CREATE TABLE \"😀 'quoted' \"\"twice\"\"\" (\"🚀\" int PRIMARY KEY, \"$1\" text, \"%s\" text, \"x;y\" text);
          CREATE TABLE \"user\" (id int PRIMARY KEY, \"table\" text, operation text, dry_run boolean, input jsonb);
@@ -281,35 +285,41 @@ async fn names_of_every_kind() {
          CREATE TABLE child (id int PRIMARY KEY, \"to the parent\" int REFERENCES parent);",
     )
     .await;
-    let made = stage
-        .get("create_order", json!({ "id_2": 1, "id": "i", "user": "u", "say_hi": "h", "grinning": "g", "a_b": "ab" }))
+    let made = fixture
+        .call_ok(
+            "create_order",
+            json!({ "id_2": 1, "id": "i", "user": "u", "say_hi": "h", "grinning": "g", "a_b": "ab" }),
+        )
         .await;
     assert_eq!(
         [&made["id_2"], &made["id"], &made["user"], &made["say_hi"], &made["grinning"], &made["a_b"]],
         [&json!(1), &json!("i"), &json!("u"), &json!("h"), &json!("g"), &json!("ab")]
     );
     let asked = json!({ "filter": { "say_hi": { "contains": "H" }, "grinning": "g" }, "sort": [{ "field": "a_b" }], "fields": ["id_2", "id"] });
-    assert_eq!(stage.get("list_orders", asked).await["items"], json!([{ "id_2": 1, "id": "i" }]));
-    assert_eq!(stage.get("update_order", json!({ "id_2": 1, "input": { "say_hi": "bye" } })).await["say_hi"], "bye");
-    let create = stage.operations().into_iter().find(|name| name.starts_with("create_grinning")).unwrap();
-    let made = stage.get(&create, json!({ "rocket": 5, "n1": "dollar", "s": "percent", "x_y": "semi" })).await;
+    assert_eq!(fixture.call_ok("list_orders", asked).await["items"], json!([{ "id_2": 1, "id": "i" }]));
+    assert_eq!(
+        fixture.call_ok("update_order", json!({ "id_2": 1, "input": { "say_hi": "bye" } })).await["say_hi"],
+        "bye"
+    );
+    let create = fixture.operations().into_iter().find(|name| name.starts_with("create_grinning")).unwrap();
+    let made = fixture.call_ok(&create, json!({ "rocket": 5, "n1": "dollar", "s": "percent", "x_y": "semi" })).await;
     assert_eq!([&made["n1"], &made["s"], &made["x_y"]], [&json!("dollar"), &json!("percent"), &json!("semi")]);
-    let made = stage
-        .get(
+    let made = fixture
+        .call_ok(
             "create_user",
             json!({ "id": 1, "table": "t", "operation": "o", "dry_run_column": true, "input_column": { "a": 1 } }),
         )
         .await;
     assert_eq!([&made["dry_run_column"], &made["input_column"]["a"]], [&json!(true), &json!(1)]);
-    stage.get("create_person", json!({ "id": 1 })).await;
-    let other = stage.operations().into_iter().find(|name| name.starts_with("create_person_x")).unwrap();
-    assert_eq!(stage.get(&other, json!({ "id": 1, "upper": "x" })).await["upper"], "x");
-    stage.get("create_parent", json!({ "the_key": 1 })).await;
-    stage.get("create_child", json!({ "id": 1, "to_the_parent": 1 })).await;
-    let error = stage.refused("create_child", json!({ "id": 2, "to_the_parent": 9 }), "CONFLICT_CONSTRAINT").await;
+    fixture.call_ok("create_person", json!({ "id": 1 })).await;
+    let other = fixture.operations().into_iter().find(|name| name.starts_with("create_person_x")).unwrap();
+    assert_eq!(fixture.call_ok(&other, json!({ "id": 1, "upper": "x" })).await["upper"], "x");
+    fixture.call_ok("create_parent", json!({ "the_key": 1 })).await;
+    fixture.call_ok("create_child", json!({ "id": 1, "to_the_parent": 1 })).await;
+    let error = fixture.call_err("create_child", json!({ "id": 2, "to_the_parent": 9 }), "CONFLICT_CONSTRAINT").await;
     assert_eq!(error["details"]["fields"], json!(["to_the_parent"]), "the parameter's name");
     let found = json!({ "root": { "element_type": "children", "id": 1 }, "direction": "outgoing" });
-    let found = stage.get("query_relationships", found).await;
+    let found = fixture.call_ok("query_relationships", found).await;
     assert_eq!(found["relationships"][0]["type"], "children.to_the_parent");
     assert_eq!(found["relationships"][0]["target"]["the_key"], 1);
 }
@@ -322,18 +332,18 @@ async fn schemas_by_configuration() {
         CREATE TABLE sales.customers (id int PRIMARY KEY, name text, status text CHECK (status IN ('a', 'b')));
         CREATE TABLE \"Old Stuff\".things (id int PRIMARY KEY);
         CREATE TABLE hidden.secrets (id int PRIMARY KEY);";
-    let stage = Stage::postgres(sql).await;
-    assert!(stage.operations().iter().all(|name| name.contains("customer")), "{:?}", stage.operations());
+    let fixture = Fixture::postgres(sql).await;
+    assert!(fixture.operations().iter().all(|name| name.contains("customer")), "{:?}", fixture.operations());
     let both = ["sales", "public", "Old Stuff"].map(str::to_owned).to_vec();
-    let stage = Stage::postgres_with(sql, |settings| settings.schemas = both).await;
-    let names = stage.operations();
+    let fixture = Fixture::postgres_with(sql, |settings| settings.schemas = both).await;
+    let names = fixture.operations();
     for name in
         ["list_orders", "list_customers", "list_public_customers", "list_old_stuff_things", "query_relationships"]
     {
         assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("secret")), "{names:?}");
-    let some = Stage::postgres_with(sql, |settings| {
+    let some = Fixture::postgres_with(sql, |settings| {
         settings.schemas = ["sales", "hidden", "public"].map(str::to_owned).to_vec();
         settings.include = ["sales.*", "secrets"].map(str::to_owned).to_vec();
         settings.exclude = vec!["sales.cust*".to_owned()];
@@ -343,18 +353,18 @@ async fn schemas_by_configuration() {
     let mut names = some.operations();
     names.sort();
     assert_eq!(names, ["get_hidden_secret", "get_order", "list_hidden_secrets", "list_orders"]);
-    stage.get("create_public_customer", json!({ "id": 5, "name": "Ann" })).await;
-    stage.get("create_customer", json!({ "id": 1, "name": "Bob", "status": "a" })).await;
-    stage.get("create_order", json!({ "id": 1, "customer_id": 5 })).await;
-    let error = stage.refused("create_order", json!({ "id": 2, "customer_id": 1 }), "CONFLICT_CONSTRAINT").await;
+    fixture.call_ok("create_public_customer", json!({ "id": 5, "name": "Ann" })).await;
+    fixture.call_ok("create_customer", json!({ "id": 1, "name": "Bob", "status": "a" })).await;
+    fixture.call_ok("create_order", json!({ "id": 1, "customer_id": 5 })).await;
+    let error = fixture.call_err("create_order", json!({ "id": 2, "customer_id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("'public_customers'"), "{error}");
     let asked = json!({ "root": { "element_type": "public_customers", "id": 5 }, "direction": "incoming" });
-    assert_eq!(stage.get("query_relationships", asked).await["relationships"][0]["type"], "orders.customer_id");
+    assert_eq!(fixture.call_ok("query_relationships", asked).await["relationships"][0]["type"], "orders.customer_id");
 }
 
 #[tokio::test]
 async fn views_materialized_views_and_partitions() {
-    let stage = Stage::postgres(
+    let fixture = Fixture::postgres(
         "CREATE TABLE events (id int, at date NOT NULL, kind text NOT NULL, note text UNIQUE NULLS DISTINCT DEFERRABLE) ;
          DROP TABLE events;
          CREATE TABLE events (id int NOT NULL, at date NOT NULL, kind text NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
@@ -370,7 +380,7 @@ async fn views_materialized_views_and_partitions() {
          CREATE VIEW empty_of_columns AS SELECT;",
     )
     .await;
-    let names = stage.operations();
+    let names = fixture.operations();
     assert!(!names.iter().any(|name| name.contains("2025")), "partitions are seen through their table: {names:?}");
     assert!(!names.iter().any(|name| name.contains("empty_of")), "{names:?}");
     for view in ["recent", "kind"] {
@@ -380,27 +390,27 @@ async fn views_materialized_views_and_partitions() {
                 .any(|verb| *name == format!("{verb}{view}")))
         );
     }
-    assert_eq!(stage.walk("list_events", json!({ "sort": { "field": "kind" } }), 7).await.len(), 60);
-    let inside = stage.get("get_event", json!({ "id": 40, "at": "2026-01-10" })).await;
+    assert_eq!(fixture.walk("list_events", json!({ "sort": { "field": "kind" } }), 7).await.len(), 60);
+    let inside = fixture.call_ok("get_event", json!({ "id": 40, "at": "2026-01-10" })).await;
     assert_eq!(inside["kind"], "k1");
-    stage.get("update_event", json!({ "id": 40, "at": "2026-01-10", "input": { "kind": "new" } })).await;
-    stage.get("delete_event", json!({ "id": 41, "at": "2026-01-11" })).await;
+    fixture.call_ok("update_event", json!({ "id": 40, "at": "2026-01-10", "input": { "kind": "new" } })).await;
+    fixture.call_ok("delete_event", json!({ "id": 41, "at": "2026-01-11" })).await;
     let twin = json!({ "id": 40, "at": "2026-01-10", "kind": "x" });
-    let error = stage.refused("create_event", twin, "CONFLICT_ALREADY_EXISTS").await;
+    let error = fixture.call_err("create_event", twin, "CONFLICT_ALREADY_EXISTS").await;
     assert_eq!(error["details"]["fields"], json!(["id", "at"]), "{error}");
     let outside = json!({ "id": 1, "at": "2031-01-01", "kind": "x" });
-    let error = stage.refused("create_event", outside, "VALIDATION_INVALID_VALUE").await;
+    let error = fixture.call_err("create_event", outside, "VALIDATION_INVALID_VALUE").await;
     assert!(error["message"].as_str().unwrap().contains("rule"), "{error}");
-    assert_eq!(stage.walk("list_keylesses", json!({}), 4).await.len(), 45);
-    assert_eq!(stage.walk("list_keylesses", json!({ "sort": { "field": "a", "order": "desc" } }), 4).await.len(), 45);
-    assert!(stage.walk("list_recents", json!({}), 5).await.len() > 20);
-    let kinds = stage.walk("list_kinds", json!({ "sort": { "field": "events", "order": "desc" } }), 1).await;
+    assert_eq!(fixture.walk("list_keylesses", json!({}), 4).await.len(), 45);
+    assert_eq!(fixture.walk("list_keylesses", json!({ "sort": { "field": "a", "order": "desc" } }), 4).await.len(), 45);
+    assert!(fixture.walk("list_recents", json!({}), 5).await.len() > 20);
+    let kinds = fixture.walk("list_kinds", json!({ "sort": { "field": "events", "order": "desc" } }), 1).await;
     assert_eq!(kinds.len(), 3);
 }
 
 #[tokio::test]
 async fn r_col_2_full_text_indexes_are_found_and_used() {
-    let stage = Stage::postgres(
+    let fixture = Fixture::postgres(
         "CREATE TABLE generated (id int PRIMARY KEY, title text, body text, other text,
             search tsvector GENERATED ALWAYS AS (to_tsvector('english', coalesce(title, '') || ' ' || coalesce(body, ''))) STORED);
          CREATE INDEX ON generated USING gin (search);
@@ -417,7 +427,7 @@ async fn r_col_2_full_text_indexes_are_found_and_used() {
     )
     .await;
     let found = async |operation: &str| -> (Vec<Value>, Value) {
-        let answer = stage.ask(operation, json!({ "query": "rain" })).await;
+        let answer = fixture.call(operation, json!({ "query": "rain" })).await;
         let ids = answer["data"]["items"]
             .as_array()
             .unwrap_or_else(|| panic!("{answer}"))
@@ -432,16 +442,16 @@ async fn r_col_2_full_text_indexes_are_found_and_used() {
     assert_eq!(found("search_weighteds").await, (vec![json!(2), json!(1)], Value::Null), "the title weighs more");
     let (ids, warnings) = found("search_unindexeds").await;
     assert_eq!((ids, &warnings[0]["code"]), (vec![json!(1)], &json!("SEARCH_NOT_INDEXED")));
-    let words = stage.details("search_expresseds").await["description"].as_str().unwrap().to_owned();
+    let words = fixture.details("search_expresseds").await["description"].as_str().unwrap().to_owned();
     assert!(words.contains("words in body."), "only what the index holds: {words}");
-    assert!(stage.fields_of("Generated").await.get("search").is_none());
-    let made = stage.get("create_generated", json!({ "id": 4, "title": "rain again" })).await;
+    assert!(fixture.fields_of("Generated").await.get("search").is_none());
+    let made = fixture.call_ok("create_generated", json!({ "id": 4, "title": "rain again" })).await;
     assert!(made.get("search").is_none());
 }
 
 #[tokio::test]
-async fn keys_that_are_no_primary_keys() {
-    let stage = Stage::postgres(
+async fn keys_other_than_primary_keys_are_used() {
+    let fixture = Fixture::postgres(
         "CREATE TABLE heap (a int, b text);
          INSERT INTO heap SELECT g % 5, 'row ' || g FROM generate_series(1, 57) g;
          CREATE TABLE natural_key (code text NOT NULL UNIQUE, n int);
@@ -455,34 +465,34 @@ async fn keys_that_are_no_primary_keys() {
          CREATE TABLE words (word text PRIMARY KEY); INSERT INTO words VALUES ('a'), ('B'), ('b'), ('ä'), ('Z');",
     )
     .await;
-    let all = stage.walk("list_heaps", json!({}), 10).await;
+    let all = fixture.walk("list_heaps", json!({}), 10).await;
     assert_eq!(all.len(), 57);
-    assert_eq!(stage.walk("list_heaps", json!({ "sort": { "field": "a", "order": "desc" } }), 10).await.len(), 57);
-    let names = stage.operations();
+    assert_eq!(fixture.walk("list_heaps", json!({ "sort": { "field": "a", "order": "desc" } }), 10).await.len(), 57);
+    let names = fixture.operations();
     let has = |name: &str| names.iter().any(|known| known == name);
     assert!(!has("get_heap") && !has("update_heap") && !has("delete_heap") && has("create_heap"), "{names:?}");
-    assert_eq!(stage.get("create_heap", json!({ "a": 1 })).await["a"], 1);
+    assert_eq!(fixture.call_ok("create_heap", json!({ "a": 1 })).await["a"], 1);
     assert!(
         has("get_natural_key") && has("get_indexed_key") && !has("get_partial_key") && !has("get_nullable_key"),
         "{names:?}"
     );
-    stage.get("create_indexed_key", json!({ "code": "x", "extra": 1 })).await;
-    assert_eq!(stage.get("get_indexed_key", json!({ "code": "x" })).await["extra"], 1);
+    fixture.call_ok("create_indexed_key", json!({ "code": "x", "extra": 1 })).await;
+    assert_eq!(fixture.call_ok("get_indexed_key", json!({ "code": "x" })).await["extra"], 1);
     // A key of a type that is shown as text.
-    stage.get("create_address", json!({ "address": "10.0.0.1", "note": "n" })).await;
-    stage.get("create_address", json!({ "address": "10.0.0.2/24", "note": "m" })).await;
-    assert_eq!(stage.get("get_address", json!({ "address": "10.0.0.1" })).await["note"], "n");
-    stage.get("create_visit", json!({ "id": 1, "address": "10.0.0.1" })).await;
-    stage.get("update_address", json!({ "address": "10.0.0.1", "input": { "note": "new" } })).await;
-    let error = stage.refused("get_address", json!({ "address": "nowhere" }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_ok("create_address", json!({ "address": "10.0.0.1", "note": "n" })).await;
+    fixture.call_ok("create_address", json!({ "address": "10.0.0.2/24", "note": "m" })).await;
+    assert_eq!(fixture.call_ok("get_address", json!({ "address": "10.0.0.1" })).await["note"], "n");
+    fixture.call_ok("create_visit", json!({ "id": 1, "address": "10.0.0.1" })).await;
+    fixture.call_ok("update_address", json!({ "address": "10.0.0.1", "input": { "note": "new" } })).await;
+    let error = fixture.call_err("get_address", json!({ "address": "nowhere" }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], "address");
     let asked = json!({ "root": { "element_type": "addresses", "address": "10.0.0.1" }, "direction": "incoming" });
-    assert_eq!(stage.get("query_relationships", asked).await["relationships"].as_array().unwrap().len(), 1);
-    let would = stage.get("delete_address", json!({ "address": "10.0.0.1", "dry_run": true })).await;
+    assert_eq!(fixture.call_ok("query_relationships", asked).await["relationships"].as_array().unwrap().len(), 1);
+    let would = fixture.call_ok("delete_address", json!({ "address": "10.0.0.1", "dry_run": true })).await;
     assert_eq!(would["also"], json!({ "visits.address": { "deleted": 1 } }));
-    stage.get("delete_address", json!({ "address": "10.0.0.1" })).await;
-    assert_eq!(stage.walk("list_addresses", json!({}), 1).await.len(), 1);
-    assert_eq!(stage.walk("list_words", json!({}), 1).await.len(), 5);
+    fixture.call_ok("delete_address", json!({ "address": "10.0.0.1" })).await;
+    assert_eq!(fixture.walk("list_addresses", json!({}), 1).await.len(), 1);
+    assert_eq!(fixture.walk("list_words", json!({}), 1).await.len(), 5);
 }
 
 #[tokio::test]
@@ -493,7 +503,7 @@ async fn a_composite_key_of_32_columns() {
         (0..32).map(|n| if n == 31 { "g".to_owned() } else { format!("g % {}", n + 2) }).collect();
     let foreign: Vec<String> = (0..32).map(|n| format!("f{n} int")).collect();
     let foreign_names: Vec<String> = (0..32).map(|n| format!("f{n}")).collect();
-    let stage = Stage::postgres(&format!(
+    let fixture = Fixture::postgres(&format!(
         "CREATE TABLE wide ({}, note text, PRIMARY KEY ({}));
          INSERT INTO wide SELECT {}, 'n' || g FROM generate_series(1, 50) g;
          CREATE TABLE narrow (id int PRIMARY KEY, {}, FOREIGN KEY ({}) REFERENCES wide);
@@ -506,26 +516,26 @@ async fn a_composite_key_of_32_columns() {
         values.join(", "),
     ))
     .await;
-    let all = stage.walk("list_wides", json!({}), 7).await;
+    let all = fixture.walk("list_wides", json!({}), 7).await;
     assert_eq!(all.len(), 50);
-    let back = stage.walk("list_wides", json!({ "sort": { "field": "k31", "order": "desc" } }), 7).await;
+    let back = fixture.walk("list_wides", json!({ "sort": { "field": "k31", "order": "desc" } }), 7).await;
     assert_eq!(back[0]["k31"], 50);
     let key =
         |row: &Value| -> Map<String, Value> { columns.iter().map(|name| (name.clone(), row[name].clone())).collect() };
     let mut asked = key(&all[3]);
-    assert_eq!(stage.get("get_wide", Value::Object(asked.clone())).await["note"], all[3]["note"]);
+    assert_eq!(fixture.call_ok("get_wide", Value::Object(asked.clone())).await["note"], all[3]["note"]);
     asked.insert("input".to_owned(), json!({ "note": "changed" }));
-    assert_eq!(stage.get("update_wide", Value::Object(asked)).await["note"], "changed");
+    assert_eq!(fixture.call_ok("update_wide", Value::Object(asked)).await["note"], "changed");
     let mut root = key(&all[3]);
     root.insert("element_type".to_owned(), "wides".into());
-    let found = stage.get("query_relationships", json!({ "root": root, "direction": "both", "depth": 3 })).await;
+    let found = fixture.call_ok("query_relationships", json!({ "root": root, "direction": "both", "depth": 3 })).await;
     assert_eq!(found["relationships"].as_array().unwrap().len(), 1, "{found}");
-    stage.behind("DELETE FROM narrow").await;
-    stage.get("delete_wide", Value::Object(key(&all[3]))).await;
-    stage.refused("get_wide", Value::Object(key(&all[3])), "NOT_FOUND_RESOURCE").await;
+    fixture.run_sql("DELETE FROM narrow").await;
+    fixture.call_ok("delete_wide", Value::Object(key(&all[3]))).await;
+    fixture.call_err("get_wide", Value::Object(key(&all[3])), "NOT_FOUND_RESOURCE").await;
     let mut short = key(&all[4]);
     short.remove("k17");
-    let error = stage.refused("get_wide", Value::Object(short), "VALIDATION_MISSING_PARAM").await;
+    let error = fixture.call_err("get_wide", Value::Object(short), "VALIDATION_MISSING_PARAM").await;
     assert!(error["message"].as_str().unwrap().contains("k17"));
 }
 
@@ -546,12 +556,15 @@ async fn computed_fields_of_the_operator() {
         ..TableSettings::default()
     };
     let sql = "CREATE TABLE numbers (id int PRIMARY KEY, n int); INSERT INTO numbers VALUES (1, 5), (2, 7);";
-    let stage = Stage::postgres_with(sql, |settings| {
+    let fixture = Fixture::postgres_with(sql, |settings| {
         settings.tables.insert("numbers".to_owned(), said);
     })
     .await;
     let asked = json!({ "filter": { "_computed.double": { "gt": 10 } }, "fields": ["id", "_computed.double"] });
-    assert_eq!(stage.get("list_numbers", asked).await["items"], json!([{ "id": 2, "_computed": { "double": 14 } }]));
-    let known = stage.details("list_numbers").await["computed_fields"].to_string();
+    assert_eq!(
+        fixture.call_ok("list_numbers", asked).await["items"],
+        json!([{ "id": 2, "_computed": { "double": 14 } }])
+    );
+    let known = fixture.details("list_numbers").await["computed_fields"].to_string();
     assert!(known.contains("double") && !known.contains("broken"), "{known}");
 }

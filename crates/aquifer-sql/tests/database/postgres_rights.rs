@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::support::{Behind, Stage};
+use crate::support::{Backing, Fixture};
 
 /// A stage on which a role of its own stands, after it was given these rights (`ROLE` is its name).
-async fn stage(tables: &str, rights: &str) -> Stage {
+async fn fixture(tables: &str, rights: &str) -> Fixture {
     let server = Server::new(tables).await;
     let role = server.role().await;
     server.run(&rights.replace("ROLE", &role)).await;
     let settings = server.settings_of(&role);
-    Stage::on(settings, Behind::Server(server)).await
+    Fixture::with_settings(settings, Backing::Server(server)).await
 }
 
 /// Everything introspection tells.
-async fn told(stage: &Stage) -> String {
+async fn told(fixture: &Fixture) -> String {
     let mut all = String::new();
-    for name in stage.operations() {
-        all += &stage.details(&name).await.to_string();
+    for name in fixture.operations() {
+        all += &fixture.details(&name).await.to_string();
     }
-    let types = stage.get("introspect", json!({ "query": "types" })).await;
+    let types = fixture.call_ok("introspect", json!({ "query": "types" })).await;
     for kind in types["types"].as_array().unwrap() {
-        all += &stage.get("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
+        all += &fixture.call_ok("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
     }
     all
 }
@@ -41,8 +41,8 @@ const PEOPLE: &str = "
     INSERT INTO keyed_by_secret VALUES ('a', 'one'), ('b', 'two'), ('c', 'two');";
 
 #[tokio::test]
-async fn columns_that_may_not_be_read_are_nowhere() {
-    let stage = stage(
+async fn columns_without_select_permission_are_never_mentioned() {
+    let fixture = fixture(
         PEOPLE,
         "GRANT SELECT (id, name, email) ON people TO ROLE;
          GRANT INSERT (id, name, email) ON people TO ROLE;
@@ -52,63 +52,63 @@ async fn columns_that_may_not_be_read_are_nowhere() {
          GRANT SELECT (id, open), INSERT, UPDATE (open) ON needs_secret TO ROLE;",
     )
     .await;
-    let names = stage.operations();
+    let names = fixture.operations();
     assert!(!names.iter().any(|name| name.contains("diar")), "{names:?}");
-    let everything = told(&stage).await;
+    let everything = told(&fixture).await;
     for hidden in ["ssn", "salary", "diar", "hidden", "\"code\""] {
         assert!(!everything.contains(hidden), "{hidden} is told");
     }
-    let ann = stage.get("get_person", json!({ "id": 1 })).await;
+    let ann = fixture.call_ok("get_person", json!({ "id": 1 })).await;
     let shown: Vec<&String> = ann.as_object().unwrap().keys().collect();
     assert_eq!(shown, ["id", "name", "email", "_etag"]);
-    assert_eq!(stage.walk("list_people", json!({ "fields": "full", "sort": { "field": "name" } }), 1).await.len(), 2);
+    assert_eq!(fixture.walk("list_people", json!({ "fields": "full", "sort": { "field": "name" } }), 1).await.len(), 2);
     for control in [
         json!({ "fields": ["ssn"] }),
         json!({ "filter": { "ssn": "111" } }),
         json!({ "sort": { "field": "salary" } }),
         json!({ "aggregate": { "s": { "sum": "salary" } } }),
     ] {
-        let error = stage.refused("list_people", control, "VALIDATION_UNKNOWN_FIELD").await;
+        let error = fixture.call_err("list_people", control, "VALIDATION_UNKNOWN_FIELD").await;
         assert!(!error["message"].as_str().unwrap().contains("boss"), "{error}");
     }
     // The index would tell of what may not be read.
-    let answer = stage.ask("search_people", json!({ "query": "ann" })).await;
+    let answer = fixture.call("search_people", json!({ "query": "ann" })).await;
     assert_eq!(answer["data"]["items"][0]["id"], 1, "{answer}");
     assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
     // Writing is limited to what was granted.
-    let made = stage.get("create_person", json!({ "id": 3, "name": "Cy", "email": "cy@example.com" })).await;
+    let made = fixture.call_ok("create_person", json!({ "id": 3, "name": "Cy", "email": "cy@example.com" })).await;
     assert_eq!(made["name"], "Cy");
-    assert_eq!(stage.get("update_person", json!({ "id": 3, "input": { "name": "Cyd" } })).await["name"], "Cyd");
-    stage.refused("update_person", json!({ "id": 3, "input": { "email": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
-    stage.refused("update_person", json!({ "id": 3, "input": { "ssn": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
-    stage.refused("create_person", json!({ "id": 4, "name": "x", "salary": 1 }), "VALIDATION_UNKNOWN_PARAM").await;
+    assert_eq!(fixture.call_ok("update_person", json!({ "id": 3, "input": { "name": "Cyd" } })).await["name"], "Cyd");
+    fixture.call_err("update_person", json!({ "id": 3, "input": { "email": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
+    fixture.call_err("update_person", json!({ "id": 3, "input": { "ssn": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
+    fixture.call_err("create_person", json!({ "id": 4, "name": "x", "salary": 1 }), "VALIDATION_UNKNOWN_PARAM").await;
     // A rule about hidden columns is broken without being named: the default collides with Cy's.
-    let error = stage.refused("create_person", json!({ "id": 5, "name": "Di" }), "CONFLICT_ALREADY_EXISTS").await;
+    let error = fixture.call_err("create_person", json!({ "id": 5, "name": "Di" }), "CONFLICT_ALREADY_EXISTS").await;
     assert!(!error.to_string().contains("ssn"), "{error}");
     // Deleting needs no right to change.
-    stage.get("delete_person", json!({ "id": 3 })).await;
+    fixture.call_ok("delete_person", json!({ "id": 3 })).await;
     let error =
-        stage.refused("delete_person", json!({ "id": 1, "if_match": "old" }), "CONFLICT_VERSION_MISMATCH").await;
+        fixture.call_err("delete_person", json!({ "id": 1, "if_match": "old" }), "CONFLICT_VERSION_MISMATCH").await;
     assert!(error["details"]["current_etag"].is_string());
     // Without its key a table can still be read, all of it.
-    assert_eq!(stage.walk("list_keyed_by_secrets", json!({}), 2).await.len(), 3);
+    assert_eq!(fixture.walk("list_keyed_by_secrets", json!({}), 2).await.len(), 3);
     // A row cannot be made if a column that nobody sees needs a value.
     assert!(!names.contains(&"create_needs_secret".to_owned()), "{names:?}");
 }
 
 #[tokio::test]
-async fn a_role_that_may_only_delete() {
-    let stage = stage(
+async fn a_role_may_be_limited_to_delete() {
+    let fixture = fixture(
         "CREATE TABLE jobs (id int PRIMARY KEY, name text); INSERT INTO jobs VALUES (1, 'a'), (2, 'b');",
         "GRANT SELECT, DELETE ON jobs TO ROLE",
     )
     .await;
-    assert_eq!(stage.operations(), ["delete_job", "get_job", "list_jobs", "search_jobs"]);
-    let version = stage.get("get_job", json!({ "id": 1 })).await["_etag"].clone();
-    stage.behind("UPDATE jobs SET name = 'c' WHERE id = 1").await;
-    stage.refused("delete_job", json!({ "id": 1, "if_match": version }), "CONFLICT_VERSION_MISMATCH").await;
-    stage.get("delete_job", json!({ "id": 1, "dry_run": true })).await;
-    assert_eq!(stage.get("delete_job", json!({ "id": 1 })).await["name"], "c");
+    assert_eq!(fixture.operations(), ["delete_job", "get_job", "list_jobs", "search_jobs"]);
+    let version = fixture.call_ok("get_job", json!({ "id": 1 })).await["_etag"].clone();
+    fixture.run_sql("UPDATE jobs SET name = 'c' WHERE id = 1").await;
+    fixture.call_err("delete_job", json!({ "id": 1, "if_match": version }), "CONFLICT_VERSION_MISMATCH").await;
+    fixture.call_ok("delete_job", json!({ "id": 1, "dry_run": true })).await;
+    assert_eq!(fixture.call_ok("delete_job", json!({ "id": 1 })).await["name"], "c");
 }
 
 const ROWS: &str = "
@@ -120,21 +120,23 @@ const ROWS: &str = "
 
 #[tokio::test]
 async fn row_level_security_shows_and_changes_own_rows_only() {
-    let stage =
-        stage(ROWS, "GRANT ALL ON notes TO ROLE; INSERT INTO notes (id, owner, body) VALUES (3, 'ROLE', 'mine')").await;
-    let ids: Vec<Value> = stage.walk("list_notes", json!({}), 1).await.iter().map(|note| note["id"].clone()).collect();
+    let fixture =
+        fixture(ROWS, "GRANT ALL ON notes TO ROLE; INSERT INTO notes (id, owner, body) VALUES (3, 'ROLE', 'mine')")
+            .await;
+    let ids: Vec<Value> =
+        fixture.walk("list_notes", json!({}), 1).await.iter().map(|note| note["id"].clone()).collect();
     assert_eq!(ids, [json!(2), json!(3)]);
-    let counted = stage.get("list_notes", json!({ "aggregate": { "n": { "count": true } } })).await;
+    let counted = fixture.call_ok("list_notes", json!({ "aggregate": { "n": { "count": true } } })).await;
     assert_eq!(counted["aggregations"]["n"], 2);
-    stage.refused("get_note", json!({ "id": 1 }), "NOT_FOUND_RESOURCE").await;
-    stage.refused("update_note", json!({ "id": 1, "input": { "body": "x" } }), "NOT_FOUND_RESOURCE").await;
-    stage.refused("delete_note", json!({ "id": 1 }), "NOT_FOUND_RESOURCE").await;
+    fixture.call_err("get_note", json!({ "id": 1 }), "NOT_FOUND_RESOURCE").await;
+    fixture.call_err("update_note", json!({ "id": 1, "input": { "body": "x" } }), "NOT_FOUND_RESOURCE").await;
+    fixture.call_err("delete_note", json!({ "id": 1 }), "NOT_FOUND_RESOURCE").await;
     assert_eq!(
-        stage.get("update_note", json!({ "id": 3, "input": { "body": "still mine" } })).await["body"],
+        fixture.call_ok("update_note", json!({ "id": 3, "input": { "body": "still mine" } })).await["body"],
         "still mine"
     );
     // What is shared may be read and not touched; that is said, not denied to exist.
-    assert_eq!(stage.get("get_note", json!({ "id": 2 })).await["body"], "shared");
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 2 })).await["body"], "shared");
     for (operation, params) in [
         ("update_note", json!({ "id": 2, "input": { "body": "x" } })),
         ("update_note", json!({ "id": 2, "input": { "body": "x" }, "dry_run": true })),
@@ -143,19 +145,19 @@ async fn row_level_security_shows_and_changes_own_rows_only() {
         ("create_note", json!({ "id": 9, "owner": "somebody", "body": "x" })),
         ("update_note", json!({ "id": 3, "input": { "owner": "somebody" } })),
     ] {
-        let error = stage.refused(operation, params, "PERMISSION_DENIED").await;
+        let error = fixture.call_err(operation, params, "PERMISSION_DENIED").await;
         assert!(error["message"].as_str().unwrap().starts_with("Permission denied: the database"), "{error}");
     }
-    let error = stage.refused("create_note", json!({ "id": 1, "body": "x" }), "CONFLICT_ALREADY_EXISTS").await;
+    let error = fixture.call_err("create_note", json!({ "id": 1, "body": "x" }), "CONFLICT_ALREADY_EXISTS").await;
     assert_eq!(error["details"]["fields"], json!(["id"]));
-    assert_eq!(stage.get("create_note", json!({ "id": 10, "body": "x" })).await["body"], "x");
-    assert_eq!(stage.get("delete_note", json!({ "id": 10 })).await["id"], 10);
-    assert_eq!(stage.value("SELECT string_agg(body, ',' ORDER BY id) FROM notes").await, "private,shared,still mine");
+    assert_eq!(fixture.call_ok("create_note", json!({ "id": 10, "body": "x" })).await["body"], "x");
+    assert_eq!(fixture.call_ok("delete_note", json!({ "id": 10 })).await["id"], 10);
+    assert_eq!(fixture.value("SELECT string_agg(body, ',' ORDER BY id) FROM notes").await, "private,shared,still mine");
 }
 
 #[tokio::test]
-async fn row_level_security_that_allows_deleting_but_not_changing() {
-    let stage = stage(
+async fn row_level_security_may_allow_delete_but_not_update() {
+    let fixture = fixture(
         "CREATE TABLE notes (id int PRIMARY KEY, body text);
          ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
          CREATE POLICY s ON notes FOR SELECT USING (true);
@@ -164,23 +166,23 @@ async fn row_level_security_that_allows_deleting_but_not_changing() {
         "GRANT ALL ON notes TO ROLE",
     )
     .await;
-    stage.refused("update_note", json!({ "id": 2, "input": { "body": "x" } }), "PERMISSION_DENIED").await;
-    stage.refused("delete_note", json!({ "id": 1 }), "PERMISSION_DENIED").await;
-    stage.get("delete_note", json!({ "id": 2 })).await;
-    stage.refused("create_note", json!({ "id": 3 }), "PERMISSION_DENIED").await;
+    fixture.call_err("update_note", json!({ "id": 2, "input": { "body": "x" } }), "PERMISSION_DENIED").await;
+    fixture.call_err("delete_note", json!({ "id": 1 }), "PERMISSION_DENIED").await;
+    fixture.call_ok("delete_note", json!({ "id": 2 })).await;
+    fixture.call_err("create_note", json!({ "id": 3 }), "PERMISSION_DENIED").await;
 }
 
 /// Rights that are taken away while we run.
 #[tokio::test]
-async fn rights_that_are_lost_are_said_to_be() {
-    let stage = stage(
+async fn revoked_permissions_are_reported() {
+    let fixture = fixture(
         "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'a');",
         "GRANT ALL ON notes TO ROLE",
     )
     .await;
-    stage.behind("REVOKE ALL ON notes FROM PUBLIC; DO $$ DECLARE r text; BEGIN FOR r IN SELECT grantee FROM information_schema.table_privileges WHERE table_name = 'notes' AND grantee LIKE 'role%' AND privilege_type = 'UPDATE' LOOP EXECUTE format('REVOKE UPDATE ON notes FROM %I', r); END LOOP; END $$;").await;
-    stage.refused("update_note", json!({ "id": 1, "input": { "body": "x" } }), "PERMISSION_DENIED").await;
-    assert_eq!(stage.get("get_note", json!({ "id": 1 })).await["body"], "a");
-    assert!(stage.engine.reload().await.is_empty());
-    stage.refused("update_note", json!({ "id": 1, "input": { "body": "x" } }), "NOT_FOUND_OPERATION").await;
+    fixture.run_sql("REVOKE ALL ON notes FROM PUBLIC; DO $$ DECLARE r text; BEGIN FOR r IN SELECT grantee FROM information_schema.table_privileges WHERE table_name = 'notes' AND grantee LIKE 'role%' AND privilege_type = 'UPDATE' LOOP EXECUTE format('REVOKE UPDATE ON notes FROM %I', r); END LOOP; END $$;").await;
+    fixture.call_err("update_note", json!({ "id": 1, "input": { "body": "x" } }), "PERMISSION_DENIED").await;
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 1 })).await["body"], "a");
+    assert!(fixture.engine.reload().await.is_empty());
+    fixture.call_err("update_note", json!({ "id": 1, "input": { "body": "x" } }), "NOT_FOUND_OPERATION").await;
 }

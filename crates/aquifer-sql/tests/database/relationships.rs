@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, on_both};
+use crate::support::{Fixture, on_both};
 
 /// People with managers (a cycle among them), teams with leads (a cycle between tables), rooms by building and number, and
 /// what refers to them.
@@ -36,8 +36,8 @@ fn of_postgres() -> String {
     format!("{TABLES} ALTER TABLE teams ADD FOREIGN KEY (lead_id) REFERENCES people;")
 }
 
-async fn related(stage: &Stage, params: Value) -> Vec<(String, String, String, u64)> {
-    let found = stage.get("query_relationships", params).await;
+async fn related(fixture: &Fixture, params: Value) -> Vec<(String, String, String, u64)> {
+    let found = fixture.call_ok("query_relationships", params).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let records = found["relationships"].as_array().unwrap().iter();
     let told = records.map(|record| {
@@ -56,14 +56,14 @@ fn told(records: &[(&str, &str, &str, u64)]) -> Vec<(String, String, String, u64
 
 on_both!(r_col_10_both_directions_and_depth, directions, &of_sqlite(), &of_postgres());
 
-async fn directions(stage: &Stage) {
+async fn directions(fixture: &Fixture) {
     let ann = json!({ "element_type": "people", "id": 1 });
     assert_eq!(
-        related(stage, json!({ "root": ann, "direction": "outgoing" })).await,
+        related(fixture, json!({ "root": ann, "direction": "outgoing" })).await,
         told(&[("people.manager_id", "outgoing", "people:3", 1), ("people.team_id", "outgoing", "teams:1", 1)])
     );
     assert_eq!(
-        related(stage, json!({ "root": ann, "direction": "incoming" })).await,
+        related(fixture, json!({ "root": ann, "direction": "incoming" })).await,
         told(&[
             ("desks.person_id", "incoming", "desks:1", 1),
             ("people.manager_id", "incoming", "people:2", 1),
@@ -74,7 +74,7 @@ async fn directions(stage: &Stage) {
     // Round the cycle: the edge that closes it is told, and there it stops.
     let only = json!({ "root": ann, "direction": "outgoing", "relationship": "people.manager_id", "depth": 5 });
     assert_eq!(
-        related(stage, only).await,
+        related(fixture, only).await,
         told(&[
             ("people.manager_id", "outgoing", "people:3", 1),
             ("people.manager_id", "outgoing", "people:2", 2),
@@ -83,7 +83,7 @@ async fn directions(stage: &Stage) {
     );
     // From a team to its lead and back to the team.
     assert_eq!(
-        related(stage, json!({ "root": { "element_type": "teams", "id": 1 }, "direction": "outgoing", "depth": 2 }))
+        related(fixture, json!({ "root": { "element_type": "teams", "id": 1 }, "direction": "outgoing", "depth": 2 }))
             .await,
         told(&[
             ("teams.lead_id", "outgoing", "people:1", 1),
@@ -92,8 +92,9 @@ async fn directions(stage: &Stage) {
         ])
     );
     // Both ways at once every edge is told once.
-    let found =
-        stage.get("query_relationships", json!({ "root": ann, "direction": "both", "depth": 5, "first": 100 })).await;
+    let found = fixture
+        .call_ok("query_relationships", json!({ "root": ann, "direction": "both", "depth": 5, "first": 100 }))
+        .await;
     let edges: Vec<String> = found["graph"]["edges"].as_array().unwrap().iter().map(Value::to_string).collect();
     assert_eq!(edges.len(), edges.iter().collect::<HashSet<_>>().len(), "{edges:?}");
     // Managers (4), teams (3), leads (2), desks to people (3), desks to rooms that can be reached (2 and 0 beyond).
@@ -108,53 +109,58 @@ async fn directions(stage: &Stage) {
     }
     assert_eq!(found["pageInfo"]["hasNextPage"], json!(false));
     assert_eq!(
-        related(stage, json!({ "root": { "element_type": "lonelies", "id": 1 }, "direction": "both" })).await,
+        related(fixture, json!({ "root": { "element_type": "lonelies", "id": 1 }, "direction": "both" })).await,
         []
     );
 }
 
 on_both!(r_col_10_composite_keys, composite, &of_sqlite(), &of_postgres());
 
-async fn composite(stage: &Stage) {
+async fn composite(fixture: &Fixture) {
     let room = json!({ "element_type": "rooms", "building": "A", "number": 1 });
     assert_eq!(
-        related(stage, json!({ "root": room, "direction": "incoming" })).await,
+        related(fixture, json!({ "root": room, "direction": "incoming" })).await,
         told(&[
             ("desks.building+number", "incoming", "desks:1", 1),
             ("desks.building+number", "incoming", "desks:2", 1)
         ])
     );
-    let found = stage
-        .get("query_relationships", json!({ "root": { "element_type": "desks", "id": 5 }, "direction": "outgoing" }))
+    let found = fixture
+        .call_ok(
+            "query_relationships",
+            json!({ "root": { "element_type": "desks", "id": 5 }, "direction": "outgoing" }),
+        )
         .await;
     let target = &found["relationships"][0]["target"];
     assert_eq!(json!([target["building"], target["number"]]), json!(["B", 1]));
     // Half a reference is none.
     let desk = json!({ "root": { "element_type": "desks", "id": 4 }, "direction": "outgoing" });
-    assert_eq!(related(stage, desk).await, told(&[("desks.person_id", "outgoing", "people:3", 1)]));
+    assert_eq!(related(fixture, desk).await, told(&[("desks.person_id", "outgoing", "people:3", 1)]));
     // What a walk tells is where the next one begins.
     let mut root = target.clone();
     root.as_object_mut().unwrap().remove("element_name");
-    let back = related(stage, json!({ "root": root, "direction": "incoming" })).await;
+    let back = related(fixture, json!({ "root": root, "direction": "incoming" })).await;
     assert_eq!(back, told(&[("desks.building+number", "incoming", "desks:5", 1)]));
-    let named = related(stage, json!({ "root": target, "direction": "incoming" })).await;
+    let named = related(fixture, json!({ "root": target, "direction": "incoming" })).await;
     assert_eq!(named, back, "also with its name");
 }
 
 on_both!(r_col_10_parts_and_pages, pages, &of_sqlite(), &of_postgres());
 
-async fn pages(stage: &Stage) {
+async fn pages(fixture: &Fixture) {
     let ann = json!({ "element_type": "people", "id": 1 });
-    let whole =
-        stage.get("query_relationships", json!({ "root": ann, "direction": "both", "depth": 3, "first": 100 })).await;
+    let whole = fixture
+        .call_ok("query_relationships", json!({ "root": ann, "direction": "both", "depth": 3, "first": 100 }))
+        .await;
     for (include, keys) in [
         (json!(["root"]), vec!["root", "pageInfo"]),
         (json!(["relationships"]), vec!["relationships", "pageInfo"]),
         (json!(["graph.nodes"]), vec!["graph", "pageInfo"]),
         (json!(["graph.edges", "root"]), vec!["root", "graph", "pageInfo"]),
     ] {
-        let part =
-            stage.get("query_relationships", json!({ "root": ann, "direction": "both", "include": include })).await;
+        let part = fixture
+            .call_ok("query_relationships", json!({ "root": ann, "direction": "both", "include": include }))
+            .await;
         assert_eq!(part.as_object().unwrap().keys().collect::<Vec<_>>(), keys, "{include}");
     }
     // Pages of any size visit every edge once, in the order of the whole.
@@ -165,7 +171,7 @@ async fn pages(stage: &Stage) {
             if let Some(after) = after {
                 params["after"] = after;
             }
-            let page = stage.get("query_relationships", params).await;
+            let page = fixture.call_ok("query_relationships", params).await;
             edges.extend(page["graph"]["edges"].as_array().unwrap().iter().cloned());
             records.extend(page["relationships"].as_array().unwrap().iter().cloned());
             assert!(edges.len() < 100);
@@ -177,7 +183,7 @@ async fn pages(stage: &Stage) {
         assert_eq!(Value::from(edges), whole["graph"]["edges"], "{size}");
         assert_eq!(Value::from(records), whole["relationships"], "{size}");
     }
-    let page = stage.get("query_relationships", json!({ "root": ann, "direction": "both", "first": 1 })).await;
+    let page = fixture.call_ok("query_relationships", json!({ "root": ann, "direction": "both", "first": 1 })).await;
     let cursor = &page["pageInfo"]["endCursor"];
     // A cursor belongs to its walk.
     for foreign in [
@@ -188,19 +194,19 @@ async fn pages(stage: &Stage) {
         json!({ "root": ann, "direction": "both", "first": 1, "after": "forged" }),
         json!({ "root": ann, "direction": "both", "after": cursor }),
     ] {
-        let error = stage.refused("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;
+        let error = fixture.call_err("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;
         assert_eq!(error["details"]["param_name"], "after");
     }
-    let other = stage.get("list_people", json!({ "first": 1 })).await["pageInfo"]["endCursor"].clone();
+    let other = fixture.call_ok("list_people", json!({ "first": 1 })).await["pageInfo"]["endCursor"].clone();
     let foreign = json!({ "root": ann, "direction": "both", "first": 1, "after": other });
-    stage.refused("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;
-    let clamped = stage.ask("query_relationships", json!({ "root": ann, "direction": "both", "first": 1000 })).await;
+    fixture.call_err("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;
+    let clamped = fixture.call("query_relationships", json!({ "root": ann, "direction": "both", "first": 1000 })).await;
     assert_eq!(clamped["warnings"][0]["details"], json!({ "requested": 1000, "applied": 100 }));
 }
 
-on_both!(r_col_10_what_is_refused, refusals, &of_sqlite(), &of_postgres());
+on_both!(r_col_10_invalid_relationship_queries_are_refused, refusals, &of_sqlite(), &of_postgres());
 
-async fn refusals(stage: &Stage) {
+async fn refusals(fixture: &Fixture) {
     let ann = json!({ "element_type": "people", "id": 1 });
     let cases = [
         (json!({ "direction": "both" }), "VALIDATION_MISSING_PARAM", "root"),
@@ -248,7 +254,7 @@ async fn refusals(stage: &Stage) {
         (json!({ "root": ann, "direction": "both", "first": 0 }), "VALIDATION_INVALID_VALUE", "first"),
     ];
     for (params, code, name) in cases {
-        let error = stage.refused("query_relationships", params.clone(), code).await;
+        let error = fixture.call_err("query_relationships", params.clone(), code).await;
         assert_eq!(error["details"]["param_name"], name, "{params}: {error}");
         if name == "root.element_type" && code == "VALIDATION_INVALID_VALUE" {
             let tables = ["desks", "lonelies", "people", "rooms", "teams"];
@@ -256,13 +262,13 @@ async fn refusals(stage: &Stage) {
         }
     }
     let absent = json!({ "root": { "element_type": "people", "id": 99 }, "direction": "both" });
-    stage.refused("query_relationships", absent, "NOT_FOUND_RESOURCE").await;
+    fixture.call_err("query_relationships", absent, "NOT_FOUND_RESOURCE").await;
 }
 
-on_both!(r_col_10_what_introspection_says_is_true, capabilities, &of_sqlite(), &of_postgres());
+on_both!(r_col_10_introspection_describes_relationships, capabilities, &of_sqlite(), &of_postgres());
 
-async fn capabilities(stage: &Stage) {
-    let details = stage.details("query_relationships").await;
+async fn capabilities(fixture: &Fixture) {
+    let details = fixture.details("query_relationships").await;
     let capabilities = &details["relationship_capabilities"];
     assert_eq!(capabilities["supported"], json!(true));
     let types = capabilities["relationship_types"].as_array().unwrap();
@@ -277,7 +283,7 @@ async fn capabilities(stage: &Stage) {
         for direction in capabilities["directions"].as_array().unwrap() {
             for depth in [1, depth] {
                 let params = json!({ "root": { "element_type": "people", "id": 1 }, "direction": direction, "relationship": kind, "depth": depth });
-                for (told, _, _, _) in related(stage, params).await {
+                for (told, _, _, _) in related(fixture, params).await {
                     assert_eq!(&told, kind.as_str().unwrap());
                 }
             }
@@ -289,8 +295,8 @@ async fn capabilities(stage: &Stage) {
 
 on_both!(r_col_1a_description_and_examples_show_the_grammar, grammar, &of_sqlite(), &of_postgres());
 
-async fn grammar(stage: &Stage) {
-    let details = stage.details("query_relationships").await;
+async fn grammar(fixture: &Fixture) {
+    let details = fixture.details("query_relationships").await;
     let description = details["description"].as_str().unwrap();
     for word in ["root", "element_type", "direction", "outgoing", "incoming", "both", "relationship", "depth"] {
         assert!(description.contains(word), "{word}: {description}");
@@ -299,7 +305,7 @@ async fn grammar(stage: &Stage) {
     let shows_paging = |example: &Value| example["request"]["params"]["first"].is_u64();
     assert!(examples.iter().any(shows_paging), "{examples:?}");
     for example in examples {
-        let answer = stage.ask("query_relationships", example["request"]["params"].clone()).await;
+        let answer = fixture.call("query_relationships", example["request"]["params"].clone()).await;
         let code = answer["error"]["code"].as_str().unwrap_or_default();
         assert!(!code.starts_with("VALIDATION"), "{answer}");
     }
@@ -308,12 +314,12 @@ async fn grammar(stage: &Stage) {
 on_both!(r_int_5_root_can_be_written_from_its_description, described_root, &of_sqlite(), &of_postgres());
 
 /// Tables with different keys: each alternative says which tables it is for, and which columns they need.
-async fn described_root(stage: &Stage) {
-    let root = stage.parameter("query_relationships", "root").await;
+async fn described_root(fixture: &Fixture) {
+    let root = fixture.parameter("query_relationships", "root").await;
     assert_eq!(root["required"], json!(true));
     let mut tables = Vec::new();
     for alternative in root["type"].as_str().unwrap().split(" | ") {
-        let fields = stage.fields_of(alternative).await;
+        let fields = fixture.fields_of(alternative).await;
         for table in fields["element_type"]["enum"].as_array().unwrap() {
             let mut written = json!({ "element_type": table });
             for (name, field) in
@@ -321,11 +327,11 @@ async fn described_root(stage: &Stage) {
             {
                 written[name] = if field["type"] == "integer" { json!(1) } else { json!("A") };
             }
-            let found = stage.get("query_relationships", json!({ "root": written, "direction": "both" })).await;
+            let found = fixture.call_ok("query_relationships", json!({ "root": written, "direction": "both" })).await;
             assert_eq!(found["root"]["element_type"], *table);
             tables.push(table.as_str().unwrap().to_owned());
             // What the answer calls the row can be sent.
-            stage.get("query_relationships", json!({ "root": found["root"], "direction": "both" })).await;
+            fixture.call_ok("query_relationships", json!({ "root": found["root"], "direction": "both" })).await;
         }
     }
     tables.sort();
@@ -334,8 +340,8 @@ async fn described_root(stage: &Stage) {
 
 /// A child in another type than its parent's key, and keys in another case: the database matches them all the same.
 #[tokio::test]
-async fn r_col_10_values_that_only_the_database_takes_for_equal() {
-    let stage = Stage::sqlite(
+async fn r_col_10_values_equal_only_to_the_database_are_related() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE Parents (Id INTEGER PRIMARY KEY, Name TEXT COLLATE NOCASE UNIQUE);
          CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id TEXT REFERENCES PARENTS(ID), parent_name TEXT COLLATE NOCASE REFERENCES parents(NAME));
          INSERT INTO Parents VALUES (1, 'Ann'), (2, 'Bob');
@@ -344,7 +350,7 @@ async fn r_col_10_values_that_only_the_database_takes_for_equal() {
     .await;
     let params = json!({ "root": { "element_type": "parents", "id": 1 }, "direction": "both", "depth": 3 });
     assert_eq!(
-        related(&stage, params).await,
+        related(&fixture, params).await,
         told(&[
             ("children.parent_id", "incoming", "children:1", 1),
             ("children.parent_id", "incoming", "children:3", 1),
@@ -355,8 +361,8 @@ async fn r_col_10_values_that_only_the_database_takes_for_equal() {
 
 /// Walks end somewhere, and say so.
 #[tokio::test]
-async fn r_col_11_very_many_relationships_are_cut_with_a_warning() {
-    let stage = Stage::sqlite(
+async fn r_col_11_too_many_relationships_are_truncated_with_a_warning() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE hubs (id INTEGER PRIMARY KEY);
          CREATE TABLE spokes (id INTEGER PRIMARY KEY, hub_id INTEGER REFERENCES hubs(id) ON DELETE CASCADE);
          CREATE INDEX by_hub ON spokes (hub_id);
@@ -371,7 +377,7 @@ async fn r_col_11_very_many_relationships_are_cut_with_a_warning() {
         if let Some(after) = after {
             params["after"] = after;
         }
-        let answer = stage.ask("query_relationships", params).await;
+        let answer = fixture.call("query_relationships", params).await;
         let page = &answer["data"];
         count += page["graph"]["edges"].as_array().unwrap().len();
         pages += 1;
@@ -383,6 +389,6 @@ async fn r_col_11_very_many_relationships_are_cut_with_a_warning() {
     };
     assert_eq!(count, 5_000);
     assert_eq!(warnings[0]["code"], "RESULT_TRUNCATED", "{warnings}");
-    let would = stage.get("delete_hub", json!({ "id": 1, "dry_run": true })).await;
+    let would = fixture.call_ok("delete_hub", json!({ "id": 1, "dry_run": true })).await;
     assert_eq!(would["also"]["more"], json!(true), "{would}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Stage, stages, stages_with};
+use crate::support::{Fixture, fixtures, fixtures_with};
 
 const SQLITE: &str = "CREATE TABLE products (
         code TEXT NOT NULL UNIQUE,
@@ -29,16 +29,16 @@ const POSTGRES: &str = "CREATE DOMAIN star AS int CHECK (VALUE = 1 OR VALUE > 0)
         total numeric GENERATED ALWAYS AS (price * stock) STORED);
     CREATE TABLE owners (product text REFERENCES products(code), owner text NOT NULL);";
 
-async fn parameters(stage: &Stage, operation: &str) -> Map<String, Value> {
-    let details = stage.details(operation).await;
+async fn parameters(fixture: &Fixture, operation: &str) -> Map<String, Value> {
+    let details = fixture.details(operation).await;
     let all = details["parameters"].as_array().unwrap().clone();
     all.into_iter().map(|one| (one["name"].as_str().unwrap().to_owned(), one)).collect()
 }
 
 #[tokio::test]
-async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
-    for stage in stages(SQLITE, POSTGRES).await {
-        let told = parameters(&stage, "create_product").await;
+async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
+    for fixture in fixtures(SQLITE, POSTGRES).await {
+        let told = parameters(&fixture, "create_product").await;
         for (name, entry, expected) in [
             ("price", "minimum", json!(0)),
             ("price", "default", json!(1.5)),
@@ -56,12 +56,12 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
             assert_eq!(told[name][entry], expected, "{name}.{entry}: {}", told[name]);
         }
         assert!(!told.contains_key("total") && told["code"]["required"] == json!(true));
-        let fields = stage.fields_of("Product").await;
+        let fields = fixture.fields_of("Product").await;
         let generated = fields["total"]["description"].as_str().unwrap();
         assert!(fields["stock"]["minimum"] == json!(1) && generated.ends_with("Read-only."), "{fields:?}");
         // A change has no defaults.
-        let input = stage.parameter("update_product", "input").await;
-        let changes = stage.fields_of(input["type"].as_str().unwrap()).await;
+        let input = fixture.parameter("update_product", "input").await;
+        let changes = fixture.fields_of(input["type"].as_str().unwrap()).await;
         assert_eq!((&changes["stock"]["minimum"], changes["stock"].get("default")), (&json!(1), None), "{changes:?}");
         for (name, wrong, right) in [
             ("price", json!(-0.5), json!(0)),
@@ -74,17 +74,18 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
             ("name", json!(""), json!("äöüäö")),
             ("state", json!("gone"), json!("old")),
         ] {
-            let error =
-                stage.refused("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE").await;
+            let error = fixture
+                .call_err("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE")
+                .await;
             assert_eq!(error["details"]["param_name"], name, "{error}");
-            let made = stage.get("create_product", json!({ "code": "c", name: right })).await;
+            let made = fixture.call_ok("create_product", json!({ "code": "c", name: right })).await;
             assert!(made[name] == right || made[name].as_f64() == right.as_f64(), "{made}");
             let wrong = json!({ "code": "c", "input": { name: wrong } });
-            stage.refused("update_product", wrong, "VALIDATION_INVALID_VALUE").await;
-            stage.get("delete_product", json!({ "code": "c" })).await;
+            fixture.call_err("update_product", wrong, "VALIDATION_INVALID_VALUE").await;
+            fixture.call_ok("delete_product", json!({ "code": "c" })).await;
         }
         // The database fills in its defaults.
-        let made = stage.get("create_product", json!({ "code": "d" })).await;
+        let made = fixture.call_ok("create_product", json!({ "code": "d" })).await;
         assert_eq!(
             (&made["price"], &made["stock"], &made["state"], &made["is_new"], &made["total"]),
             (&json!(1.5), &json!(7), &json!("new"), &json!(true), &json!(10.5)),
@@ -95,26 +96,26 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn a_default_that_changed_behind_our_back_is_the_new_one() {
-    let stage = Stage::postgres(POSTGRES).await;
-    stage.behind("ALTER TABLE products ALTER stock SET DEFAULT 8").await;
-    assert_eq!(stage.get("create_product", json!({ "code": "a" })).await["stock"], json!(8));
+async fn a_changed_default_is_used_without_reflection() {
+    let fixture = Fixture::postgres(POSTGRES).await;
+    fixture.run_sql("ALTER TABLE products ALTER stock SET DEFAULT 8").await;
+    assert_eq!(fixture.call_ok("create_product", json!({ "code": "a" })).await["stock"], json!(8));
     // What is sent is sent, whatever the default was.
-    assert_eq!(stage.get("create_product", json!({ "code": "b", "stock": 7 })).await["stock"], json!(7));
+    assert_eq!(fixture.call_ok("create_product", json!({ "code": "b", "stock": 7 })).await["stock"], json!(7));
 }
 
 #[tokio::test]
-async fn a_unique_key_that_is_never_null_names_rows() {
-    for stage in stages(SQLITE, POSTGRES).await {
-        stage.get("create_product", json!({ "code": "a" })).await;
-        stage.get("create_owner", json!({ "product": "a", "owner": "Ann" })).await;
-        let row = stage.get("get_product", json!({ "code": "a" })).await;
+async fn a_unique_key_without_nulls_serves_as_key() {
+    for fixture in fixtures(SQLITE, POSTGRES).await {
+        fixture.call_ok("create_product", json!({ "code": "a" })).await;
+        fixture.call_ok("create_owner", json!({ "product": "a", "owner": "Ann" })).await;
+        let row = fixture.call_ok("get_product", json!({ "code": "a" })).await;
         assert!(row.get("rowid").is_none(), "{row}");
-        let changed = stage.get("update_product", json!({ "code": "a", "input": { "stock": 9 } })).await;
+        let changed = fixture.call_ok("update_product", json!({ "code": "a", "input": { "stock": 9 } })).await;
         assert_eq!(changed["stock"], json!(9));
-        assert_eq!(stage.walk("list_products", json!({}), 1).await.len(), 1);
+        assert_eq!(fixture.walk("list_products", json!({}), 1).await.len(), 1);
         let root = json!({ "element_type": "products", "code": "a" });
-        let answer = stage.ask("query_relationships", json!({ "root": root, "direction": "incoming" })).await;
+        let answer = fixture.call("query_relationships", json!({ "root": root, "direction": "incoming" })).await;
         // Where owners have no key, nothing leads to them.
         let error = &answer["error"]["code"];
         assert!(answer["success"] == json!(true) || error == "NOT_FOUND_OPERATION", "{answer}");
@@ -124,7 +125,7 @@ async fn a_unique_key_that_is_never_null_names_rows() {
 /// Which unique key is taken, if any can be.
 #[tokio::test]
 async fn keys_of_tables_without_a_primary_key() {
-    let sqlite = Stage::sqlite(
+    let sqlite = Fixture::sqlite(
         "CREATE TABLE nullable (a TEXT UNIQUE, b TEXT);
          CREATE TABLE several (a TEXT NOT NULL, b TEXT NOT NULL, c TEXT NOT NULL UNIQUE, UNIQUE (a, b));
          CREATE TABLE pairs (a INTEGER NOT NULL, b INTEGER NOT NULL, n TEXT, UNIQUE (b, a));
@@ -149,23 +150,23 @@ async fn keys_of_tables_without_a_primary_key() {
             told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
         assert_eq!(key, expected, "{operation}");
     }
-    assert_eq!(sqlite.get("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");
+    assert_eq!(sqlite.call_ok("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");
 }
 
 /// A key is never left out, so what is to be left out becomes none.
 #[tokio::test]
-async fn r_saf_5_what_is_kept_from_callers_names_no_rows() {
+async fn r_saf_5_hidden_columns_never_serve_as_key() {
     use aquifer_sql::TableSettings;
     let sql = "CREATE TABLE visits (token TEXT NOT NULL UNIQUE, page TEXT); CREATE TABLE members (email TEXT NOT NULL UNIQUE, name TEXT);
                INSERT INTO visits VALUES ('t0p', 'home'); INSERT INTO members VALUES ('ann@example.com', 'Ann');";
     let hide = TableSettings { hide: vec!["email".to_owned()], ..TableSettings::default() };
-    let stages = stages_with(sql, sql, |settings| {
+    let fixtures = fixtures_with(sql, sql, |settings| {
         settings.tables.insert("members".to_owned(), hide.clone());
     })
     .await;
-    for stage in stages {
+    for fixture in fixtures {
         for (operation, secret, shown) in [("list_visits", "t0p", "home"), ("list_members", "ann@", "Ann")] {
-            let rows = stage.get(operation, json!({ "fields": "full" })).await.to_string();
+            let rows = fixture.call_ok(operation, json!({ "fields": "full" })).await.to_string();
             assert!(!rows.contains(secret) && rows.contains(shown), "{operation}: {rows}");
         }
     }
@@ -178,50 +179,52 @@ async fn r_res_5_bytes_come_with_their_media_type() {
     let postgres = "CREATE TABLE files (hash bytea PRIMARY KEY, body bytea, label text);
                   INSERT INTO files VALUES ('\\x00ff', '\\x89504e470d0a1a0a0000', 'a'), ('\\x01', '\\x68656c6c6f', 'b'), ('\\x02', NULL, 'c');";
     let unknown = json!({ "encoding": "base64", "media_type": "application/octet-stream" });
-    for stage in stages(sqlite, postgres).await {
+    for fixture in fixtures(sqlite, postgres).await {
         // The key is in every list; what is bulky and no key is not.
-        let rows = stage.walk("list_files", json!({}), 1).await;
+        let rows = fixture.walk("list_files", json!({}), 1).await;
         let hashes: Vec<&Value> = rows.iter().map(|row| &row["hash"]).collect();
         assert_eq!(hashes, [&json!("AP8="), &json!("AQ=="), &json!("Ag==")]);
         assert!(rows.iter().all(|row| row.get("body").is_none()), "{rows:?}");
         for row in &rows {
-            let found = stage.get("get_file", json!({ "hash": row["hash"] })).await;
+            let found = fixture.call_ok("get_file", json!({ "hash": row["hash"] })).await;
             assert_eq!(found["label"], row["label"]);
         }
-        let row = stage.get("get_file", json!({ "hash": "AP8=" })).await;
+        let row = fixture.call_ok("get_file", json!({ "hash": "AP8=" })).await;
         assert_eq!(row["body"], "iVBORw0KGgoAAA==");
         assert_eq!(row["_binary"]["body"], json!({ "encoding": "base64", "media_type": "image/png" }));
         assert_eq!(row["_binary"]["hash"], unknown);
-        let row = stage.get("get_file", json!({ "hash": "Ag==" })).await;
+        let row = fixture.call_ok("get_file", json!({ "hash": "Ag==" })).await;
         assert_eq!((&row["body"], row["_binary"].get("body")), (&json!(null), None));
-        let data = stage.get("list_files", json!({ "fields": ["label"] })).await;
+        let data = fixture.call_ok("list_files", json!({ "fields": ["label"] })).await;
         assert!(data["items"].as_array().unwrap().iter().all(|row| row.get("_binary").is_none()), "{data}");
         // What is shown can be sent back, and is what it was.
-        let made = stage.get("create_file", json!({ "hash": "AwM=", "body": row["hash"], "label": "d" })).await;
+        let made = fixture.call_ok("create_file", json!({ "hash": "AwM=", "body": row["hash"], "label": "d" })).await;
         assert_eq!((&made["body"], &made["_binary"]["body"]), (&json!("Ag=="), &unknown));
         let rehearsed = json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" }, "dry_run": true });
-        let changes = stage.get("update_file", rehearsed).await["changes"].clone();
+        let changes = fixture.call_ok("update_file", rehearsed).await["changes"].clone();
         assert_eq!(changes.as_object().unwrap().keys().collect::<Vec<_>>(), ["body"], "{changes}");
-        let changed = stage.get("update_file", json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" } })).await;
+        let changed =
+            fixture.call_ok("update_file", json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" } })).await;
         assert_eq!(changed["_binary"]["body"]["media_type"], "application/pdf");
     }
 }
 
 /// Django writes its JSON fields so; to PostgreSQL they are `jsonb`.
 #[tokio::test]
-async fn r_res_5_text_that_has_to_be_json_is_json() {
+async fn r_res_5_text_with_a_json_check_is_json() {
     let sqlite = "CREATE TABLE revisions (id INTEGER PRIMARY KEY, \
         content text NOT NULL CHECK ((JSON_VALID(\"content\") OR \"content\" IS NULL)), note text)";
     let postgres = "CREATE TABLE revisions (id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, \
         content jsonb NOT NULL, note text)";
-    for stage in stages(sqlite, postgres).await {
+    for fixture in fixtures(sqlite, postgres).await {
         let content = json!({ "title": "Über uns", "tags": ["a", 1, null] });
-        stage.get("create_revision", json!({ "id": 1, "content": content, "note": "{}" })).await;
-        let row = stage.get("get_revision", json!({ "id": 1 })).await;
+        fixture.call_ok("create_revision", json!({ "id": 1, "content": content, "note": "{}" })).await;
+        let row = fixture.call_ok("get_revision", json!({ "id": 1 })).await;
         assert_eq!((&row["content"], &row["note"]), (&content, &json!("{}")));
-        let found = stage.get("list_revisions", json!({ "filter": { "content.tags.1": 1 }, "fields": ["id"] })).await;
+        let found =
+            fixture.call_ok("list_revisions", json!({ "filter": { "content.tags.1": 1 }, "fields": ["id"] })).await;
         assert_eq!(found["items"], json!([{ "id": 1 }]));
-        stage.get("update_revision", json!({ "id": 1, "input": { "content": "plain" } })).await;
-        assert_eq!(stage.get("get_revision", json!({ "id": 1 })).await["content"], "plain");
+        fixture.call_ok("update_revision", json!({ "id": 1, "input": { "content": "plain" } })).await;
+        assert_eq!(fixture.call_ok("get_revision", json!({ "id": 1 })).await["content"], "plain");
     }
 }

@@ -8,104 +8,105 @@ use aquifer_protocol::surface::Receiver;
 use aquifer_sql::Database;
 use serde_json::{Value, json};
 
-use crate::support::{File, Stage, ask, context, engine, harmless, open, unopened, until};
+use crate::support::{File, Fixture, assert_harmless, call, context, engine, new_database, open, wait_until};
 
 const NOTES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes (body) VALUES ('one');";
 
 /// What opening says.
 async fn failure(file: &File) -> Value {
     let failure = open(file.settings()).await.err().unwrap();
-    let told = json!({ "error": failure });
-    harmless(&told);
+    let answer = json!({ "error": failure });
+    assert_harmless(&answer);
     let secret = file.folder.0.display().to_string();
-    assert!(!told.to_string().contains(&secret), "{told}");
-    assert_eq!(told["error"]["code"], "UPSTREAM_UNAVAILABLE", "{told}");
-    told["error"].clone()
+    assert!(!answer.to_string().contains(&secret), "{answer}");
+    assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
+    answer["error"].clone()
 }
 
-fn says(error: &Value, words: &str) {
+fn assert_message(error: &Value, words: &str) {
     assert!(error["message"].as_str().unwrap().contains(words), "{words}: {error}");
 }
 
 #[tokio::test]
-async fn r_res_4_a_file_that_is_missing_and_then_appears() {
+async fn r_res_4_a_missing_file_is_found_once_it_appears() {
     let file = File::missing();
-    says(&failure(&file).await, "its file does not exist");
-    let database = unopened(file.settings());
+    assert_message(&failure(&file).await, "its file does not exist");
+    let database = new_database(file.settings());
     let engine = engine(&database);
-    let before = ask(&engine, "list_tables", json!({})).await;
-    says(&before["error"], "its file does not exist");
-    ask(&engine, "list_notes", json!({})).await["error"]["code"].as_str().unwrap();
+    let before = call(&engine, "list_tables", json!({})).await;
+    assert_message(&before["error"], "its file does not exist");
+    call(&engine, "list_notes", json!({})).await["error"]["code"].as_str().unwrap();
     file.run(NOTES);
-    let tables = ask(&engine, "list_tables", json!({})).await;
+    let tables = call(&engine, "list_tables", json!({})).await;
     assert_eq!(tables["data"]["items"][0]["name"], "notes", "{tables}");
     engine.refresh().unwrap();
-    assert_eq!(ask(&engine, "list_notes", json!({})).await["data"]["items"][0]["body"], "one");
+    assert_eq!(call(&engine, "list_notes", json!({})).await["data"]["items"][0]["body"], "one");
     // It goes away and comes back.
     let away = file.folder.0.join("away.db");
     std::fs::rename(file.path(), &away).unwrap();
     for (operation, params) in
         [("list_notes", json!({})), ("create_note", json!({ "body": "x" })), ("get_note", json!({ "id": 1 }))]
     {
-        let answer = ask(&engine, operation, params).await;
+        let answer = call(&engine, operation, params).await;
         assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-        says(&answer["error"], "its file does not exist");
+        assert_message(&answer["error"], "its file does not exist");
     }
     assert!(!file.path().exists(), "nothing was made in its place");
     std::fs::rename(&away, file.path()).unwrap();
-    assert_eq!(ask(&engine, "create_note", json!({ "body": "two" })).await["data"]["id"], 2);
+    assert_eq!(call(&engine, "create_note", json!({ "body": "two" })).await["data"]["id"], 2);
 }
 
 #[tokio::test]
-async fn a_database_is_looked_for_until_it_is_found() {
+async fn reflection_is_retried_until_the_database_is_found() {
     let file = File::missing();
-    let database = unopened(file.settings());
+    let database = new_database(file.settings());
     let engine = engine(&database);
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     let keeping = tokio::spawn({
         let engine = engine.clone();
         async move { engine.keep_up().await }
     });
-    until("the reason is told", || async {
+    wait_until("the reason is told", || async {
         engine.snapshot().catalog().operations()[0].description.contains("its file does not exist")
     })
     .await;
     file.run(NOTES);
-    until("the table is offered", || async { engine.snapshot().catalog().operation("list_notes").is_some() }).await;
+    wait_until("the table is offered", || async { engine.snapshot().catalog().operation("list_notes").is_some() })
+        .await;
     looking.await.unwrap();
     keeping.abort();
 }
 
 #[tokio::test]
-async fn a_database_that_nobody_serves_is_not_looked_for() {
+async fn reflection_is_not_retried_for_a_dropped_database() {
     let file = File::missing();
-    let database = unopened(file.settings());
+    let database = new_database(file.settings());
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     drop(database);
     tokio::time::timeout(Duration::from_secs(60), looking).await.expect("the look-out ends").unwrap();
 }
 
 #[tokio::test]
-async fn r_res_4_what_is_no_database() {
+async fn r_res_4_a_file_that_is_not_a_database_is_reported() {
     let file = File::missing();
     std::fs::write(
         file.path(),
         "This is a letter, and a rather long one, so that it has a header of some length.".repeat(20),
     )
     .unwrap();
-    says(&failure(&file).await, "its file is not a SQLite database");
+    assert_message(&failure(&file).await, "its file is not a SQLite database");
     std::fs::remove_file(file.path()).unwrap();
     std::fs::create_dir(file.path()).unwrap();
-    says(&failure(&file).await, "its path is a directory");
+    assert_message(&failure(&file).await, "its path is a directory");
     std::fs::remove_dir(file.path()).unwrap();
     // Cut off in the middle.
     file.run("CREATE TABLE big (a TEXT); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO big SELECT hex(randomblob(200)) FROM n");
     let bytes = std::fs::read(file.path()).unwrap();
     std::fs::write(file.path(), &bytes[..bytes.len() / 2]).unwrap();
     if let Ok(database) = open(file.settings()).await {
-        let answer = ask(&engine(&database), "list_bigs", json!({ "total": true })).await;
+        let answer = call(&engine(&database), "list_bigs", json!({ "total": true })).await;
         assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-        says(&answer["error"], "its file is damaged");
+        assert_message(&answer["error"], "its file is damaged");
     }
     // A file nobody has written to yet is an empty database.
     std::fs::write(file.path(), "").unwrap();
@@ -115,14 +116,14 @@ async fn r_res_4_what_is_no_database() {
 /// As somebody who may only read the file. The superuser may write everything, so another user does it, if there is one.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_that_can_only_be_read() {
+async fn a_read_only_file_can_be_read() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
     const WHERE: &str = "AQUIFER_TEST_READ_ONLY";
     if let Ok(path) = std::env::var(WHERE) {
         return only_read(&path).await;
     }
-    let file = File::of(NOTES);
+    let file = File::create(NOTES);
     let set =
         |path: &std::path::Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() != 0) {
@@ -161,93 +162,94 @@ async fn a_file_that_can_only_be_read() {
 async fn only_read(path: &str) {
     let database = open(aquifer_sql::Settings::new("here", &format!("sqlite:{path}")).unwrap()).await.unwrap();
     let engine = engine(&database);
-    assert_eq!(ask(&engine, "list_notes", json!({})).await["data"]["items"][0]["body"], "one");
+    assert_eq!(call(&engine, "list_notes", json!({})).await["data"]["items"][0]["body"], "one");
     for (operation, params) in [
         ("create_note", json!({ "body": "x" })),
         ("update_note", json!({ "id": 1, "input": { "body": "x" } })),
         ("delete_note", json!({ "id": 1 })),
         ("delete_note", json!({ "id": 1, "dry_run": true })),
     ] {
-        let answer = ask(&engine, operation, params).await;
+        let answer = call(&engine, operation, params).await;
         assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{answer}");
-        says(&answer["error"], "can only be read");
+        assert_message(&answer["error"], "is read-only");
     }
-    assert_eq!(ask(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
+    assert_eq!(call(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
 }
 
 #[tokio::test]
-async fn r_res_4_a_file_locked_by_somebody_else() {
-    let stage = Stage::sqlite_with(NOTES, |settings| settings.timeout = Duration::from_secs(1)).await;
-    let file = stage.file();
+async fn r_res_4_a_file_locked_by_another_process_is_reported() {
+    let fixture = Fixture::sqlite_with(NOTES, |settings| settings.timeout = Duration::from_secs(1)).await;
+    let file = fixture.file();
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
-    let error = stage.refused("create_note", json!({ "body": "ours" }), "UPSTREAM_UNAVAILABLE").await;
-    says(&error, "its file is locked by somebody else");
+    let error = fixture.call_err("create_note", json!({ "body": "ours" }), "UPSTREAM_UNAVAILABLE").await;
+    assert_message(&error, "its file is locked by another process");
     // Reading goes on beside a writer.
-    assert_eq!(stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
+    assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
     other.execute_batch("ROLLBACK; BEGIN EXCLUSIVE").unwrap();
-    let error = stage.refused("list_notes", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    says(&error, "its file is locked by somebody else");
+    let error = fixture.call_err("list_notes", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    assert_message(&error, "its file is locked by another process");
     other.execute_batch("COMMIT").unwrap();
-    assert_eq!(stage.get("create_note", json!({ "body": "ours" })).await["id"], 2);
+    assert_eq!(fixture.call_ok("create_note", json!({ "body": "ours" })).await["id"], 2);
     // A lock that goes in time is waited for.
-    let stage = Stage::sqlite(NOTES).await;
-    let file = stage.file();
+    let fixture = Fixture::sqlite(NOTES).await;
+    let file = fixture.file();
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let waiting = tokio::spawn({
-        let engine = stage.engine.clone();
-        async move { ask(&engine, "create_note", json!({ "body": "patient" })).await }
+        let engine = fixture.engine.clone();
+        async move { call(&engine, "create_note", json!({ "body": "patient" })).await }
     });
-    until("somebody waits", || async { !waiting.is_finished() }).await;
+    wait_until("somebody waits", || async { !waiting.is_finished() }).await;
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(waiting.await.unwrap()["success"], json!(true));
 }
 
 #[tokio::test]
-async fn a_file_with_a_write_ahead_log() {
-    let stage = Stage::sqlite(&format!("PRAGMA journal_mode = WAL; {NOTES}")).await;
-    let other = stage.file().connection();
+async fn a_file_with_a_write_ahead_log_is_served() {
+    let fixture = Fixture::sqlite(&format!("PRAGMA journal_mode = WAL; {NOTES}")).await;
+    let other = fixture.file().connection();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
     assert_eq!(
-        stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(),
+        fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(),
         1,
         "what is not kept is not seen"
     );
     other.execute_batch("COMMIT").unwrap();
-    assert_eq!(stage.get("create_note", json!({ "body": "ours" })).await["id"], 3);
-    assert_eq!(stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(), 3);
+    assert_eq!(fixture.call_ok("create_note", json!({ "body": "ours" })).await["id"], 3);
+    assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
-async fn a_file_replaced_under_us() {
-    let stage = Stage::sqlite(NOTES).await;
-    let file = stage.file();
+async fn a_replaced_file_is_detected() {
+    let fixture = Fixture::sqlite(NOTES).await;
+    let file = fixture.file();
     let keeping = tokio::spawn({
-        let engine = stage.engine.clone();
+        let engine = fixture.engine.clone();
         async move { engine.keep_up().await }
     });
-    stage.get("list_notes", json!({})).await;
+    fixture.call_ok("list_notes", json!({})).await;
     // Another file of the same version, with another table in it.
-    let other = File::of(
+    let other = File::create(
         "CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO letters (body) VALUES ('two');",
     );
     std::fs::rename(other.path(), file.path()).unwrap();
-    stage.refused("list_notes", json!({}), "UPSTREAM_ERROR").await;
-    until("the new table is offered", || async { stage.operations().contains(&"list_letters".to_owned()) }).await;
-    assert_eq!(stage.get("list_letters", json!({})).await["items"][0]["body"], "two");
+    fixture.call_err("list_notes", json!({}), "UPSTREAM_ERROR").await;
+    wait_until("the new table is offered", || async { fixture.operations().contains(&"list_letters".to_owned()) })
+        .await;
+    assert_eq!(fixture.call_ok("list_letters", json!({})).await["items"][0]["body"], "two");
     // One more of the same shape: its rows are there at once, for readers and for the writer.
-    let third = File::of(
+    let third = File::create(
         "CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO letters (id, body) VALUES (7, 'three');",
     );
     std::fs::rename(third.path(), file.path()).unwrap();
-    assert_eq!(stage.get("list_letters", json!({})).await["items"], json!([{ "id": 7, "body": "three" }]));
-    assert_eq!(stage.get("create_letter", json!({ "body": "four" })).await["id"], 8);
+    assert_eq!(fixture.call_ok("list_letters", json!({})).await["items"], json!([{ "id": 7, "body": "three" }]));
+    assert_eq!(fixture.call_ok("create_letter", json!({ "body": "four" })).await["id"], 8);
     assert_eq!(file.value("SELECT count(*) FROM letters"), "2");
     // A table beside the same one, again under the same version number: noticed without any failure.
     file.run("CREATE TABLE more (id INTEGER PRIMARY KEY)");
-    stage.get("list_letters", json!({})).await;
-    until("it is noticed", || async { stage.operations().contains(&"list_mores".to_owned()) }).await;
+    fixture.call_ok("list_letters", json!({})).await;
+    wait_until("it is noticed", || async { fixture.operations().contains(&"list_mores".to_owned()) }).await;
     keeping.abort();
 }
 
@@ -257,53 +259,53 @@ const ENDLESS: &str = "
     CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS total FROM n;";
 
 #[tokio::test]
-async fn r_res_4_a_statement_that_takes_too_long_is_stopped() {
-    let stage = Stage::sqlite_with(ENDLESS, |settings| {
+async fn r_res_4_a_statement_that_exceeds_the_timeout_is_interrupted() {
+    let fixture = Fixture::sqlite_with(ENDLESS, |settings| {
         settings.timeout = Duration::from_secs(1);
         settings.connections = 1;
     })
     .await;
-    let error = stage.refused("list_endlesses", json!({}), "UPSTREAM_TIMEOUT").await;
-    says(&error, "did not answer in time");
+    let error = fixture.call_err("list_endlesses", json!({}), "UPSTREAM_TIMEOUT").await;
+    assert_message(&error, "did not answer in time");
     // The one connection is free again.
-    assert_eq!(stage.get("list_notes", json!({})).await["items"], json!([]));
+    assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"], json!([]));
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_ends_its_statement() {
-    let stage = Stage::sqlite_with(ENDLESS, |settings| settings.connections = 1).await;
+async fn a_cancelled_call_interrupts_its_statement() {
+    let fixture = Fixture::sqlite_with(ENDLESS, |settings| settings.connections = 1).await;
     let context = context();
     let cancelled = context.cancelled.clone();
     let running = tokio::spawn({
-        let engine = stage.engine.clone();
+        let engine = fixture.engine.clone();
         async move {
             let request = json!({ "operation": "list_endlesses", "params": {} }).as_object().unwrap().clone();
             engine.handle(&Receiver::Unified, request, context).await
         }
     });
-    let beside = || tokio::time::timeout(Duration::from_millis(100), ask(&stage.engine, "list_notes", json!({})));
-    until("it holds the only connection", || async { beside().await.is_err() }).await;
+    let beside = || tokio::time::timeout(Duration::from_millis(100), call(&fixture.engine, "list_notes", json!({})));
+    wait_until("it holds the only connection", || async { beside().await.is_err() }).await;
     cancelled.cancel();
     assert!(matches!(running.await.unwrap(), Reply::Response(_)));
     // Long before the thirty seconds are over that the statement would have had.
-    until("the connection is free", || async { beside().await.is_ok() }).await;
+    wait_until("the connection is free", || async { beside().await.is_ok() }).await;
 }
 
 #[tokio::test]
-async fn too_many_at_once_are_told_so() {
-    let stage = Stage::sqlite_with(ENDLESS, |settings| {
+async fn too_many_concurrent_calls_are_refused() {
+    let fixture = Fixture::sqlite_with(ENDLESS, |settings| {
         settings.connections = 2;
         settings.timeout = Duration::from_secs(1);
     })
     .await;
     let asked = (0..8).map(|_| {
-        let engine = stage.engine.clone();
-        tokio::spawn(async move { ask(&engine, "list_endlesses", json!({})).await })
+        let engine = fixture.engine.clone();
+        tokio::spawn(async move { call(&engine, "list_endlesses", json!({})).await })
     });
     let answers: Vec<Value> = futures::future::join_all(asked).await.into_iter().map(Result::unwrap).collect();
     let codes: Vec<&str> = answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"UPSTREAM_TIMEOUT") && codes.contains(&"UPSTREAM_UNAVAILABLE"), "{codes:?}");
     let busy = answers.iter().find(|answer| answer["error"]["code"] == "UPSTREAM_UNAVAILABLE").unwrap();
-    says(&busy["error"], "too many requests wait for it");
-    assert_eq!(stage.get("list_notes", json!({})).await["items"], json!([]));
+    assert_message(&busy["error"], "too many requests are waiting for it");
+    assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"], json!([]));
 }

@@ -3,7 +3,7 @@
 use aquifer_sql::{Style, TableSettings};
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 const EVERYTHING: &str = "
     CREATE TABLE owners (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, full_name TEXT);
@@ -29,13 +29,13 @@ const EVERYTHING: &str = "
     CREATE VIEW good_things AS SELECT id, title, weight FROM things WHERE is_good;";
 
 #[tokio::test]
-async fn r_int_5_columns_become_parameters_with_what_is_known_of_them() {
-    let stage = Stage::sqlite(EVERYTHING).await;
-    let names = stage.operations();
+async fn r_int_5_columns_become_parameters_with_their_known_constraints() {
+    let fixture = Fixture::sqlite(EVERYTHING).await;
+    let names = fixture.operations();
     for name in ["list_things", "search_things", "get_thing", "create_thing", "update_thing", "delete_thing"] {
         assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
     }
-    let create = stage.details("create_thing").await;
+    let create = fixture.details("create_thing").await;
     let known: Vec<(&str, &str, bool)> = create["parameters"]
         .as_array()
         .unwrap()
@@ -68,10 +68,10 @@ async fn r_int_5_columns_become_parameters_with_what_is_known_of_them() {
     assert!(of("owner_id")["description"].as_str().unwrap().contains("owners.id"), "{}", of("owner_id"));
     assert_eq!(of("made_at")["format"], "date-time");
     assert_eq!(of("made_on")["format"], "date");
-    let fields = stage.fields_of("Thing").await;
+    let fields = fixture.fields_of("Thing").await;
     let shown: Vec<&str> = fields.keys().map(String::as_str).collect();
     assert!(shown.contains(&"double_weight") && shown.contains(&"loud"), "{shown:?}");
-    let thing = stage.get("get_thing", json!({ "id": 1 })).await;
+    let thing = fixture.call_ok("get_thing", json!({ "id": 1 })).await;
     assert_eq!(
         json!([
             thing["meta"],
@@ -85,16 +85,17 @@ async fn r_int_5_columns_become_parameters_with_what_is_known_of_them() {
     );
     assert_eq!(json!([thing["double_weight"], thing["loud"], thing["amount"]]), json!([3.0, "ONE", 10.25]));
     // Generated columns are never set.
-    let error = stage.refused("create_thing", json!({ "title": "x", "loud": "X" }), "VALIDATION_UNKNOWN_PARAM").await;
+    let error =
+        fixture.call_err("create_thing", json!({ "title": "x", "loud": "X" }), "VALIDATION_UNKNOWN_PARAM").await;
     assert!(error["message"].as_str().unwrap().contains("loud"), "{error}");
 }
 
 #[tokio::test]
-async fn views_can_be_read_and_nothing_else() {
-    let stage = Stage::sqlite(EVERYTHING).await;
-    let of_view: Vec<String> = stage.operations().into_iter().filter(|name| name.contains("good_thing")).collect();
+async fn views_are_read_only() {
+    let fixture = Fixture::sqlite(EVERYTHING).await;
+    let of_view: Vec<String> = fixture.operations().into_iter().filter(|name| name.contains("good_thing")).collect();
     assert_eq!(of_view, ["list_good_things", "search_good_things"]);
-    let found = stage.get("list_good_things", json!({ "filter": { "weight": { "gt": 1 } } })).await;
+    let found = fixture.call_ok("list_good_things", json!({ "filter": { "weight": { "gt": 1 } } })).await;
     assert_eq!(found["items"], json!([{ "id": 1, "title": "one", "weight": 1.5 }]));
     // R-INT-5: from the end nothing can be counted without a key, so nothing says it could.
     let takes = |details: &serde_json::Value| -> Vec<String> {
@@ -102,36 +103,36 @@ async fn views_can_be_read_and_nothing_else() {
         parameters.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
     };
     for name in of_view {
-        let takes = takes(&stage.details(&name).await);
+        let takes = takes(&fixture.details(&name).await);
         assert!(takes.contains(&"first".to_owned()) && !takes.contains(&"last".to_owned()), "{name}: {takes:?}");
         assert!(!takes.contains(&"before".to_owned()), "{name}: {takes:?}");
     }
     let said = TableSettings { key: vec!["id".to_owned()], ..TableSettings::default() };
-    let stage = Stage::sqlite_with(EVERYTHING, |settings| {
+    let fixture = Fixture::sqlite_with(EVERYTHING, |settings| {
         settings.tables.insert("good_things".to_owned(), said);
     })
     .await;
-    assert_eq!(stage.get("get_good_thing", json!({ "id": 1 })).await["title"], "one");
+    assert_eq!(fixture.call_ok("get_good_thing", json!({ "id": 1 })).await["title"], "one");
 }
 
 #[tokio::test]
 async fn read_only_include_and_exclude() {
-    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.read_only = true).await;
+    let fixture = Fixture::sqlite_with(EVERYTHING, |settings| settings.read_only = true).await;
     let writes = |name: &String| ["create_", "update_", "delete_"].iter().any(|verb| name.starts_with(verb));
-    assert!(!stage.operations().iter().any(writes), "{:?}", stage.operations());
-    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.include = vec!["own*".to_owned()]).await;
-    assert!(stage.operations().iter().all(|name| name.contains("owner")), "{:?}", stage.operations());
-    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.exclude = vec!["own*".to_owned()]).await;
-    assert!(!stage.operations().iter().any(|name| name.contains("owner")), "{:?}", stage.operations());
+    assert!(!fixture.operations().iter().any(writes), "{:?}", fixture.operations());
+    let fixture = Fixture::sqlite_with(EVERYTHING, |settings| settings.include = vec!["own*".to_owned()]).await;
+    assert!(fixture.operations().iter().all(|name| name.contains("owner")), "{:?}", fixture.operations());
+    let fixture = Fixture::sqlite_with(EVERYTHING, |settings| settings.exclude = vec!["own*".to_owned()]).await;
+    assert!(!fixture.operations().iter().any(|name| name.contains("owner")), "{:?}", fixture.operations());
     // What refers to a table that is not offered is an ordinary number, and its rule still holds.
     let owner = json!({ "title": "x", "owner_id": 99 });
-    let error = stage.refused("create_thing", owner, "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("create_thing", owner, "CONFLICT_CONSTRAINT").await;
     assert!(!error.to_string().contains("owners"), "{error}");
 }
 
 #[tokio::test]
 async fn names_of_every_kind() {
-    let stage = Stage::sqlite(
+    let fixture = Fixture::sqlite(
         "CREATE TABLE \"Order Details\" (\"Order ID\" INTEGER PRIMARY KEY, \"select\" TEXT, \"Größe \"\"x\"\"\" TEXT, \"🚀\" TEXT, \"a.b\" TEXT);
          CREATE TABLE \"select\" (id INTEGER PRIMARY KEY, \"from\" TEXT, \"where\" TEXT, \"and\" INTEGER);
          CREATE TABLE \"😀\" (id INTEGER PRIMARY KEY, \"名前\" TEXT);
@@ -142,8 +143,8 @@ async fn names_of_every_kind() {
          CREATE TABLE OrderLine (id INTEGER PRIMARY KEY, b TEXT);",
     )
     .await;
-    let made = stage
-        .get(
+    let made = fixture
+        .call_ok(
             "create_order_detail",
             json!({ "order_id": 7, "select": "s", "grosse_x": "g", "rocket": "r", "a_b": "dot" }),
         )
@@ -153,26 +154,26 @@ async fn names_of_every_kind() {
         json!([7, "s", "g", "r", "dot"])
     );
     let asked = json!({ "filter": { "grosse_x": "g", "a_b": "dot" }, "sort": { "field": "rocket" }, "fields": ["rocket", "order_id"] });
-    assert_eq!(stage.get("list_order_details", asked).await["items"], json!([{ "rocket": "r", "order_id": 7 }]));
+    assert_eq!(fixture.call_ok("list_order_details", asked).await["items"], json!([{ "rocket": "r", "order_id": 7 }]));
     let changed = json!({ "order_id": 7, "input": { "rocket": "up" } });
-    assert_eq!(stage.get("update_order_detail", changed).await["rocket"], "up");
-    assert_eq!(stage.get("delete_order_detail", json!({ "order_id": 7 })).await["rocket"], "up");
+    assert_eq!(fixture.call_ok("update_order_detail", changed).await["rocket"], "up");
+    assert_eq!(fixture.call_ok("delete_order_detail", json!({ "order_id": 7 })).await["rocket"], "up");
 
-    stage.get("create_select", json!({ "from": "f", "where": "w", "and_column": 3 })).await;
+    fixture.call_ok("create_select", json!({ "from": "f", "where": "w", "and_column": 3 })).await;
     let asked = json!({ "filter": { "from": "f", "and_column": 3 }, "sort": { "field": "where", "order": "desc" } });
-    assert_eq!(stage.get("list_selects", asked).await["items"][0]["and_column"], 3);
-    stage.get("create_grinning", json!({ "ming_qian": "Taro" })).await;
+    assert_eq!(fixture.call_ok("list_selects", asked).await["items"][0]["and_column"], 3);
+    fixture.call_ok("create_grinning", json!({ "ming_qian": "Taro" })).await;
     let asked = json!({ "aggregate": { "n": { "group_by": "ming_qian", "count": true } } });
-    assert_eq!(stage.get("list_grinnings", asked).await["aggregations"]["n"], json!({ "Taro": 1 }));
+    assert_eq!(fixture.call_ok("list_grinnings", asked).await["aggregations"]["n"], json!({ "Taro": 1 }));
 
-    let hostile = stage.operations().into_iter().find(|name| name.starts_with("create_its")).unwrap();
-    let column = stage.details(&hostile).await["parameters"][1]["name"].as_str().unwrap().to_owned();
-    let made = stage.get(&hostile, json!({ column: "v" })).await;
+    let hostile = fixture.operations().into_iter().find(|name| name.starts_with("create_its")).unwrap();
+    let column = fixture.details(&hostile).await["parameters"][1]["name"].as_str().unwrap().to_owned();
+    let made = fixture.call_ok(&hostile, json!({ column: "v" })).await;
     assert_eq!(made["column"], "v");
 
     // Columns that are called like controls, and the controls beside them.
-    let made = stage
-        .get(
+    let made = fixture
+        .call_ok(
             "create_control",
             json!({ "dry_run_column": "d", "fields_column": "f", "filter": "x", "input_column": "i", "operation": "o",
                     "params": "p", "limit": 3, "if_match_column": "m", "query": "q", "sort": "s", "first": "1",
@@ -195,22 +196,22 @@ async fn names_of_every_kind() {
         assert_eq!(made[field], value, "{field}: {made}");
     }
     let asked = json!({ "filter": { "filter": "x", "limit": { "gte": 3 }, "dry_run_column": "d" }, "limit": 1, "fields": ["limit"] });
-    assert_eq!(stage.get("list_controls", asked).await["items"], json!([{ "limit": 3 }]));
+    assert_eq!(fixture.call_ok("list_controls", asked).await["items"], json!([{ "limit": 3 }]));
     let changed = json!({ "id": 1, "input": { "dry_run_column": "really" }, "dry_run": true });
-    assert_eq!(stage.get("update_control", changed).await["changes"]["dry_run_column"]["to"], "really");
+    assert_eq!(fixture.call_ok("update_control", changed).await["changes"]["dry_run_column"]["to"], "really");
     let asked = json!({ "id": 1, "fields": ["dry_run_column"] });
-    assert_eq!(stage.get("get_control", asked).await, json!({ "dry_run_column": "d" }));
+    assert_eq!(fixture.call_ok("get_control", asked).await, json!({ "dry_run_column": "d" }));
 
     // Two tables that would be called the same: each is called by its own name.
-    stage.get("create_order_lines", json!({ "a": "lines" })).await;
-    stage.get("create_order_line", json!({ "b": "line" })).await;
-    assert_eq!(stage.get("list_order_lines", json!({})).await["items"][0]["a"], "lines");
-    assert_eq!(stage.get("list_order_line", json!({})).await["items"][0]["b"], "line");
+    fixture.call_ok("create_order_lines", json!({ "a": "lines" })).await;
+    fixture.call_ok("create_order_line", json!({ "b": "line" })).await;
+    assert_eq!(fixture.call_ok("list_order_lines", json!({})).await["items"][0]["a"], "lines");
+    assert_eq!(fixture.call_ok("list_order_line", json!({})).await["items"][0]["b"], "line");
 }
 
 #[tokio::test]
 async fn keys_of_every_kind() {
-    let stage = Stage::sqlite(
+    let fixture = Fixture::sqlite(
         "CREATE TABLE plain (id INTEGER PRIMARY KEY, a TEXT);
          CREATE TABLE words (word TEXT PRIMARY KEY, meaning TEXT);
          CREATE TABLE pairs (left_id INT NOT NULL, right_id INT NOT NULL, note TEXT, PRIMARY KEY (right_id, left_id));
@@ -226,7 +227,7 @@ async fn keys_of_every_kind() {
     )
     .await;
     let key = async |operation: &str| -> Vec<String> {
-        let details = stage.details(operation).await;
+        let details = fixture.details(operation).await;
         let required = details["parameters"].as_array().unwrap().iter().filter(|one| one["required"] == json!(true));
         required.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
@@ -242,64 +243,66 @@ async fn keys_of_every_kind() {
     assert_eq!(key("create_counted").await, ["id"]);
     assert!(key("create_plain").await.is_empty());
 
-    let made = stage.get("create_emptied", json!({ "a": "x", "b": 1 })).await;
+    let made = fixture.call_ok("create_emptied", json!({ "a": "x", "b": 1 })).await;
     assert_eq!(made["rowid"], 1);
-    assert_eq!(stage.get("update_emptied", json!({ "rowid": 1, "input": { "b": 2 } })).await["b"], 2);
-    assert_eq!(stage.get("delete_emptied", json!({ "rowid": 1 })).await["a"], "x");
+    assert_eq!(fixture.call_ok("update_emptied", json!({ "rowid": 1, "input": { "b": 2 } })).await["b"], 2);
+    assert_eq!(fixture.call_ok("delete_emptied", json!({ "rowid": 1 })).await["a"], "x");
     for number in 0..25 {
-        stage.get("create_emptied", json!({ "a": "same", "b": number % 3 })).await;
+        fixture.call_ok("create_emptied", json!({ "a": "same", "b": number % 3 })).await;
     }
-    let all = stage.walk("list_emptieds", json!({ "sort": { "field": "b" } }), 4).await;
+    let all = fixture.walk("list_emptieds", json!({ "sort": { "field": "b" } }), 4).await;
     assert_eq!(all.len(), 25);
-    assert_eq!(stage.walk("list_nullables", json!({}), 1).await.len(), 3);
-    assert_eq!(stage.walk("list_owns", json!({}), 1).await.len(), 2);
+    assert_eq!(fixture.walk("list_nullables", json!({}), 1).await.len(), 3);
+    assert_eq!(fixture.walk("list_owns", json!({}), 1).await.len(), 2);
 
     for (left, right) in [(1, 2), (2, 1), (1, 1)] {
-        stage.get("create_pair", json!({ "left_id": left, "right_id": right, "note": format!("{left}{right}") })).await;
+        fixture
+            .call_ok("create_pair", json!({ "left_id": left, "right_id": right, "note": format!("{left}{right}") }))
+            .await;
     }
-    assert_eq!(stage.get("get_pair", json!({ "left_id": 1, "right_id": 2 })).await["note"], "12");
-    stage.get("update_pair", json!({ "left_id": 2, "right_id": 1, "input": { "note": "n" } })).await;
-    stage.get("delete_pair", json!({ "left_id": 1, "right_id": 1 })).await;
+    assert_eq!(fixture.call_ok("get_pair", json!({ "left_id": 1, "right_id": 2 })).await["note"], "12");
+    fixture.call_ok("update_pair", json!({ "left_id": 2, "right_id": 1, "input": { "note": "n" } })).await;
+    fixture.call_ok("delete_pair", json!({ "left_id": 1, "right_id": 1 })).await;
     let left: Vec<Value> =
-        stage.walk("list_pairs", json!({}), 1).await.into_iter().map(|pair| pair["note"].clone()).collect();
+        fixture.walk("list_pairs", json!({}), 1).await.into_iter().map(|pair| pair["note"].clone()).collect();
     assert_eq!(left, [json!("n"), json!("12")]);
 
-    stage.get("create_word", json!({ "word": "hello", "meaning": "a greeting" })).await;
-    stage.get("create_uses_word", json!({ "word": "hello" })).await;
+    fixture.call_ok("create_word", json!({ "word": "hello", "meaning": "a greeting" })).await;
+    fixture.call_ok("create_uses_word", json!({ "word": "hello" })).await;
     let near = json!({ "root": { "element_type": "words", "word": "hello" }, "direction": "incoming" });
-    let found = stage.get("query_relationships", near).await;
+    let found = fixture.call_ok("query_relationships", near).await;
     assert_eq!(found["relationships"][0]["type"], "uses_words.word", "{found}");
-    stage.refused("create_uses_word", json!({ "word": "bye" }), "CONFLICT_CONSTRAINT").await;
+    fixture.call_err("create_uses_word", json!({ "word": "bye" }), "CONFLICT_CONSTRAINT").await;
 
     // STRICT tables hold their types.
-    stage.get("create_strict", json!({ "n": 1, "t": "t", "r": 1.5, "b": "AQI=", "x": "any" })).await;
-    stage.refused("create_strict", json!({ "n": "one" }), "VALIDATION_INVALID_TYPE").await;
-    assert_eq!(stage.get("get_strict", json!({ "id": 1 })).await["b"], "AQI=");
+    fixture.call_ok("create_strict", json!({ "n": 1, "t": "t", "r": 1.5, "b": "AQI=", "x": "any" })).await;
+    fixture.call_err("create_strict", json!({ "n": "one" }), "VALIDATION_INVALID_TYPE").await;
+    assert_eq!(fixture.call_ok("get_strict", json!({ "id": 1 })).await["b"], "AQI=");
 }
 
 #[tokio::test]
-async fn columns_without_types_are_what_they_hold() {
-    let stage = Stage::sqlite(
+async fn columns_without_types_get_the_type_of_their_values() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE loose (id INTEGER PRIMARY KEY, number, word, mixed, empty, real);
          INSERT INTO loose (number, word, mixed, real) VALUES (1, 'a', 1, 1.5), (2, 'b', 'two', 2);",
     )
     .await;
-    let fields = stage.fields_of("Loose").await;
+    let fields = fixture.fields_of("Loose").await;
     let kind = |name: &str| fields[name]["type"].as_str().unwrap().to_owned();
     assert_eq!(
         [kind("number"), kind("word"), kind("mixed"), kind("empty"), kind("real")],
         ["integer | null", "string | null", "string | null", "string | null", "number | null"]
     );
     let sums = json!({ "aggregate": { "s": { "sum": "number" }, "most": { "max": "real" } } });
-    assert_eq!(stage.get("list_looses", sums).await["aggregations"], json!({ "s": 3, "most": 2 }));
-    assert_eq!(stage.walk("list_looses", json!({ "sort": { "field": "mixed" } }), 1).await.len(), 2);
-    let made = stage.get("create_loose", json!({ "number": 9_007_199_254_740_993_i64, "word": "w" })).await;
+    assert_eq!(fixture.call_ok("list_looses", sums).await["aggregations"], json!({ "s": 3, "most": 2 }));
+    assert_eq!(fixture.walk("list_looses", json!({ "sort": { "field": "mixed" } }), 1).await.len(), 2);
+    let made = fixture.call_ok("create_loose", json!({ "number": 9_007_199_254_740_993_i64, "word": "w" })).await;
     assert_eq!(made["number"], "9007199254740993");
 }
 
 #[tokio::test]
-async fn r_res_5_times_in_every_way_they_are_kept() {
-    let stage = Stage::sqlite(
+async fn r_res_5_times_in_every_stored_format_are_read() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE events (
             id INTEGER PRIMARY KEY, fresh DATETIME, plain_at TEXT, zulu_at TEXT, milli_at TEXT, epoch_at INTEGER,
             epoch_ms_at INTEGER, mixed_at TEXT, day DATE, created_at DATETIME DEFAULT CURRENT_TIMESTAMP, attempts_at INTEGER);
@@ -310,7 +313,7 @@ async fn r_res_5_times_in_every_way_they_are_kept() {
              '2026-02-01 12:00:00', '2026-02-01', 4);",
     )
     .await;
-    let first = stage.get("get_event", json!({ "id": 1 })).await;
+    let first = fixture.call_ok("get_event", json!({ "id": 1 })).await;
     for name in ["plain_at", "zulu_at", "epoch_at", "mixed_at"] {
         assert_eq!(first[name], "2026-01-31T12:00:00Z", "{name}");
     }
@@ -322,33 +325,34 @@ async fn r_res_5_times_in_every_way_they_are_kept() {
     let moment = "2026-03-04T05:06:07Z";
     let made = json!({ "fresh": moment, "plain_at": moment, "zulu_at": moment, "milli_at": moment, "epoch_at": moment,
                        "epoch_ms_at": moment, "mixed_at": "2026-03-04T07:06:07+02:00", "day": "2026-03-04" });
-    let made = stage.get("create_event", made).await;
+    let made = fixture.call_ok("create_event", made).await;
     for name in ["fresh", "plain_at", "zulu_at", "milli_at", "epoch_at", "epoch_ms_at", "mixed_at"] {
         assert_eq!(made[name], moment, "{name}: {made}");
     }
     let id = &made["id"];
     let kept = "SELECT fresh || '|' || plain_at || '|' || zulu_at || '|' || milli_at || '|' || epoch_at || '|' || epoch_ms_at || '|' || day FROM events WHERE id = 3";
     assert_eq!(
-        stage.value(kept).await,
+        fixture.value(kept).await,
         "2026-03-04 05:06:07|2026-03-04 05:06:07|2026-03-04T05:06:07Z|2026-03-04 05:06:07.000|1772600767|1772600767000|2026-03-04"
     );
     for name in ["fresh", "plain_at", "zulu_at", "milli_at", "epoch_at", "epoch_ms_at", "mixed_at"] {
-        let found = stage.get("list_events", json!({ "filter": { name: moment } })).await;
+        let found = fixture.call_ok("list_events", json!({ "filter": { name: moment } })).await;
         assert_eq!(found["items"][0]["id"], *id, "{name}");
         let after = json!({ "filter": { name: { "gt": "2026-02-02" } }, "fields": ["id"] });
-        assert_eq!(stage.get("list_events", after).await["items"], json!([{ "id": id }]), "{name}");
-        let sorted =
-            stage.walk("list_events", json!({ "sort": { "field": name, "order": "asc" }, "fields": ["id"] }), 1).await;
+        assert_eq!(fixture.call_ok("list_events", after).await["items"], json!([{ "id": id }]), "{name}");
+        let sorted = fixture
+            .walk("list_events", json!({ "sort": { "field": name, "order": "asc" }, "fields": ["id"] }), 1)
+            .await;
         let ids: Vec<&Value> = sorted.iter().map(|row| &row["id"]).collect();
         let expected = if name == "fresh" { [json!(3), json!(1), json!(2)] } else { [json!(1), json!(2), json!(3)] };
         assert_eq!(ids, expected.iter().collect::<Vec<_>>(), "{name}");
     }
-    stage.refused("create_event", json!({ "fresh": "yesterday" }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("create_event", json!({ "fresh": "yesterday" }), "VALIDATION_INVALID_VALUE").await;
 }
 
 #[tokio::test]
 async fn r_col_2_full_text_indexes_are_found_and_used() {
-    let stage = Stage::sqlite(
+    let fixture = Fixture::sqlite(
         "CREATE TABLE posts (id INTEGER PRIMARY KEY, title TEXT, body TEXT, author TEXT);
          CREATE VIRTUAL TABLE posts_fts USING fts5(title, body, content='posts', content_rowid='id', tokenize='porter');
          INSERT INTO posts VALUES (10, 'Rain', 'It rains in the valley', 'storm'), (11, 'Sun', 'Sunshine all day', 'rain');
@@ -359,25 +363,25 @@ async fn r_col_2_full_text_indexes_are_found_and_used() {
          INSERT INTO unindexed (words) VALUES ('hello there');",
     )
     .await;
-    let names = stage.operations();
+    let names = fixture.operations();
     assert!(!names.iter().any(|name| name.contains("fts")), "an index is no table: {names:?}");
-    let answer = stage.ask("search_posts", json!({ "query": "raining" })).await;
+    let answer = fixture.call("search_posts", json!({ "query": "raining" })).await;
     let ids: Vec<&Value> = answer["data"]["items"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
     assert_eq!(ids, [&json!(10)], "the index has title and body, with stems: {answer}");
     assert_eq!(answer["warnings"], Value::Null);
-    assert!(stage.details("search_posts").await["description"].as_str().unwrap().contains("title, body"));
-    let found = stage.get("search_notes", json!({ "query": "eggs", "fields": "full" })).await;
+    assert!(fixture.details("search_posts").await["description"].as_str().unwrap().contains("title, body"));
+    let found = fixture.call_ok("search_notes", json!({ "query": "eggs", "fields": "full" })).await;
     assert_eq!(found["items"][0]["subject"], "Milk", "{found}");
-    assert_eq!(stage.get("search_notes", json!({ "query": "x" })).await["items"], json!([]));
+    assert_eq!(fixture.call_ok("search_notes", json!({ "query": "x" })).await["items"], json!([]));
     assert!(!names.contains(&"create_note".to_owned()), "a full-text table is read only: {names:?}");
-    let answer = stage.ask("search_unindexeds", json!({ "query": "HELLO" })).await;
+    let answer = fixture.call("search_unindexeds", json!({ "query": "HELLO" })).await;
     assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 1);
     assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
 }
 
 #[tokio::test]
-async fn what_cannot_be_understood_is_left_out_and_the_rest_is_served() {
-    let stage = Stage::sqlite(
+async fn tables_that_cannot_be_reflected_are_skipped() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE fine (id INTEGER PRIMARY KEY, a TEXT);
          CREATE TABLE gone (id INTEGER PRIMARY KEY);
          CREATE VIEW broken AS SELECT id FROM gone;
@@ -389,24 +393,24 @@ async fn what_cannot_be_understood_is_left_out_and_the_rest_is_served() {
             VALUES ('table', 'strange', 'strange', 0, 'CREATE VIRTUAL TABLE strange USING nobody_knows(a)');",
     )
     .await;
-    stage.get("create_fine", json!({ "a": "x" })).await;
-    assert_eq!(stage.get("list_children", json!({})).await["items"], json!([]));
-    let names = stage.operations();
+    fixture.call_ok("create_fine", json!({ "a": "x" })).await;
+    assert_eq!(fixture.call_ok("list_children", json!({})).await["items"], json!([]));
+    let names = fixture.operations();
     assert!(!names.iter().any(|name| name.contains("broken") || name.contains("strange")), "{names:?}");
 }
 
 #[tokio::test]
-async fn an_empty_database_says_so_and_grows() {
-    let stage = Stage::sqlite("").await;
-    assert_eq!(stage.get("list_tables", json!({})).await["items"], json!([]));
-    stage.behind("CREATE TABLE first (id INTEGER PRIMARY KEY)").await;
-    assert_eq!(stage.get("list_tables", json!({})).await["items"][0]["name"], "firsts");
-    stage.engine.refresh().unwrap();
-    stage.get("create_first", json!({})).await;
+async fn an_empty_database_reports_it_and_shows_new_tables() {
+    let fixture = Fixture::sqlite("").await;
+    assert_eq!(fixture.call_ok("list_tables", json!({})).await["items"], json!([]));
+    fixture.run_sql("CREATE TABLE first (id INTEGER PRIMARY KEY)").await;
+    assert_eq!(fixture.call_ok("list_tables", json!({})).await["items"][0]["name"], "firsts");
+    fixture.engine.refresh().unwrap();
+    fixture.call_ok("create_first", json!({})).await;
 }
 
 #[tokio::test]
-async fn many_tables_are_served_by_one_set_of_operations() {
+async fn many_tables_share_one_set_of_operations() {
     let tables: String = (0..60)
         .map(|n| {
             format!(
@@ -414,35 +418,35 @@ async fn many_tables_are_served_by_one_set_of_operations() {
             )
         })
         .collect();
-    let stage = Stage::sqlite(&tables).await;
-    assert!(stage.operations().len() <= 10, "{:?}", stage.operations());
+    let fixture = Fixture::sqlite(&tables).await;
+    assert!(fixture.operations().len() <= 10, "{:?}", fixture.operations());
     let made =
-        stage.get("create_record", json!({ "table_name": "item_7", "values": { "name": "x", "size": 1 } })).await;
+        fixture.call_ok("create_record", json!({ "table_name": "item_7", "values": { "name": "x", "size": 1 } })).await;
     assert_eq!(made["id"], 1);
-    let stage = Stage::sqlite_with(&tables, |settings| settings.style = Style::Tables).await;
-    assert!(stage.operations().len() > 300);
+    let fixture = Fixture::sqlite_with(&tables, |settings| settings.style = Style::Tables).await;
+    assert!(fixture.operations().len() > 300);
 }
 
 /// On a real file, where other processes may write: the answer says when formats are mixed, and introspection where they
 /// were so from the beginning.
 #[tokio::test]
-async fn r_col_11_times_in_several_formats_are_said_to_be_read_row_by_row() {
-    let stage = Stage::sqlite(
+async fn r_col_11_mixed_time_formats_give_a_full_scan_warning() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE visits (id INTEGER PRIMARY KEY, seen_at TIMESTAMP NOT NULL, left_at TIMESTAMP);
          CREATE INDEX by_seen ON visits (seen_at);
          CREATE INDEX by_left ON visits (left_at);
          INSERT INTO visits VALUES (1, '2026-01-31T12:00:00', '2026-01-31 12:00:00'), (2, '2026-01-30T12:00:00', 1700000000);",
     )
     .await;
-    let details = stage.details("list_visits").await;
+    let details = fixture.details("list_visits").await;
     assert!(!details.to_string().contains("several formats"), "{details}");
-    let fields = stage.fields_of("Visit").await;
+    let fields = fixture.fields_of("Visit").await;
     let described = |name: &str| fields[name]["description"].as_str().unwrap_or_default().to_owned();
     assert_eq!(described("left_at"), "Times in several formats: sorting or filtering by this field reads every row");
     assert_eq!(described("seen_at"), "");
     let sorted = json!({ "sort": "seen_at", "fields": ["id"] });
     let warnings = |answer: &Value| answer["warnings"].as_array().map_or(0, Vec::len);
-    let answer = stage.ask("list_visits", sorted.clone()).await;
+    let answer = fixture.call("list_visits", sorted.clone()).await;
     assert_eq!((&answer["data"]["items"], warnings(&answer)), (&json!([{ "id": 2 }, { "id": 1 }]), 0), "{answer}");
     for (sql, ids, warned) in [
         // Between the others in time, after both as text.
@@ -452,8 +456,8 @@ async fn r_col_11_times_in_several_formats_are_said_to_be_read_row_by_row() {
         ("UPDATE visits SET seen_at = '2026-01-31T11:00:00' WHERE id = 3", [2, 3, 1], false),
         ("UPDATE visits SET seen_at = replace(seen_at, 'T', ' ')", [2, 3, 1], false),
     ] {
-        stage.behind(sql).await;
-        let answer = stage.ask("list_visits", sorted.clone()).await;
+        fixture.run_sql(sql).await;
+        let answer = fixture.call("list_visits", sorted.clone()).await;
         assert_eq!(answer["data"]["items"], json!(ids.map(|id| json!({ "id": id }))), "{sql}: {answer}");
         let code = answer["warnings"][0]["code"] == "TIME_FORMATS_MIXED";
         assert_eq!((code, warnings(&answer)), (warned, usize::from(warned)), "{sql}: {answer}");

@@ -23,29 +23,29 @@ use crate::server::Server;
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A database, an engine in front of it, and a way behind the engine's back.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) behind: Behind,
+    pub(crate) backing: Backing,
 }
 
 /// The database itself.
-pub(crate) enum Behind {
+pub(crate) enum Backing {
     File(File),
     #[cfg(feature = "postgres")]
     Server(Server),
 }
 
-impl Stage {
+impl Fixture {
     /// A SQLite file made of this SQL.
     pub(crate) async fn sqlite(sql: &str) -> Self {
         Self::sqlite_with(sql, |_| {}).await
     }
 
     pub(crate) async fn sqlite_with(sql: &str, set: impl FnOnce(&mut Settings)) -> Self {
-        let file = File::of(sql);
+        let file = File::create(sql);
         let mut settings = file.settings();
         set(&mut settings);
-        Self::on(settings, Behind::File(file)).await
+        Self::with_settings(settings, Backing::File(file)).await
     }
 
     /// A PostgreSQL database made of this SQL.
@@ -59,31 +59,31 @@ impl Stage {
         let server = Server::new(sql).await;
         let mut settings = server.settings();
         set(&mut settings);
-        Self::on(settings, Behind::Server(server)).await
+        Self::with_settings(settings, Backing::Server(server)).await
     }
 
-    pub(crate) async fn on(settings: Settings, behind: Behind) -> Self {
+    pub(crate) async fn with_settings(settings: Settings, backing: Backing) -> Self {
         let database = open(settings).await.unwrap_or_else(|failure| panic!("{failure:?}"));
-        Self { engine: engine(&database), behind }
+        Self { engine: engine(&database), backing }
     }
 
     /// Asks, and looks the answer over.
-    pub(crate) async fn ask(&self, operation: &str, params: Value) -> Value {
-        let answer = ask(&self.engine, operation, params).await;
-        self.behind.holds_no_secret(&answer);
+    pub(crate) async fn call(&self, operation: &str, params: Value) -> Value {
+        let answer = call(&self.engine, operation, params).await;
+        self.backing.assert_no_secret(&answer);
         answer
     }
 
     /// Asks for what must succeed. Gives `data`.
-    pub(crate) async fn get(&self, operation: &str, params: Value) -> Value {
-        let answer = self.ask(operation, params.clone()).await;
+    pub(crate) async fn call_ok(&self, operation: &str, params: Value) -> Value {
+        let answer = self.call(operation, params.clone()).await;
         assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
         answer["data"].clone()
     }
 
     /// Asks for what must fail with this code. Gives `error`.
-    pub(crate) async fn refused(&self, operation: &str, params: Value, code: &str) -> Value {
-        let answer = self.ask(operation, params.clone()).await;
+    pub(crate) async fn call_err(&self, operation: &str, params: Value, code: &str) -> Value {
+        let answer = self.call(operation, params.clone()).await;
         assert_eq!(answer["error"]["code"], code, "{operation} {params}: {answer}");
         answer["error"].clone()
     }
@@ -91,7 +91,7 @@ impl Stage {
     /// The details of an operation; null if there is none of that name.
     pub(crate) async fn details(&self, operation: &str) -> Value {
         let asked = json!({ "query": "operations", "name": operation });
-        self.get("introspect", asked).await["operation"].clone()
+        self.call_ok("introspect", asked).await["operation"].clone()
     }
 
     /// The parameter of an operation; null if it has none of that name.
@@ -110,7 +110,7 @@ impl Stage {
 
     /// What a type looks like to callers, field by field.
     pub(crate) async fn fields_of(&self, name: &str) -> Map<String, Value> {
-        let answer = self.get("introspect", json!({ "query": "types", "name": name })).await;
+        let answer = self.call_ok("introspect", json!({ "query": "types", "name": name })).await;
         let fields = answer["type"]["fields"].as_array().cloned().unwrap_or_else(|| panic!("{name}: {answer}"));
         fields.into_iter().map(|field| (field["name"].as_str().unwrap().to_owned(), field)).collect()
     }
@@ -121,7 +121,7 @@ impl Stage {
         params.insert("first".to_owned(), size.into());
         let mut all = Vec::new();
         loop {
-            let page = self.get(operation, Value::Object(params.clone())).await;
+            let page = self.call_ok(operation, Value::Object(params.clone())).await;
             all.extend(page["items"].as_array().unwrap().iter().cloned());
             assert!(all.len() <= 10_000, "a walk without an end");
             if page["pageInfo"]["hasNextPage"] != json!(true) {
@@ -132,60 +132,60 @@ impl Stage {
     }
 
     /// Runs SQL behind the engine's back.
-    pub(crate) async fn behind(&self, sql: &str) {
-        match &self.behind {
-            Behind::File(file) => file.run(sql),
+    pub(crate) async fn run_sql(&self, sql: &str) {
+        match &self.backing {
+            Backing::File(file) => file.run(sql),
             #[cfg(feature = "postgres")]
-            Behind::Server(server) => server.run(sql).await,
+            Backing::Server(server) => server.run(sql).await,
         }
     }
 
     /// The only value of a query behind the engine's back, as text.
     pub(crate) async fn value(&self, sql: &str) -> String {
-        match &self.behind {
-            Behind::File(file) => file.value(sql),
+        match &self.backing {
+            Backing::File(file) => file.value(sql),
             #[cfg(feature = "postgres")]
-            Behind::Server(server) => server.value(sql).await,
+            Backing::Server(server) => server.value(sql).await,
         }
     }
 
     pub(crate) fn file(&self) -> &File {
-        match &self.behind {
-            Behind::File(file) => file,
+        match &self.backing {
+            Backing::File(file) => file,
             #[cfg(feature = "postgres")]
-            Behind::Server(_) => panic!("a server is no file"),
+            Backing::Server(_) => panic!("a server is no file"),
         }
     }
 
     #[cfg(feature = "postgres")]
     pub(crate) fn server(&self) -> &Server {
-        match &self.behind {
-            Behind::Server(server) => server,
-            Behind::File(_) => panic!("a file is no server"),
+        match &self.backing {
+            Backing::Server(server) => server,
+            Backing::File(_) => panic!("a file is no server"),
         }
     }
 }
 
 /// A SQLite file and, where there is a server, a PostgreSQL database.
-pub(crate) async fn stages(sqlite: &str, postgres: &str) -> Vec<Stage> {
-    stages_with(sqlite, postgres, |_| {}).await
+pub(crate) async fn fixtures(sqlite: &str, postgres: &str) -> Vec<Fixture> {
+    fixtures_with(sqlite, postgres, |_| {}).await
 }
 
-pub(crate) async fn stages_with(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Stage> {
-    let mut stages = vec![Stage::sqlite_with(sqlite, &set).await];
+pub(crate) async fn fixtures_with(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Fixture> {
+    let mut fixtures = vec![Fixture::sqlite_with(sqlite, &set).await];
     #[cfg(feature = "postgres")]
-    stages.push(Stage::postgres_with(postgres, &set).await);
+    fixtures.push(Fixture::postgres_with(postgres, &set).await);
     let _ = postgres;
-    stages
+    fixtures
 }
 
-impl Behind {
-    fn holds_no_secret(&self, answer: &Value) {
+impl Backing {
+    fn assert_no_secret(&self, answer: &Value) {
         let text = answer.to_string();
         let secret = match self {
-            Behind::File(file) => file.folder.0.display().to_string(),
+            Backing::File(file) => file.folder.0.display().to_string(),
             #[cfg(feature = "postgres")]
-            Behind::Server(server) => server.password(),
+            Backing::Server(server) => server.password(),
         };
         assert!(!text.contains(&secret), "a secret is told: {text}");
     }
@@ -202,7 +202,7 @@ pub(crate) async fn open(settings: Settings) -> Result<Arc<Database>, Failure> {
 }
 
 /// A database that nobody has looked into.
-pub(crate) fn unopened(settings: Settings) -> Arc<Database> {
+pub(crate) fn new_database(settings: Settings) -> Arc<Database> {
     Database::new(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).unwrap()
 }
 
@@ -211,13 +211,13 @@ pub(crate) fn context() -> Context {
 }
 
 /// Asks an engine. Whatever it says is harmless.
-pub(crate) async fn ask(engine: &Engine, operation: &str, params: Value) -> Value {
+pub(crate) async fn call(engine: &Engine, operation: &str, params: Value) -> Value {
     let request = json!({ "operation": operation, "params": params });
     let request = request.as_object().unwrap().clone();
     match engine.handle(&Receiver::Unified, request, context()).await {
         Reply::Response(response) => {
             let answer = response.render(&Limits::default()).value();
-            harmless(&answer);
+            assert_harmless(&answer);
             answer
         }
         Reply::NeedsInput(question) => panic!("{}", question.message),
@@ -225,7 +225,7 @@ pub(crate) async fn ask(engine: &Engine, operation: &str, params: Value) -> Valu
 }
 
 /// No message shows a path, a driver's words or SQL, and none would be taken for a stack trace.
-pub(crate) fn harmless(answer: &Value) {
+pub(crate) fn assert_harmless(answer: &Value) {
     let Some(message) = answer["error"]["message"].as_str() else { return };
     assert!(!looks_like_a_leak(message), "{message}");
     for word in [
@@ -247,7 +247,7 @@ pub(crate) fn harmless(answer: &Value) {
 }
 
 /// Tries until it holds.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+pub(crate) async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let deadline = Instant::now() + TIMEOUT;
     while !holds().await {
         assert!(Instant::now() < deadline, "{what} does not come true");
@@ -286,7 +286,7 @@ pub(crate) struct File {
 
 impl File {
     /// A file made of this SQL.
-    pub(crate) fn of(sql: &str) -> Self {
+    pub(crate) fn create(sql: &str) -> Self {
         let file = Self::missing();
         file.run(sql);
         file
@@ -337,13 +337,13 @@ macro_rules! on_both {
 
             #[tokio::test]
             async fn sqlite() {
-                $check(&$crate::support::Stage::sqlite($sqlite).await).await;
+                $check(&$crate::support::Fixture::sqlite($sqlite).await).await;
             }
 
             #[cfg(feature = "postgres")]
             #[tokio::test]
             async fn postgres() {
-                $check(&$crate::support::Stage::postgres($postgres).await).await;
+                $check(&$crate::support::Fixture::postgres($postgres).await).await;
             }
         }
     };

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::support::stages;
+use crate::support::fixtures;
 
 #[tokio::test]
-async fn r_saf_2_no_table_gets_the_operations_of_another_by_its_plural() {
+async fn r_saf_2_a_plural_never_takes_another_tables_operations() {
     let sql = "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT);
                CREATE TABLE \"order\" (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT);
                CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT);";
-    for stage in stages(sql, sql).await {
+    for fixture in fixtures(sql, sql).await {
         for (word, table) in [
             ("person", "person"),
             ("people", "people"),
@@ -17,16 +17,16 @@ async fn r_saf_2_no_table_gets_the_operations_of_another_by_its_plural() {
             ("orders", "orders"),
             ("category", "categories"),
         ] {
-            let made = stage.get(&format!("create_{word}"), json!({ "id": 1, "name": table })).await;
+            let made = fixture.call_ok(&format!("create_{word}"), json!({ "id": 1, "name": table })).await;
             assert_eq!(made["name"], table);
-            assert_eq!(stage.value(&format!("SELECT name FROM \"{table}\"")).await, table);
-            let listed = stage.get(&format!("list_{table}"), json!({})).await;
+            assert_eq!(fixture.value(&format!("SELECT name FROM \"{table}\"")).await, table);
+            let listed = fixture.call_ok(&format!("list_{table}"), json!({})).await;
             assert_eq!(listed["items"][0]["name"], table);
             // Wherever the operation is not called like the table, introspection says which one it is.
-            let description = stage.details(&format!("create_{word}")).await["description"].clone();
+            let description = fixture.details(&format!("create_{word}")).await["description"].clone();
             let names_table = description.as_str().unwrap().contains(&format!("Table '{table}'."));
             assert_eq!(names_table, word != table, "{description}");
         }
-        assert!(stage.operations().iter().all(|name| !name.contains("_x")), "{:?}", stage.operations());
+        assert!(fixture.operations().iter().all(|name| !name.contains("_x")), "{:?}", fixture.operations());
     }
 }

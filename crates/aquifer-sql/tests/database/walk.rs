@@ -4,7 +4,7 @@ use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::schema::sample;
 use serde_json::{Map, Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 /// Names that requests often carry although an operation may not know them.
 const CROSS_CUTTING: &[&str] = &[
@@ -79,22 +79,22 @@ fn violations(parameter: &Value) -> Vec<Value> {
     wrong
 }
 
-async fn walk(stage: &Stage) -> usize {
+async fn walk(fixture: &Fixture) -> usize {
     let mut proofs = 0;
-    for name in stage.operations() {
-        let details = stage.details(&name).await;
-        proofs += parameters(stage, &name, &details).await;
+    for name in fixture.operations() {
+        let details = fixture.details(&name).await;
+        proofs += parameters(fixture, &name, &details).await;
         if details["aggregation_support"].is_object() && name != "list_tables" {
-            proofs += controls(stage, &name, &details).await;
+            proofs += controls(fixture, &name, &details).await;
         }
     }
     proofs
 }
 
-async fn parameters(stage: &Stage, name: &str, details: &Value) -> usize {
+async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
     let mut proofs = 0;
     let known = details["parameters"].as_array().unwrap();
-    let snapshot = stage.engine.snapshot();
+    let snapshot = fixture.engine.snapshot();
     let defined = snapshot.catalog().operation(name).unwrap();
     let example = &details["examples"][0]["request"]["params"];
     let fitting = |parameter: &str| match &example[parameter] {
@@ -115,13 +115,13 @@ async fn parameters(stage: &Stage, name: &str, details: &Value) -> usize {
     };
 
     // What is documented is accepted: the least, and each parameter with it.
-    let least = stage.ask(name, Value::Object(valid.clone())).await;
+    let least = fixture.call(name, Value::Object(valid.clone())).await;
     assert!(!code(&least).starts_with("VALIDATION"), "{name} {valid:?}: {least}");
     for parameter in known {
         let own = parameter["name"].as_str().unwrap();
         let description = parameter["description"].as_str().unwrap_or_default();
         assert!(!looks_like_a_leak(description), "{name}.{own}: {description}");
-        let answer = stage.ask(name, with(own, fitting(own))).await;
+        let answer = fixture.call(name, with(own, fitting(own))).await;
         // Combinations may be refused, but never as unknown or of the wrong type.
         assert!(
             !["VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_TYPE"].contains(&code(&answer)),
@@ -130,23 +130,23 @@ async fn parameters(stage: &Stage, name: &str, details: &Value) -> usize {
         if parameter["required"] == json!(true) {
             let mut without = valid.clone();
             without.remove(own);
-            let answer = stage.ask(name, Value::Object(without)).await;
+            let answer = fixture.call(name, Value::Object(without)).await;
             assert_eq!(code(&answer), "VALIDATION_MISSING_PARAM", "{name}.{own}");
             assert!(answer["error"]["message"].as_str().unwrap().contains(own));
         }
         for wrong in violations(parameter) {
-            let answer = stage.ask(name, with(own, wrong.clone())).await;
+            let answer = fixture.call(name, with(own, wrong.clone())).await;
             assert_eq!(code(&answer), "VALIDATION_INVALID_VALUE", "{name}.{own} = {wrong}: {answer}");
         }
         if let Some(wrong) = misfit(parameter["type"].as_str().unwrap()) {
-            let answer = stage.ask(name, with(own, wrong.clone())).await;
+            let answer = fixture.call(name, with(own, wrong.clone())).await;
             assert_eq!(code(&answer), "VALIDATION_INVALID_TYPE", "{name}.{own} = {wrong}: {answer}");
         }
         proofs += 4;
     }
     // What is not documented is not accepted.
     for other in CROSS_CUTTING.iter().filter(|other| !known.iter().any(|parameter| parameter["name"] == **other)) {
-        let answer = stage.ask(name, with(other, json!(1))).await;
+        let answer = fixture.call(name, with(other, json!(1))).await;
         assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM", "{name} accepts '{other}'");
         proofs += 1;
     }
@@ -154,14 +154,14 @@ async fn parameters(stage: &Stage, name: &str, details: &Value) -> usize {
     let examples = details["examples"].as_array().unwrap();
     assert!(!examples.is_empty(), "{name} has no example");
     for example in examples {
-        let answer = stage.ask(name, example["request"]["params"].clone()).await;
+        let answer = fixture.call(name, example["request"]["params"].clone()).await;
         assert!(!code(&answer).starts_with("VALIDATION"), "{name}: {example} {answer}");
     }
     proofs
 }
 
 /// What lists say of their fields, presets, sums and computed values.
-async fn controls(stage: &Stage, name: &str, details: &Value) -> usize {
+async fn controls(fixture: &Fixture, name: &str, details: &Value) -> usize {
     let base = match details["examples"][0]["request"]["params"].get("query") {
         Some(_) => json!({ "query": "word" }),
         None => json!({}),
@@ -173,7 +173,7 @@ async fn controls(stage: &Stage, name: &str, details: &Value) -> usize {
     };
     let kind = details["returns"]["description"].as_str().unwrap();
     let kind = kind.split_once("items: ").unwrap().1.split_once("[]").unwrap().0;
-    let fields = stage.fields_of(kind).await;
+    let fields = fixture.fields_of(kind).await;
     let strings = |value: &Value| -> Vec<String> {
         value.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
     };
@@ -187,32 +187,32 @@ async fn controls(stage: &Stage, name: &str, details: &Value) -> usize {
     let sortable: Vec<&str> = sortable.split_once("Fields: ").unwrap().1.trim_end_matches('.').split(", ").collect();
     let mut proofs = 0;
     for field in fields.keys() {
-        stage.get(name, asked("fields", json!([field]))).await;
-        stage.get(name, asked("filter", json!({ field: { "is_null": false } }))).await;
-        let sum = stage.ask(name, asked("aggregate", json!({ "x": { "sum": field } }))).await;
+        fixture.call_ok(name, asked("fields", json!([field]))).await;
+        fixture.call_ok(name, asked("filter", json!({ field: { "is_null": false } }))).await;
+        let sum = fixture.call(name, asked("aggregate", json!({ "x": { "sum": field } }))).await;
         assert_eq!(sum["success"], json!(numeric.contains(field)), "{name}: sum of {field}: {sum}");
-        let group = stage.ask(name, asked("aggregate", json!({ "x": { "group_by": field, "count": true } }))).await;
+        let group = fixture.call(name, asked("aggregate", json!({ "x": { "group_by": field, "count": true } }))).await;
         // Paths reach into JSON, which is grouped by what is found there.
         if groupable.contains(field) {
             assert_eq!(group["success"], json!(true), "{name}: groups of {field}: {group}");
         }
         if sortable.contains(&field.as_str()) {
-            stage.get(name, asked("sort", json!({ "field": field, "order": "desc" }))).await;
+            fixture.call_ok(name, asked("sort", json!({ "field": field, "order": "desc" }))).await;
         }
         proofs += 5;
     }
     for preset in strings(&parameter("preset")["enum"]) {
-        stage.get(name, asked("preset", preset.as_str().into())).await;
-        stage.get(name, asked("fields", preset.as_str().into())).await;
+        fixture.call_ok(name, asked("preset", preset.as_str().into())).await;
+        fixture.call_ok(name, asked("fields", preset.as_str().into())).await;
     }
     for computed in details["computed_fields"].as_array().into_iter().flatten() {
         let path = format!("_computed.{}", computed["name"].as_str().unwrap());
-        stage.get(name, asked("fields", json!([path]))).await;
+        fixture.call_ok(name, asked("fields", json!([path]))).await;
         if computed["sortable"] == json!(true) {
-            stage.get(name, asked("sort", json!({ "field": path }))).await;
+            fixture.call_ok(name, asked("sort", json!({ "field": path }))).await;
         }
         if computed["filterable"] == json!(true) {
-            stage.get(name, asked("filter", json!({ path: { "is_null": false } }))).await;
+            fixture.call_ok(name, asked("filter", json!({ path: { "is_null": false } }))).await;
         }
         proofs += 3;
     }
@@ -234,7 +234,7 @@ async fn r_int_5_introspection_is_exact_for_a_sqlite_file() {
     let more = "CREATE VIRTUAL TABLE posts USING fts5(title, body); INSERT INTO posts VALUES ('a', 'word');
         CREATE TABLE files (name TEXT PRIMARY KEY, bytes BLOB, seen_at INTEGER, loose) WITHOUT ROWID;
         CREATE TABLE unkeyed (a TEXT, b INTEGER);";
-    let proofs = walk(&Stage::sqlite(&format!("{SHOP}{more}")).await).await;
+    let proofs = walk(&Fixture::sqlite(&format!("{SHOP}{more}")).await).await;
     assert!(proofs > 1_000, "{proofs}");
 }
 
@@ -247,13 +247,13 @@ async fn r_int_5_introspection_is_exact_for_a_postgresql_database() {
             body text, words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED);
         CREATE INDEX ON kinds USING gin (words);
         CREATE TABLE heap (a text, b int);";
-    let proofs = walk(&Stage::postgres(&format!("{SHOP}{more}")).await).await;
+    let proofs = walk(&Fixture::postgres(&format!("{SHOP}{more}")).await).await;
     assert!(proofs > 1_000, "{proofs}");
 }
 
 #[tokio::test]
 async fn r_int_5_introspection_is_exact_for_generic_operations() {
-    let stage = Stage::sqlite_with(SHOP, |settings| settings.style = aquifer_sql::Style::Generic).await;
-    let proofs = walk(&stage).await;
+    let fixture = Fixture::sqlite_with(SHOP, |settings| settings.style = aquifer_sql::Style::Generic).await;
+    let proofs = walk(&fixture).await;
     assert!(proofs > 200, "{proofs}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::support::{Behind, Stage, ask, on_both};
+use crate::support::{Backing, Fixture, call, on_both};
 
 const SQLITE: &str = "
     CREATE TABLE owners (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, name TEXT);
@@ -36,14 +36,14 @@ const POSTGRES: &str = "
         BEGIN IF NEW.name = 'gold' THEN RAISE EXCEPTION 'Gold must be at least 18 carat' USING ERRCODE = 'check_violation'; END IF; RETURN NEW; END $$;
     CREATE TRIGGER no_gold BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION no_gold();";
 
-on_both!(r_col_12_a_row_is_made_read_changed_and_removed, round_trip, SQLITE, POSTGRES);
+on_both!(r_col_12_a_row_is_created_read_updated_and_deleted, round_trip, SQLITE, POSTGRES);
 
-async fn round_trip(stage: &Stage) {
+async fn round_trip(fixture: &Fixture) {
     let given = json!({
         "name": "lamp", "size": 3, "color": "red", "price": 12.5, "meta": { "a": 1 }, "serial_no": "S-1",
         "made_at": "2026-01-31T12:00:00Z",
     });
-    let made = stage.get("create_thing", given).await;
+    let made = fixture.call_ok("create_thing", given).await;
     assert_eq!(
         json!([
             made["id"],
@@ -59,29 +59,30 @@ async fn round_trip(stage: &Stage) {
         json!([1, "lamp", 3, "red", 12.5, { "a": 1 }, "S-1", "2026-01-31T12:00:00Z", null])
     );
     assert!(made["_etag"].is_string(), "{made}");
-    assert_eq!(stage.get("get_thing", json!({ "id": 1 })).await, made);
-    let changed = stage.get("update_thing", json!({ "id": 1, "input": { "name": "lamp 2", "color": null } })).await;
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await, made);
+    let changed =
+        fixture.call_ok("update_thing", json!({ "id": 1, "input": { "name": "lamp 2", "color": null } })).await;
     assert_eq!(json!([changed["name"], changed["color"], changed["size"]]), json!(["lamp 2", null, 3]));
     assert_ne!(changed["_etag"], made["_etag"]);
-    assert_eq!(stage.get("get_thing", json!({ "id": 1 })).await, changed);
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await, changed);
     // Without changes nothing changes.
-    assert_eq!(stage.get("update_thing", json!({ "id": 1, "input": {} })).await, changed);
-    assert_eq!(stage.get("delete_thing", json!({ "id": 1 })).await, changed);
+    assert_eq!(fixture.call_ok("update_thing", json!({ "id": 1, "input": {} })).await, changed);
+    assert_eq!(fixture.call_ok("delete_thing", json!({ "id": 1 })).await, changed);
     for (operation, params) in [
         ("get_thing", json!({ "id": 1 })),
         ("update_thing", json!({ "id": 1, "input": { "name": "x" } })),
         ("delete_thing", json!({ "id": 1 })),
     ] {
-        let error = stage.refused(operation, params, "NOT_FOUND_RESOURCE").await;
+        let error = fixture.call_err(operation, params, "NOT_FOUND_RESOURCE").await;
         assert_eq!(error["details"], json!({ "resource_type": "thing", "resource_id": "1" }));
     }
 }
 
-on_both!(r_req_6_changes_stand_in_input, input, SQLITE, POSTGRES);
+on_both!(r_req_6_changes_are_given_in_input, input, SQLITE, POSTGRES);
 
-async fn input(stage: &Stage) {
+async fn input(fixture: &Fixture) {
     let first = json!({ "name": "n", "meta": { "deep": { "a": 1, "b": [1, 2, 3], "c": { "x": true } }, "kept": "k" } });
-    stage.get("create_thing", first).await;
+    fixture.call_ok("create_thing", first).await;
     let cases = [
         (json!({ "deep": { "a": 2 } }), json!({ "deep": { "a": 2, "b": [1, 2, 3], "c": { "x": true } }, "kept": "k" })),
         (json!({ "deep": { "b": [9] } }), json!({ "deep": { "a": 2, "b": [9], "c": { "x": true } }, "kept": "k" })),
@@ -98,36 +99,39 @@ async fn input(stage: &Stage) {
         (json!({ "a": { "b": 1 } }), json!({ "a": { "b": 1 } })),
     ];
     for (change, expected) in cases {
-        let changed = stage.get("update_thing", json!({ "id": 1, "input": { "meta": change } })).await;
+        let changed = fixture.call_ok("update_thing", json!({ "id": 1, "input": { "meta": change } })).await;
         assert_eq!(changed["meta"], expected, "{change}");
     }
     // Only what was sent is changed.
-    assert_eq!(stage.get("get_thing", json!({ "id": 1 })).await["name"], "n");
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await["name"], "n");
 
-    stage.refused("update_thing", json!({ "id": 1 }), "VALIDATION_MISSING_PARAM").await;
-    stage.refused("update_thing", json!({ "id": 1, "input": [] }), "VALIDATION_INVALID_TYPE").await;
-    stage.refused("update_thing", json!({ "id": 1, "input": "name" }), "VALIDATION_INVALID_TYPE").await;
-    stage.refused("update_thing", json!({ "input": { "name": "x" } }), "VALIDATION_MISSING_PARAM").await;
-    let error =
-        stage.refused("update_thing", json!({ "id": 1, "input": { "naem": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
+    fixture.call_err("update_thing", json!({ "id": 1 }), "VALIDATION_MISSING_PARAM").await;
+    fixture.call_err("update_thing", json!({ "id": 1, "input": [] }), "VALIDATION_INVALID_TYPE").await;
+    fixture.call_err("update_thing", json!({ "id": 1, "input": "name" }), "VALIDATION_INVALID_TYPE").await;
+    fixture.call_err("update_thing", json!({ "input": { "name": "x" } }), "VALIDATION_MISSING_PARAM").await;
+    let error = fixture
+        .call_err("update_thing", json!({ "id": 1, "input": { "naem": "x" } }), "VALIDATION_UNKNOWN_FIELD")
+        .await;
     assert!(error["message"].as_str().unwrap().contains("'name'"), "a near name is suggested: {error}");
-    stage.refused("update_thing", json!({ "id": 1, "input": { "id": 2 } }), "VALIDATION_UNKNOWN_FIELD").await;
-    stage.refused("update_thing", json!({ "id": 1, "name": "x", "input": {} }), "VALIDATION_UNKNOWN_PARAM").await;
-    stage.refused("update_thing", json!({ "id": 1, "input": { "name": null } }), "VALIDATION_INVALID_TYPE").await;
-    stage.refused("update_thing", json!({ "id": 1, "input": { "size": "three" } }), "VALIDATION_INVALID_TYPE").await;
-    stage.refused("update_thing", json!({ "id": 1, "input": { "color": "green" } }), "VALIDATION_INVALID_VALUE").await;
-    assert_eq!(stage.get("get_thing", json!({ "id": 1 })).await["name"], "n");
+    fixture.call_err("update_thing", json!({ "id": 1, "input": { "id": 2 } }), "VALIDATION_UNKNOWN_FIELD").await;
+    fixture.call_err("update_thing", json!({ "id": 1, "name": "x", "input": {} }), "VALIDATION_UNKNOWN_PARAM").await;
+    fixture.call_err("update_thing", json!({ "id": 1, "input": { "name": null } }), "VALIDATION_INVALID_TYPE").await;
+    fixture.call_err("update_thing", json!({ "id": 1, "input": { "size": "three" } }), "VALIDATION_INVALID_TYPE").await;
+    fixture
+        .call_err("update_thing", json!({ "id": 1, "input": { "color": "green" } }), "VALIDATION_INVALID_VALUE")
+        .await;
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await["name"], "n");
 }
 
 on_both!(r_col_12_versions, versions, SQLITE, POSTGRES);
 
-async fn versions(stage: &Stage) {
-    let made = stage.get("create_thing", json!({ "name": "n", "size": 1 })).await;
+async fn versions(fixture: &Fixture) {
+    let made = fixture.call_ok("create_thing", json!({ "name": "n", "size": 1 })).await;
     let (old, id) = (&made["_etag"], &made["id"]);
-    let listed = stage.get("list_things", json!({ "fields": ["id", "_etag"] })).await;
+    let listed = fixture.call_ok("list_things", json!({ "fields": ["id", "_etag"] })).await;
     assert_eq!(listed["items"], json!([{ "id": id, "_etag": old }]));
-    assert!(stage.get("list_things", json!({})).await["items"][0].get("_etag").is_none(), "only where asked for");
-    let changed = stage.get("update_thing", json!({ "id": id, "input": { "size": 2 }, "if_match": old })).await;
+    assert!(fixture.call_ok("list_things", json!({})).await["items"][0].get("_etag").is_none(), "only where asked for");
+    let changed = fixture.call_ok("update_thing", json!({ "id": id, "input": { "size": 2 }, "if_match": old })).await;
     let new = &changed["_etag"];
     for (operation, params) in [
         ("update_thing", json!({ "id": id, "input": { "size": 3 }, "if_match": old })),
@@ -136,25 +140,25 @@ async fn versions(stage: &Stage) {
         ("delete_thing", json!({ "id": id, "if_match": old })),
         ("delete_thing", json!({ "id": id, "if_match": old, "dry_run": true })),
     ] {
-        let error = stage.refused(operation, params, "CONFLICT_VERSION_MISMATCH").await;
+        let error = fixture.call_err(operation, params, "CONFLICT_VERSION_MISMATCH").await;
         assert_eq!(error["details"]["current_etag"], *new);
     }
-    assert_eq!(stage.get("get_thing", json!({ "id": id })).await["size"], 2);
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": id })).await["size"], 2);
     // What others do changes the version as well.
-    stage.behind("UPDATE things SET price = 1").await;
-    stage.refused("delete_thing", json!({ "id": id, "if_match": new }), "CONFLICT_VERSION_MISMATCH").await;
-    let now = stage.get("get_thing", json!({ "id": id })).await;
-    stage.get("delete_thing", json!({ "id": id, "if_match": now["_etag"] })).await;
+    fixture.run_sql("UPDATE things SET price = 1").await;
+    fixture.call_err("delete_thing", json!({ "id": id, "if_match": new }), "CONFLICT_VERSION_MISMATCH").await;
+    let now = fixture.call_ok("get_thing", json!({ "id": id })).await;
+    fixture.call_ok("delete_thing", json!({ "id": id, "if_match": now["_etag"] })).await;
 }
 
-on_both!(r_col_12_of_two_changes_at_once_one_wins, at_once, SQLITE, POSTGRES);
+on_both!(r_col_12_one_of_two_concurrent_changes_wins, at_once, SQLITE, POSTGRES);
 
-async fn at_once(stage: &Stage) {
-    let made = stage.get("create_thing", json!({ "name": "n", "size": 1 })).await;
+async fn at_once(fixture: &Fixture) {
+    let made = fixture.call_ok("create_thing", json!({ "name": "n", "size": 1 })).await;
     let mut version = made["_etag"].clone();
     for round in 0..10 {
         let attempts = (0..6).map(|number| {
-            let (engine, version) = (stage.engine.clone(), version.clone());
+            let (engine, version) = (fixture.engine.clone(), version.clone());
             tokio::spawn(async move {
                 let (operation, params) = if round == 9 && number % 2 == 0 {
                     ("delete_thing", json!({ "id": 1, "if_match": version }))
@@ -162,7 +166,7 @@ async fn at_once(stage: &Stage) {
                     let input = json!({ "size": 100 + round * 10 + number });
                     ("update_thing", json!({ "id": 1, "input": input, "if_match": version }))
                 };
-                ask(&engine, operation, params).await
+                call(&engine, operation, params).await
             })
         });
         let answers: Vec<Value> = futures::future::join_all(attempts).await.into_iter().map(Result::unwrap).collect();
@@ -176,62 +180,62 @@ async fn at_once(stage: &Stage) {
     }
 }
 
-on_both!(without_versions_every_change_is_made, without_versions, SQLITE, POSTGRES);
+on_both!(changes_without_a_version_always_apply, without_versions, SQLITE, POSTGRES);
 
 /// Increments through `if_match` and repetition: none is lost.
-async fn without_versions(stage: &Stage) {
-    stage.get("create_thing", json!({ "name": "n", "size": 1 })).await;
+async fn without_versions(fixture: &Fixture) {
+    fixture.call_ok("create_thing", json!({ "name": "n", "size": 1 })).await;
     let counting = (0..4).map(|_| {
-        let engine: Arc<_> = stage.engine.clone();
+        let engine: Arc<_> = fixture.engine.clone();
         tokio::spawn(async move {
             let mut done = 0;
             while done < 5 {
-                let thing = ask(&engine, "get_thing", json!({ "id": 1 })).await["data"].clone();
+                let thing = call(&engine, "get_thing", json!({ "id": 1 })).await["data"].clone();
                 let size = thing["size"].as_i64().unwrap() + 1;
                 let change = json!({ "id": 1, "input": { "size": size }, "if_match": thing["_etag"] });
-                let answer = ask(&engine, "update_thing", change).await;
+                let answer = call(&engine, "update_thing", change).await;
                 done += u32::from(answer["success"] == json!(true));
             }
         })
     });
     futures::future::join_all(counting).await.into_iter().for_each(|done| done.unwrap());
-    assert_eq!(stage.get("get_thing", json!({ "id": 1 })).await["size"], 21);
+    assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await["size"], 21);
 }
 
-on_both!(r_req_9_a_rehearsal_changes_nothing, rehearsal, SQLITE, POSTGRES);
+on_both!(r_req_9_a_dry_run_changes_nothing, rehearsal, SQLITE, POSTGRES);
 
-async fn rehearsal(stage: &Stage) {
-    let would = stage.get("create_thing", json!({ "name": "n", "size": 1, "dry_run": true })).await;
+async fn rehearsal(fixture: &Fixture) {
+    let would = fixture.call_ok("create_thing", json!({ "name": "n", "size": 1, "dry_run": true })).await;
     assert_eq!(
         (&would["dry_run"], &would["would"], &would["after"]["name"]),
         (&json!(true), &json!("create"), &json!("n"))
     );
-    assert_eq!(stage.value("SELECT count(*) FROM things").await, "0");
-    stage.get("create_thing", json!({ "id": 7, "name": "n", "size": 1, "meta": { "a": 1, "b": 2 } })).await;
+    assert_eq!(fixture.value("SELECT count(*) FROM things").await, "0");
+    fixture.call_ok("create_thing", json!({ "id": 7, "name": "n", "size": 1, "meta": { "a": 1, "b": 2 } })).await;
     let would = json!({ "id": 7, "input": { "name": "m", "size": 1, "meta": { "a": null } }, "dry_run": true });
-    let would = stage.get("update_thing", would).await;
+    let would = fixture.call_ok("update_thing", would).await;
     assert_eq!(
         would,
         json!({ "dry_run": true, "would": "update", "changes": {
             "name": { "from": "n", "to": "m" }, "meta": { "from": { "a": 1, "b": 2 }, "to": { "b": 2 } } } })
     );
-    assert_eq!(stage.value("SELECT name FROM things").await, "n");
+    assert_eq!(fixture.value("SELECT name FROM things").await, "n");
     // What a deletion takes with it, to the last screw.
-    stage
-        .behind(
+    fixture
+        .run_sql(
             "INSERT INTO parts (id, thing_id, label) VALUES (1, 7, 'a'), (2, 7, 'b');
              INSERT INTO screws (id, part_id) VALUES (1, 1), (2, 1), (3, 2);
              INSERT INTO notes (id, thing_id, body) VALUES (1, 7, 'x'), (2, NULL, 'y');",
         )
         .await;
-    let would = stage.get("delete_thing", json!({ "id": 7, "dry_run": true })).await;
+    let would = fixture.call_ok("delete_thing", json!({ "id": 7, "dry_run": true })).await;
     assert_eq!((&would["would"], &would["before"]["name"]), (&json!("delete"), &json!("n")));
     assert_eq!(
         would["also"],
         json!({ "notes.thing_id": { "cleared": 1 }, "parts.thing_id": { "deleted": 2 }, "screws.part_id": { "deleted": 3 } })
     );
-    assert_eq!(stage.value("SELECT count(*) FROM screws").await, "3");
-    assert_eq!(stage.value("SELECT count(*) FROM notes WHERE thing_id = 7").await, "1");
+    assert_eq!(fixture.value("SELECT count(*) FROM screws").await, "3");
+    assert_eq!(fixture.value("SELECT count(*) FROM notes WHERE thing_id = 7").await, "1");
     // What the real thing would refuse, the rehearsal refuses.
     for (operation, params, code) in [
         ("create_thing", json!({ "id": 7, "name": "again", "dry_run": true }), "CONFLICT_ALREADY_EXISTS"),
@@ -240,22 +244,22 @@ async fn rehearsal(stage: &Stage) {
         ("update_thing", json!({ "id": 7, "input": { "size": -1 }, "dry_run": true }), "VALIDATION_INVALID_VALUE"),
         ("delete_thing", json!({ "id": 8, "dry_run": true }), "NOT_FOUND_RESOURCE"),
     ] {
-        stage.refused(operation, params, code).await;
+        fixture.call_err(operation, params, code).await;
     }
-    stage.get("delete_thing", json!({ "id": 7 })).await;
-    assert_eq!(stage.value("SELECT count(*) FROM screws").await, "0");
-    assert_eq!(stage.value("SELECT count(*) FROM notes WHERE thing_id IS NULL").await, "2");
+    fixture.call_ok("delete_thing", json!({ "id": 7 })).await;
+    assert_eq!(fixture.value("SELECT count(*) FROM screws").await, "0");
+    assert_eq!(fixture.value("SELECT count(*) FROM notes WHERE thing_id IS NULL").await, "2");
     // And afterwards everything goes on.
-    stage.get("create_thing", json!({ "name": "after" })).await;
+    fixture.call_ok("create_thing", json!({ "name": "after" })).await;
 }
 
-on_both!(broken_rules_are_named, broken_rules, SQLITE, POSTGRES);
+on_both!(constraint_violations_are_named, broken_rules, SQLITE, POSTGRES);
 
-async fn broken_rules(stage: &Stage) {
-    stage.get("create_owner", json!({ "email": "ann@example.com" })).await;
-    stage.get("create_thing", json!({ "name": "n", "size": 1, "owner_id": 1, "serial_no": "S" })).await;
-    stage.get("create_loan", json!({ "thing_id": 1 })).await;
-    stage.get("create_later", json!({ "thing_id": 1 })).await;
+async fn broken_rules(fixture: &Fixture) {
+    fixture.call_ok("create_owner", json!({ "email": "ann@example.com" })).await;
+    fixture.call_ok("create_thing", json!({ "name": "n", "size": 1, "owner_id": 1, "serial_no": "S" })).await;
+    fixture.call_ok("create_loan", json!({ "thing_id": 1 })).await;
+    fixture.call_ok("create_later", json!({ "thing_id": 1 })).await;
     let cases = [
         ("create_owner", json!({ "email": "ann@example.com" }), "CONFLICT_ALREADY_EXISTS", json!(["email"])),
         ("create_thing", json!({ "name": "x", "serial_no": "S" }), "CONFLICT_ALREADY_EXISTS", json!(["serial_no"])),
@@ -271,64 +275,66 @@ async fn broken_rules(stage: &Stage) {
         ("create_thing", json!({}), "VALIDATION_MISSING_PARAM", Value::Null),
     ];
     for (operation, params, code, fields) in cases {
-        let error = stage.refused(operation, params.clone(), code).await;
+        let error = fixture.call_err(operation, params.clone(), code).await;
         assert_eq!(error["details"]["fields"], fields, "{operation} {params}: {error}");
         if let Some(field) = fields[0].as_str() {
             assert!(error["message"].as_str().unwrap().contains(&format!("'{field}'")), "{error}");
         }
     }
-    let error = stage
-        .refused("create_thing", json!({ "name": "x", "size": 10, "price": 2000 }), "VALIDATION_INVALID_VALUE")
+    let error = fixture
+        .call_err("create_thing", json!({ "name": "x", "size": 10, "price": 2000 }), "VALIDATION_INVALID_VALUE")
         .await;
     assert_eq!(error["details"]["constraint"], "cheap_or_small", "{error}");
     // Both directions of a reference.
-    let error = stage.refused("create_thing", json!({ "name": "x", "owner_id": 99 }), "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("create_thing", json!({ "name": "x", "owner_id": 99 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("'owners'"), "{error}");
-    let error = stage.refused("delete_owner", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("delete_owner", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("rows of 'things' still refer"), "{error}");
-    let error = stage.refused("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("still refer"), "{error}");
-    stage.behind("DELETE FROM loans").await;
+    fixture.run_sql("DELETE FROM loans").await;
     // Only the deferred one is left, which is found out at the very end.
-    let error = stage.refused("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("rows of 'laters' still refer"), "{error}");
-    let error = stage.refused("delete_thing", json!({ "id": 1, "dry_run": true }), "CONFLICT_CONSTRAINT").await;
+    let error = fixture.call_err("delete_thing", json!({ "id": 1, "dry_run": true }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("'laters'"), "{error}");
     // What a trigger says was written for whoever made the change.
-    let error = stage.refused("create_thing", json!({ "name": "gold" }), "UPSTREAM_ERROR").await;
+    let error = fixture.call_err("create_thing", json!({ "name": "gold" }), "UPSTREAM_ERROR").await;
     assert_eq!(error["details"]["upstream_error"], "Gold must be at least 18 carat", "{error}");
     // Nothing was written by halves.
-    assert_eq!(stage.value("SELECT count(*) FROM things").await, "1");
-    assert_eq!(stage.value("SELECT count(*) FROM owners").await, "1");
-    assert_eq!(stage.value("SELECT size FROM things").await, "1");
-    stage.get("create_thing", json!({ "name": "and on" })).await;
+    assert_eq!(fixture.value("SELECT count(*) FROM things").await, "1");
+    assert_eq!(fixture.value("SELECT count(*) FROM owners").await, "1");
+    assert_eq!(fixture.value("SELECT size FROM things").await, "1");
+    fixture.call_ok("create_thing", json!({ "name": "and on" })).await;
 }
 
-on_both!(values_that_do_not_fit, misfits, SQLITE, POSTGRES);
+on_both!(values_that_do_not_fit_are_refused, misfits, SQLITE, POSTGRES);
 
-async fn misfits(stage: &Stage) {
+async fn misfits(fixture: &Fixture) {
     let large = json!(9_223_372_036_854_775_808_u64);
-    stage.refused("create_thing", json!({ "name": "x", "size": large }), "VALIDATION_INVALID_VALUE").await;
-    stage.refused("create_thing", json!({ "name": "x", "size": 1.5 }), "VALIDATION_INVALID_TYPE").await;
-    stage.refused("create_thing", json!({ "name": "x", "made_at": "soon" }), "VALIDATION_INVALID_VALUE").await;
-    stage.refused("create_thing", json!({ "name": "a\0b" }), "VALIDATION_INVALID_ENCODING").await;
-    stage.refused("create_thing", json!({ "name": "x", "meta": { "a\0": "b" } }), "VALIDATION_INVALID_ENCODING").await;
-    let error = stage.refused("get_thing", json!({ "id": large }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("create_thing", json!({ "name": "x", "size": large }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("create_thing", json!({ "name": "x", "size": 1.5 }), "VALIDATION_INVALID_TYPE").await;
+    fixture.call_err("create_thing", json!({ "name": "x", "made_at": "soon" }), "VALIDATION_INVALID_VALUE").await;
+    fixture.call_err("create_thing", json!({ "name": "a\0b" }), "VALIDATION_INVALID_ENCODING").await;
+    fixture
+        .call_err("create_thing", json!({ "name": "x", "meta": { "a\0": "b" } }), "VALIDATION_INVALID_ENCODING")
+        .await;
+    let error = fixture.call_err("get_thing", json!({ "id": large }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], "id");
     let long = "x".repeat(200_000);
-    assert_eq!(stage.get("create_thing", json!({ "name": long })).await["name"], long.as_str());
-    if !matches!(stage.behind, Behind::File(_)) {
-        let error = stage
-            .refused("create_thing", json!({ "name": "x", "size": 3_000_000_000_u32 }), "VALIDATION_INVALID_VALUE")
+    assert_eq!(fixture.call_ok("create_thing", json!({ "name": long })).await["name"], long.as_str());
+    if !matches!(fixture.backing, Backing::File(_)) {
+        let error = fixture
+            .call_err("create_thing", json!({ "name": "x", "size": 3_000_000_000_u32 }), "VALIDATION_INVALID_VALUE")
             .await;
         assert_eq!(error["details"]["param_name"], "size");
-        let error = stage
-            .refused("create_owner", json!({ "email": "e", "name": "x".repeat(11) }), "VALIDATION_INVALID_VALUE")
+        let error = fixture
+            .call_err("create_owner", json!({ "email": "e", "name": "x".repeat(11) }), "VALIDATION_INVALID_VALUE")
             .await;
         assert_eq!(error["details"]["param_name"], "name");
         for price in [json!(1_000_000), json!("1000000.00"), json!("999999.999")] {
             let given = json!({ "name": "x", "size": 2, "price": price, "color": "red" });
-            let error = stage.refused("create_thing", given, "VALIDATION_INVALID_VALUE").await;
+            let error = fixture.call_err("create_thing", given, "VALIDATION_INVALID_VALUE").await;
             assert_eq!(error["details"]["param_name"], "price", "{error}");
         }
     }
@@ -336,22 +342,22 @@ async fn misfits(stage: &Stage) {
 
 /// What is not touched keeps every digit, also where this program's numbers have fewer.
 #[tokio::test]
-async fn r_req_6_a_merge_keeps_what_it_does_not_touch_to_the_last_digit() {
-    let stage = Stage::sqlite(SQLITE).await;
-    stage.behind("INSERT INTO things (id, name, meta) VALUES (1, 'n', '{\"big\": 123456789012345678901234567890, \"small\": 0.1000000000000000055511, \"a\": {\"n\": 98765432109876543210, \"b\": 1}}')").await;
-    stage.get("update_thing", json!({ "id": 1, "input": { "meta": { "a": { "b": 2 } } } })).await;
-    let kept = stage.value("SELECT meta FROM things").await;
+async fn r_req_6_a_merge_keeps_untouched_values_exactly() {
+    let fixture = Fixture::sqlite(SQLITE).await;
+    fixture.run_sql("INSERT INTO things (id, name, meta) VALUES (1, 'n', '{\"big\": 123456789012345678901234567890, \"small\": 0.1000000000000000055511, \"a\": {\"n\": 98765432109876543210, \"b\": 1}}')").await;
+    fixture.call_ok("update_thing", json!({ "id": 1, "input": { "meta": { "a": { "b": 2 } } } })).await;
+    let kept = fixture.value("SELECT meta FROM things").await;
     for digits in ["123456789012345678901234567890", "0.1000000000000000055511", "98765432109876543210", "\"b\":2"] {
         assert!(kept.contains(digits), "{digits} in {kept}");
     }
 }
 
 #[tokio::test]
-async fn a_table_without_a_key_can_only_grow() {
-    let stage = Stage::sqlite("CREATE TABLE log (rowid TEXT, _rowid_ TEXT, oid TEXT, line TEXT)").await;
-    let names = stage.operations();
+async fn a_table_without_a_key_only_allows_create() {
+    let fixture = Fixture::sqlite("CREATE TABLE log (rowid TEXT, _rowid_ TEXT, oid TEXT, line TEXT)").await;
+    let names = fixture.operations();
     assert_eq!(names, ["create_log", "list_logs", "search_logs"]);
-    stage.get("create_log", json!({ "line": "one" })).await;
-    stage.get("create_log", json!({ "line": "two" })).await;
-    assert_eq!(stage.walk("list_logs", json!({}), 1).await.len(), 2);
+    fixture.call_ok("create_log", json!({ "line": "one" })).await;
+    fixture.call_ok("create_log", json!({ "line": "two" })).await;
+    assert_eq!(fixture.walk("list_logs", json!({}), 1).await.len(), 2);
 }

@@ -38,7 +38,7 @@ pub(crate) async fn open(settings: Settings, memory: &str, key: &CursorKey) -> a
     let (name, is_read_only) = (settings.name.clone(), settings.read_only);
     let failed = |failure: Failure| anyhow::anyhow!("{}", failure.message());
     let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), None).map_err(failed)?;
-    database.look().await.map_err(failed)?;
+    database.reflect().await.map_err(failed)?;
     if is_read_only {
         return Ok(database);
     }

@@ -10,7 +10,7 @@ use aquifer_sql::{ComputedSettings, Settings, Style, TableSettings, Target};
 use crate::config::{self, SourceConfig};
 
 pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> anyhow::Result<Settings> {
-    let mut settings = Settings::of(name, target);
+    let mut settings = Settings::with_target(name, target);
     settings.schemas.clone_from(&config.schemas);
     settings.include.clone_from(&config.include);
     settings.exclude.clone_from(&config.exclude);

@@ -189,7 +189,7 @@ fn the_password_never_comes_out() {
     let wrong = url.replace(&password, "hush-4711");
     let refused = run(&["call", "list_books", "--source", &wrong, "--log", "trace"]);
     let said = silent("a wrong password", &refused, 2);
-    assert!(said.contains("refuses the user or the password") && !said.contains("hush-4711"), "{said}");
+    assert!(said.contains("rejects the user name or the password") && !said.contains("hush-4711"), "{said}");
 
     let mut piped = Piped::initialized(&["serve", &url, "--log", "trace"], "2025-06-18");
     let mut answers = String::new();

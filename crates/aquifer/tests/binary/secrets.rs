@@ -47,7 +47,7 @@ fn commands_that_fail_keep_it() {
 fn a_server_whose_database_is_away_keeps_it() {
     let target = format!("postgres://clerk:{PASSWORD}@127.0.0.1:9/shop");
     let mut piped = Piped::initialized(&["serve", &target, "--log", "trace"], "2025-06-18");
-    piped.says("Source 'shop' is unavailable: nothing listens where its server should be");
+    piped.says("Source 'shop' is unavailable: no server is listening on its address");
     let error = piped.error("read", "list_tables", json!({}));
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
     let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": "list_tables" }));

@@ -1,0 +1,37 @@
+//! The database behind a source: SQLite or PostgreSQL.
+
+use aquifer_engine::Validity;
+
+use crate::postgres::Postgres;
+use crate::sqlite::Sqlite;
+use crate::statement::Dialect;
+use crate::work::session::{GuardedWork, Work, WorkError};
+
+pub(crate) enum Backend {
+    Sqlite(Sqlite),
+    Postgres(Box<Postgres>),
+}
+
+impl Backend {
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Backend::Sqlite(_) => Dialect::Sqlite,
+            Backend::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
+        match self {
+            Backend::Sqlite(sqlite) => sqlite.read(work).await,
+            Backend::Postgres(postgres) => postgres.read(work).await,
+        }
+    }
+
+    pub(super) async fn write<W: Work>(&self, work: W, validity: &Validity) -> Result<W::Output, WorkError> {
+        let work = GuardedWork { work, validity: validity.clone() };
+        match self {
+            Backend::Sqlite(sqlite) => sqlite.write(work).await,
+            Backend::Postgres(postgres) => postgres.write(work).await,
+        }
+    }
+}

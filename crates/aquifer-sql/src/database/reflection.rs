@@ -1,0 +1,194 @@
+//! Reflection: reads the schema of a database, removes what callers must not see, and names the tables consistently.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use aquifer_protocol::error::{Code, Failure};
+
+use super::backend::Backend;
+use super::source::Database;
+use crate::error::SqlError;
+use crate::exposure::{self, Baseline, Mismatch};
+use crate::offer::{ConcealedTables, Offer};
+use crate::schema::model::{Model, Table};
+use crate::schema::name_book::NameBook;
+use crate::schema::name_store::NameStore;
+use crate::schema::names::Words;
+use crate::settings::Settings;
+use crate::work::probe::Probe;
+use crate::work::session::WorkError;
+
+/// State that is carried from one reflection to the next.
+pub(crate) struct ReflectionState {
+    names: NameBook,
+    /// The columns that existed when every `hide` matched.
+    baseline: Baseline,
+    store: Option<NameStore>,
+    /// Whether a reflection has succeeded, so that tables have names.
+    has_succeeded: bool,
+}
+
+/// The result of a reflection.
+struct ReflectedSchema {
+    model: Model,
+    words: Vec<Words>,
+    settings: Settings,
+}
+
+impl ReflectedSchema {
+    /// The offer, given the operations of which every call is denied.
+    fn offer(&self, denied: &HashSet<Arc<str>>) -> Offer {
+        let make = |concealed| Offer::new(self.model.clone(), self.words.clone(), &self.settings, concealed);
+        let offer = make(ConcealedTables::default());
+        match ConcealedTables::from_denied(&offer, denied) {
+            nothing if nothing == ConcealedTables::default() => offer,
+            concealed => make(concealed),
+        }
+    }
+}
+
+/// The published schema, and the operations that are denied.
+#[derive(Default)]
+pub(crate) struct PublishedSchema {
+    reflected: Option<ReflectedSchema>,
+    denied: HashSet<Arc<str>>,
+}
+
+impl ReflectionState {
+    pub(crate) fn new(store: Option<NameStore>) -> Self {
+        Self { names: NameBook::default(), baseline: Baseline::default(), store, has_succeeded: false }
+    }
+
+    /// Reads the table names remembered from earlier runs, unless the tables are already named.
+    async fn load_names(&mut self) {
+        if let (Some(store), false) = (&self.store, self.has_succeeded) {
+            self.names = store.load().await;
+        }
+    }
+}
+
+impl Database {
+    /// Reads the current schema and publishes it. Calls in progress finish with the previous one.
+    ///
+    /// Settings that do not match the tables fail the first reflection. Later, only the tables whose settings no longer
+    /// match are withdrawn: the schema was changed, and the settings of the other tables are still valid.
+    pub async fn reflect(&self) -> Result<(), Failure> {
+        let mut reflection = self.reflection.lock().await;
+        // Reads the store concurrently, so that names do not delay the reflection.
+        let baseline = reflection.baseline.clone();
+        let (model, ()) = tokio::join!(self.read_model(&baseline), reflection.load_names());
+        let mut model = model.map_err(|error| error.into_failure(&self.settings.name, None))?;
+        self.report_typos(&model);
+        let mismatches = exposure::restrict(&mut model, &self.settings, &mut reflection.baseline);
+        self.misconfigured.store(!mismatches.is_empty(), Ordering::Relaxed);
+        if !mismatches.is_empty() && !reflection.has_succeeded {
+            return Err(self.misconfiguration(&mismatches));
+        }
+        for mismatch in mismatches {
+            tracing::error!(
+                source = self.settings.name,
+                "{mismatch}; the affected tables are not served until this is fixed"
+            );
+        }
+        let settings = self.without_broken_expressions(&model).await;
+        let words = self.name_tables(&mut reflection, &model).await;
+        self.publish(ReflectedSchema { model, words, settings });
+        reflection.has_succeeded = true;
+        self.changes.send_modify(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Publishes the result of a reflection.
+    fn publish(&self, reflected: ReflectedSchema) {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        self.offer.store(Arc::new(reflected.offer(&published.denied)));
+        published.reflected = Some(reflected);
+    }
+
+    /// Removes denied operations and their tables from everything that covers several tables. Returns whether that
+    /// changed the offer.
+    pub(crate) fn conceal_denied(&self, denied: &HashSet<Arc<str>>) -> bool {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if published.denied == *denied {
+            return false;
+        }
+        published.denied.clone_from(denied);
+        let before = self.offer.load().concealed.clone();
+        let Some(reflected) = &published.reflected else { return false };
+        let offer = reflected.offer(denied);
+        let is_changed = offer.concealed != before;
+        if is_changed {
+            self.offer.store(Arc::new(offer));
+        }
+        is_changed
+    }
+
+    async fn read_model(&self, baseline: &Baseline) -> Result<Model, SqlError> {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
+            Backend::Postgres(postgres) => postgres.reflect(&self.settings, baseline).await,
+        }
+    }
+
+    /// Names the tables, reusing known names.
+    async fn name_tables(&self, reflection: &mut ReflectionState, model: &Model) -> Vec<Words> {
+        let before = reflection.names.clone();
+        let words = reflection.names.assign(&model.tables, &self.settings, self.clock.now());
+        if let Some(store) = reflection.store.as_ref().filter(|_| reflection.names != before) {
+            store.save(&reflection.names).await;
+        }
+        words
+    }
+
+    /// Callers learn that the configuration is wrong; the details go to the operator's log.
+    fn misconfiguration(&self, mismatches: &[Mismatch]) -> Failure {
+        let source = &self.settings.name;
+        let words: Vec<String> = mismatches.iter().map(Mismatch::to_string).collect();
+        let message = format!("Source '{source}' is unavailable: its configuration does not match its tables");
+        Failure::new(Code::UpstreamUnavailable, message).detail("source", source.as_str()).because(words.join("; "))
+    }
+
+    /// Reports tables and columns in the settings that do not exist.
+    fn report_typos(&self, model: &Model) {
+        for (name, table_settings) in &self.settings.tables {
+            let named = |table: &&Table| {
+                self.settings.fold(&table.name) == self.settings.fold(name) || table.full_name() == *name
+            };
+            let Some(table) = model.tables.iter().find(named) else {
+                tracing::warn!(
+                    source = self.settings.name,
+                    "the configuration names table '{name}', which does not exist"
+                );
+                continue;
+            };
+            let columns = table_settings.presets.values().flatten().chain(&table_settings.key);
+            for column in columns.filter(|column| table.column(column).is_none()) {
+                tracing::warn!(source = self.settings.name, "table '{name}' has no column '{column}'");
+            }
+        }
+    }
+
+    /// The settings without computed fields whose expressions the database rejects. Those are reported.
+    async fn without_broken_expressions(&self, model: &Model) -> Settings {
+        let mut settings = self.settings.clone();
+        for table in &model.tables {
+            let schema = table.schema.as_deref();
+            let table_settings = self
+                .settings
+                .table(schema, &table.name)
+                .map(|table_settings| table_settings.computed.as_slice())
+                .unwrap_or_default();
+            for computed in table_settings {
+                let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
+                let probe = Probe { dialect, table, computed: computed.clone() };
+                let Err(WorkError::Sql(error)) = self.backend.read(probe).await else { continue };
+                tracing::error!(source = settings.name, ?error, "computed field '{}' is left out", computed.name);
+                for known in settings.tables.values_mut() {
+                    known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
+                }
+            }
+        }
+        settings
+    }
+}

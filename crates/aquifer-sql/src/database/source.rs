@@ -1,0 +1,493 @@
+//! A database as a source: constructs it, answers calls, and reflects again when the schema changes.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
+use aquifer_engine::store::StateStore;
+use aquifer_engine::{Offering, Source, Validity};
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_query::evaluate::evaluate;
+use aquifer_query::plan::Path;
+use aquifer_query::{CursorKey, Family, FieldType, read, read_fields};
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::backend::Backend;
+use super::reflection::{PublishedSchema, ReflectionState};
+use crate::error::SqlError;
+use crate::offer::{Action, Offer, Verb, generic as generic_tables};
+use crate::postgres::Postgres;
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::name_store::NameStore;
+use crate::schema::relationship::Direction;
+use crate::settings::{Settings, Target};
+use crate::sqlite::{Location, Sqlite};
+use crate::work::OperationOutput;
+use crate::work::change::{ChangeContext, Create, Delete, Update};
+use crate::work::read::{Get, Query};
+use crate::work::relationships::{RelationshipWalk, parse_root_key};
+use crate::work::session::WorkError;
+
+/// The first and the longest pause between attempts to reach a database.
+const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// A database that serves as a source.
+pub struct Database {
+    pub(super) settings: Settings,
+    pub(super) backend: Backend,
+    key: CursorKey,
+    pub(super) clock: SharedClock,
+    pub(super) offer: ArcSwap<Offer>,
+    pub(super) changes: watch::Sender<u64>,
+    /// Allows only one reflection at a time.
+    pub(super) reflection: tokio::sync::Mutex<ReflectionState>,
+    pub(super) misconfigured: AtomicBool,
+    pub(super) published: Mutex<PublishedSchema>,
+}
+
+impl Database {
+    /// Creates a database without reflecting it. Until [`Self::reflect`] succeeds, it offers only `list_tables`.
+    pub fn new(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
+        Self::with_store(settings, key, clock, None)
+    }
+
+    /// Like [`Self::new`], with a store that remembers table names across restarts.
+    pub fn with_store(
+        settings: Settings,
+        key: CursorKey,
+        clock: SharedClock,
+        store: Option<Arc<dyn StateStore>>,
+    ) -> Result<Arc<Self>, Failure> {
+        // An invalid pattern in `exclude` must not leave its tables exposed.
+        let problems = settings.pattern_problems();
+        if !problems.is_empty() {
+            let reason = "its settings have an invalid pattern".to_owned();
+            let error = SqlError::Unavailable { reason, cause: problems.join("; ") };
+            return Err(error.into_failure(&settings.name, None));
+        }
+        let backend = match &settings.target {
+            Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Location::File(path.clone()), &settings)),
+            Target::Memory(name) => Backend::Sqlite(Sqlite::new(Location::Memory(name.clone()), &settings)),
+            Target::Postgres(url) => {
+                let postgres = Postgres::new(url, &settings);
+                Backend::Postgres(Box::new(postgres.map_err(|error| error.into_failure(&settings.name, None))?))
+            }
+        };
+        let location = match &backend {
+            Backend::Sqlite(_) => settings.target.location(),
+            Backend::Postgres(postgres) => Some(postgres.location().to_owned()),
+        };
+        // In-memory databases and stores need no remembered names.
+        let names = store.filter(|store| store.outlives_process()).zip(location).map(|(store, location)| {
+            let location = format!("{location} {}", settings.schemas.join(","));
+            NameStore::new(store, &settings, &location)
+        });
+        Ok(Arc::new(Self {
+            offer: ArcSwap::from_pointee(Offer::unknown("it has not been opened yet")),
+            backend,
+            settings,
+            key,
+            clock,
+            changes: watch::Sender::new(0),
+            reflection: tokio::sync::Mutex::new(ReflectionState::new(names)),
+            misconfigured: AtomicBool::new(false),
+            published: Mutex::default(),
+        }))
+    }
+
+    /// Creates a database and reflects it.
+    pub async fn open(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
+        let database = Self::new(settings, key, clock)?;
+        // Boxed to keep the callers' futures small.
+        database.reflect().boxed().await?;
+        Ok(database)
+    }
+
+    /// Whether the last reflection failed because the settings do not match the tables. Retrying does not fix that.
+    pub fn is_misconfigured(&self) -> bool {
+        self.misconfigured.load(Ordering::Relaxed)
+    }
+
+    /// Retries the reflection with growing pauses until it succeeds. Stops when the database is dropped, because it is
+    /// no longer served.
+    pub async fn reflect_with_retry(database: Weak<Self>) {
+        let (mut pause, max_pause) = RETRY_INTERVALS;
+        while let Some(database) = database.upgrade() {
+            match database.reflect().await {
+                Ok(()) => return,
+                // The database may have been released in the meantime.
+                Err(_) if Arc::strong_count(&database) == 1 => return,
+                Err(failure) => {
+                    let cause = failure.cause().unwrap_or_default();
+                    tracing::warn!(source = database.settings.name, cause, "{}", failure.message());
+                    database.offer.store(Arc::new(Offer::unknown(unavailable_reason(&failure))));
+                    database.changes.send_modify(|count| *count += 1);
+                }
+            }
+            drop(database);
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(max_pause);
+        }
+    }
+
+    /// Answers a call, and reflects again if the schema has changed.
+    async fn answer(&self, call: Call) -> Result<OperationOutput, Failure> {
+        let answer = self.answer_with_known_schema(call).await;
+        let saw_other_schema = matches!(&answer, Err(failure) if is_schema_change(failure));
+        let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
+        if (saw_other_schema || changed)
+            && let Err(failure) = self.reflect().boxed().await
+        {
+            tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
+        }
+        answer
+    }
+
+    async fn answer_with_known_schema(&self, call: Call) -> Result<OperationOutput, Failure> {
+        let mut offer = self.offer.load_full();
+        // A dry run that is proven to change nothing may run without confirmation, so the proof has to be current.
+        if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
+            offer = self.renew_proof(offer, &call.name).boxed().await?;
+        }
+        let gone = || {
+            Failure::new(
+                Code::NotFoundOperation,
+                "This operation no longer exists: the tables have changed. Use introspect again",
+            )
+        };
+        let Some(action) = offer.action(&call.name) else {
+            return Err(gone().detail("operation", &*call.name));
+        };
+        let now = self.clock.now();
+        let Call { params, validity, .. } = call;
+        let (verb, index) = match action {
+            Action::Table(verb, index) => (verb, index),
+            // Rare paths are boxed here and below, to keep the common future small.
+            Action::Relationships => return self.query_relationships(&offer, now, &params).boxed().await,
+            Action::Tables => return self.list_tables(&params).boxed().await,
+            Action::TableSchema => {
+                let index = find_named_table(&offer, &params)?;
+                let exposed = offer.table(index).ok_or_else(gone)?;
+                let data = generic_tables::describe_table(&offer, index, exposed);
+                return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
+            }
+            // The engine resolves generic requests before it calls the source.
+            Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
+        };
+        let exposed = offer.table(index).ok_or_else(gone)?.clone();
+        self.perform(verb, (exposed, index), &offer, now, params, &validity).await
+    }
+
+    /// The offer, renewed if the catalog has changed since it was made. Fails if the dry run of the operation is not
+    /// proven safe.
+    async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
+        /// How often the catalog may change during the check.
+        const MAX_ATTEMPTS: usize = 3;
+        let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(Action::Table(verb, index)) = offer.action(operation) else { return Ok(offer) };
+            let Some(exposed) = offer.table(index) else { return Ok(offer) };
+            let dry_run = &exposed.table.dry_run;
+            let is_proven = match verb {
+                Verb::Create => dry_run.create,
+                Verb::Update => dry_run.update,
+                Verb::Delete => dry_run.delete,
+                Verb::List | Verb::Search | Verb::Get => true,
+            };
+            if !is_proven {
+                break;
+            }
+            let now = postgres.fingerprint().await.map_err(|error| self.failure_from(error, None))?;
+            if dry_run.fingerprint.as_deref() == Some(&*now) {
+                return Ok(offer);
+            }
+            self.reflect().await?;
+            offer = self.offer.load_full();
+        }
+        let cause = "a dry run is no longer proven to change nothing".to_owned();
+        Err(SqlError::SchemaChanged { cause }.into_failure(&self.settings.name, None))
+    }
+
+    async fn perform(
+        &self,
+        verb: Verb,
+        (exposed, index): (Arc<ExposedTable>, usize),
+        offer: &Offer,
+        now: Timestamp,
+        params: Map<String, Value>,
+        validity: &Validity,
+    ) -> Result<OperationOutput, Failure> {
+        let dialect = self.backend.dialect();
+        let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
+        let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
+        let context = |dry_run| ChangeContext {
+            exposed: exposed.clone(),
+            index,
+            tables: offer.tables.clone(),
+            references: offer.references.clone(),
+            dialect,
+            now,
+            dry_run,
+        };
+        let outcome = match verb {
+            Verb::List | Verb::Search => {
+                let family = if verb == Verb::List { Family::List } else { Family::Search };
+                let wanted = read(&exposed.collection, family, &params, &self.key)?;
+                let (key, exposed) = (self.key.clone(), exposed.clone());
+                let query = Query { exposed, dialect, now, plan: wanted.plan, key };
+                self.backend.read(query).await.map(|mut done| {
+                    done.warnings.splice(0..0, wanted.warnings);
+                    done
+                })
+            }
+            Verb::Get => {
+                let select = read_selection(&exposed, &params)?;
+                let key = read_key(&exposed, &params)?;
+                self.backend.read(Get { exposed: exposed.clone(), dialect, now, key, select }).await
+            }
+            Verb::Create => {
+                let context = context(dry_run());
+                let values = take_column_values(&exposed, params)?;
+                self.backend.write(Create { context, values }, validity).boxed().await
+            }
+            Verb::Update => {
+                let key = read_key(&exposed, &params)?;
+                let input = match params.get("input") {
+                    Some(Value::Object(input)) => take_column_values(&exposed, input.clone())?,
+                    _ => Map::new(),
+                };
+                let update = Update { context: context(dry_run()), key, input, if_match: if_match() };
+                self.backend.write(update, validity).boxed().await
+            }
+            Verb::Delete => {
+                let key = read_key(&exposed, &params)?;
+                let delete = Delete { context: context(dry_run()), key, if_match: if_match() };
+                self.backend.write(delete, validity).boxed().await
+            }
+        };
+        outcome.map_err(|error| match error {
+            // If no other value is invalid, the key is.
+            WorkError::Sql(SqlError::InvalidValue { problem, column: None, cause }) if verb != Verb::Create => {
+                let mut key = exposed.table.key_columns().map(|column| column.name.to_string());
+                let column = key.next().filter(|_| key.next().is_none());
+                self.failure_from(SqlError::InvalidValue { problem, column, cause }.into(), Some(&exposed))
+            }
+            error => self.failure_from(error, Some(&exposed)),
+        })
+    }
+
+    async fn list_tables(&self, params: &Map<String, Value>) -> Result<OperationOutput, Failure> {
+        // A database that was unavailable may be available now.
+        if self.offer.load().tables.is_empty() {
+            self.reflect().await?;
+        }
+        let offer = self.offer.load_full();
+        let collection = generic_tables::tables_collection();
+        let wanted = read(&collection, Family::List, params, &self.key)?;
+        let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
+        let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
+        Ok(OperationOutput { data: found.data.into(), warnings })
+    }
+
+    async fn query_relationships(
+        &self,
+        offer: &Offer,
+        now: Timestamp,
+        params: &Map<String, Value>,
+    ) -> Result<OperationOutput, Failure> {
+        const MAX_PAGE_SIZE: u64 = 100;
+        let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
+        let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
+        let index = offer.find_table("element_type", table)?;
+        let exposed = offer.table(index).ok_or_else(|| generic_tables::unknown_table(offer, table))?;
+        let key = parse_root_key(exposed, &root)?;
+        if key.is_empty() {
+            return Err(Failure::invalid_value("root", "names a table whose rows have no key"));
+        }
+        let only = match params.get("relationship").and_then(Value::as_str) {
+            None => None,
+            Some(name) => Some(offer.relationships.iter().position(|known| &*known.name == name).ok_or_else(|| {
+                let names = offer.relationships.iter().map(|known| &*known.name);
+                let near = aquifer_protocol::suggest::near(name, names, 3);
+                Failure::invalid_value("relationship", "is not a relationship of this database")
+                    .detail("suggestions", near)
+            })?),
+        };
+        let number = |name: &str| params.get(name).and_then(Value::as_u64);
+        let wanted = number("first").unwrap_or(20);
+        let mut walk = RelationshipWalk {
+            tables: offer.tables.clone(),
+            relationships: offer.relationships.clone(),
+            dialect: self.backend.dialect(),
+            now,
+            root: (index, key),
+            direction: Direction::from_params(params),
+            only,
+            depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
+            first: usize::try_from(wanted.min(MAX_PAGE_SIZE)).unwrap_or(100),
+            skip: 0,
+            include: params
+                .get("include")
+                .and_then(Value::as_array)
+                .map(|parts| parts.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+                .unwrap_or_default(),
+            key: self.key.clone(),
+        };
+        if let Some(cursor) = params.get("after").and_then(Value::as_str) {
+            if !params.contains_key("first") {
+                return Err(Failure::invalid_value("after", "needs 'first' beside it"));
+            }
+            let (collection, plan) = walk.binding();
+            let location = self.key.open(cursor, &collection, &plan);
+            let skip =
+                location.and_then(|location| location.first()?.as_u64()).and_then(|skip| usize::try_from(skip).ok());
+            walk.skip = skip.ok_or_else(|| {
+                Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
+            })?;
+        }
+        let mut done = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
+        if wanted > MAX_PAGE_SIZE {
+            done.warnings.push(
+                aquifer_protocol::warning::Warning::new(
+                    "VALIDATION_PAGE_SIZE_CLAMPED",
+                    "'first' was reduced to the largest page size",
+                )
+                .detail("requested", wanted)
+                .detail("applied", MAX_PAGE_SIZE),
+            );
+        }
+        Ok(done)
+    }
+
+    fn failure_from(&self, error: WorkError, exposed: Option<&ExposedTable>) -> Failure {
+        match error {
+            WorkError::Failure(failure) => failure,
+            WorkError::Sql(error) => error.into_failure(&self.settings.name, exposed),
+        }
+    }
+}
+
+fn is_schema_change(failure: &Failure) -> bool {
+    failure.code() == Code::UpstreamError && failure.details().contains_key("schema_changed")
+}
+
+/// The reason without the prefix that the database is unavailable.
+fn unavailable_reason(failure: &Failure) -> &str {
+    failure.message().split_once(": ").map_or(failure.message(), |(_, reason)| reason)
+}
+
+/// The table that a generic request names.
+fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
+    offer.find_table("table_name", params.get("table_name").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// The selected fields of a single row. The version is included unless the caller listed fields.
+fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
+    let chosen = params.contains_key("fields") || params.contains_key("preset");
+    if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
+        return Ok(whole.clone());
+    }
+    let mut select = read_fields(&exposed.collection, Family::Get, params)?;
+    let version = Path::field("_etag");
+    if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
+        select.push(version);
+    }
+    let select: Arc<[Path]> = select.into();
+    Ok(if chosen { select } else { exposed.whole.get_or_init(|| select).clone() })
+}
+
+/// The values of the key columns, in key order.
+fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+    let values = exposed.table.key_columns().map(|column| {
+        let value = params.get(&*column.name)?;
+        aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
+    });
+    let values = values.collect::<Option<Vec<Value>>>();
+    let values = values.ok_or_else(|| Failure::internal("a key lacks one of its columns"))?;
+    check_values(exposed, exposed.table.key_columns().map(|column| &*column.name).zip(&values))?;
+    Ok(values)
+}
+
+/// Rejects values that no database can store exactly: integers of more than 64 bits, and invalid base64 for bytes.
+fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
+    for (name, value) in values {
+        let problem = match exposed.table.column(name).map(|column| &column.of) {
+            Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "does not fit into 64 bits",
+            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
+                "must be base64"
+            }
+            _ => continue,
+        };
+        return Err(Failure::invalid_value(name, problem));
+    }
+    Ok(())
+}
+
+/// The parameters that are column values.
+fn take_column_values(exposed: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    let names = exposed.table.columns.iter().map(|column| &column.name);
+    let values: Map<String, Value> =
+        names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();
+    check_values(exposed, values.iter().map(|(name, value)| (name.as_str(), value)))?;
+    Ok(values)
+}
+
+impl Source for Database {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    fn offering(&self) -> Offering {
+        self.offer.load().offering.clone()
+    }
+
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+        self.offer.load().resolve(operation, params)
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.conceal_denied(denied)
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.changes.subscribe())
+    }
+
+    fn generation(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        async move {
+            if let Backend::Sqlite(sqlite) = &self.backend
+                && sqlite.detect_schema_change().await
+                && let Err(failure) = self.reflect().await
+            {
+                tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
+            }
+        }
+        .boxed()
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.reflect().boxed()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.answer(call).await {
+                Ok(done) => Outcome::Done(Answer { data: done.data, warnings: done.warnings, attachments: Vec::new() }),
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,558 @@
+//! Detects column names that indicate a secret.
+//!
+//! Names are split into words in any style: `passwordHash`, `PASSWORD_HASH` and `password hash` are the same. The
+//! subject of a name is at its end (`reset_token` is a token, `token_count` is a number), so a name matches if it ends
+//! in a secret or a representation of one (`token_hash`), and not if it only describes one (`password_changed_at`,
+//! `has_password`).
+
+use aquifer_query::FieldType;
+
+use crate::schema::names::to_snake_case;
+
+/// Words that are a secret at the end of a name.
+const SECRETS: &[&[&str]] = &[
+    &["token"],
+    &["jwt"],
+    &["secret"],
+    &["secrets"],
+    &["credential"],
+    &["credentials"],
+    &["api", "key"],
+    &["api", "keys"],
+    &["apikey"],
+    &["apikeys"],
+    &["private", "key"],
+    &["privkey"],
+    &["access", "key"],
+    &["secret", "key"],
+    &["session", "key"],
+    &["encryption", "key"],
+    &["signing", "key"],
+    &["master", "key"],
+    &["auth", "key"],
+    &["hmac", "key"],
+    &["ssh", "key"],
+    &["otp", "key"],
+    &["totp", "key"],
+    &["mfa", "key"],
+    &["activation", "key"],
+    &["activation", "code"],
+    &["reset", "key"],
+    &["reset", "code"],
+    &["mfa", "code"],
+    &["otp", "seed"],
+    &["totp", "seed"],
+    &["seed", "phrase"],
+    &["mnemonic"],
+    &["security", "answer"],
+    &["secret", "answer"],
+    &["salt"],
+    // These usually contain a password.
+    &["database", "url"],
+    &["database", "uri"],
+    &["db", "url"],
+    &["db", "uri"],
+    &["connection", "string"],
+    &["dsn"],
+];
+
+/// Words that are a secret even in a numeric column.
+const NUMBERS: &[&[&str]] = &[
+    &["ssn"],
+    &["social", "security"],
+    &["social", "security", "number"],
+    &["social", "security", "no"],
+    &["credit", "card"],
+    &["credit", "card", "number"],
+    &["credit", "card", "no"],
+    &["creditcard"],
+    &["debit", "card"],
+    &["debit", "card", "number"],
+    &["card", "number"],
+    &["card", "no"],
+    &["cc", "number"],
+    &["cvv"],
+    &["cvv", "code"],
+    &["cvc"],
+    &["cvc", "code"],
+    &["card", "verification", "code"],
+    &["security", "code"],
+    &["pin"],
+    &["otp"],
+    &["totp"],
+    &["otp", "code"],
+    &["totp", "code"],
+    &["recovery", "code"],
+    &["recovery", "codes"],
+    &["backup", "code"],
+    &["backup", "codes"],
+];
+
+/// Words that are a secret anywhere in a name, unless the name ends in a description.
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwords",
+    "passwd",
+    "pwd",
+    "pw",
+    "pwhash",
+    "pwdhash",
+    "passphrase",
+    "passcode",
+    "passhash",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "senha",
+    "wachtwoord",
+    "motdepasse",
+];
+
+/// Words before `pass` that make it a password rather than, say, a mountain pass.
+const PASS_OWNERS: &[&str] =
+    &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
+
+/// Words before `tokens` that make them credentials. Other `tokens` usually count a language model's tokens.
+const TOKEN_PURPOSES: &[&str] = &[
+    "access", "refresh", "auth", "api", "session", "bearer", "oauth", "reset", "login", "device", "push", "csrf",
+    "jwt", "secret",
+];
+
+/// Words before `digest` that make it the digest of a credential (`remember_digest`).
+const DIGEST_SUBJECTS: &[&str] =
+    &["remember", "activation", "reset", "confirm", "confirmation", "login", "session", "unlock", "invitation"];
+
+/// Endings of joined words: `accesstoken`, `userpassword`.
+const ENDINGS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "privatekey", "secretkey", "accesskey"];
+
+/// Names of the secret itself in a table of secrets: `api_keys.key`, `access_tokens.value`.
+const CONTENTS: &[&[&str]] =
+    &[&["value"], &["hash"], &["digest"], &["ciphertext"], &["encrypted", "value"], &["hashed", "value"]];
+
+/// Such names that equal the singular of the table.
+const CONTENT_WORDS: &[&str] = &["key", "token", "secret", "code"];
+
+/// Representations of a secret, which are just as sensitive.
+const FORMS: &[&str] = &[
+    "hash",
+    "hashed",
+    "hashes",
+    "digest",
+    "encrypted",
+    "enc",
+    "cipher",
+    "ciphertext",
+    "salt",
+    "bcrypt",
+    "argon",
+    "md",
+    "sha",
+    "hmac",
+    "pem",
+    "der",
+    "hex",
+    "base",
+    "value",
+    "plain",
+    "plaintext",
+    "clear",
+    "cleartext",
+    "raw",
+    "text",
+    "old",
+    "new",
+    "current",
+    "previous",
+    "confirmation",
+    "backup",
+];
+
+/// Words after a secret that make the column a description of it.
+const DESCRIPTIONS: &[&str] = &[
+    "at",
+    "on",
+    "date",
+    "time",
+    "timestamp",
+    "changed",
+    "updated",
+    "created",
+    "expires",
+    "expired",
+    "expiry",
+    "expiration",
+    "set",
+    "reset",
+    "required",
+    "enabled",
+    "disabled",
+    "count",
+    "attempts",
+    "tries",
+    "failures",
+    "length",
+    "strength",
+    "policy",
+    "id",
+    "ids",
+    "type",
+    "kind",
+    "name",
+    "version",
+    "algorithm",
+    "algo",
+    "method",
+    "rounds",
+    "iterations",
+    "cost",
+    "age",
+    "days",
+    "ttl",
+    "status",
+    "state",
+    "url",
+    "link",
+    "label",
+    "description",
+];
+
+/// Words before a secret that make the column a flag.
+const EXISTENCE_PREFIXES: &[&str] =
+    &["is", "has", "have", "had", "needs", "requires", "require", "must", "can", "should", "use", "uses", "force"];
+
+/// Whether a column of this name and type in this table looks like a secret.
+pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
+    match of {
+        // Booleans, times and enumerations are never secrets.
+        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
+        // A number is more likely a count or a price than a token or a salt.
+        FieldType::Integer => matches!(find_secret(column), Some(Kind::Number | Kind::Password)),
+        FieldType::Number => find_secret(column) == Some(Kind::Number),
+        FieldType::List(Some(element)) => looks_secret(table, column, element),
+        _ => find_secret(column).is_some() || is_content_of(table, column),
+    }
+}
+
+/// The kind of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Password,
+    /// May also be stored as a number.
+    Number,
+}
+
+/// The words of a name, without trailing digits.
+fn words_of(snake: &str) -> Vec<&str> {
+    let words = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    // A word of digits only (`password_2`) is dropped.
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn find_secret(column: &str) -> Option<Kind> {
+    let snake = to_snake_case(column);
+    let words = words_of(&snake);
+    let mut words = words.as_slice();
+    if words.first().is_some_and(|first| EXISTENCE_PREFIXES.contains(first)) {
+        return None;
+    }
+    if words == ["pass"] {
+        return Some(Kind::Text);
+    }
+    let is_pass =
+        words.windows(2).any(is_pass_of_somebody) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
+    if is_pass || words.iter().any(|word| is_password(word)) {
+        let is_about = words.last().is_some_and(|last| DESCRIPTIONS.contains(last));
+        return (!is_about).then_some(Kind::Password);
+    }
+    loop {
+        if NUMBERS.iter().any(|secret| words.ends_with(secret)) {
+            return Some(Kind::Number);
+        }
+        let is_joined = words.last().is_some_and(|word| is_joined(word));
+        if is_joined || SECRETS.iter().any(|secret| words.ends_with(secret)) || has_purpose(words) {
+            return Some(Kind::Text);
+        }
+        match words.split_last() {
+            Some((last, before)) if FORMS.contains(last) => words = before,
+            _ => return None,
+        }
+    }
+}
+
+/// Whether the last two words name a credential by its purpose: `access_tokens`, `remember_digest`.
+fn has_purpose(words: &[&str]) -> bool {
+    match words {
+        [.., purpose, "tokens"] => TOKEN_PURPOSES.contains(purpose),
+        [.., purpose, "digest"] => DIGEST_SUBJECTS.contains(purpose),
+        _ => false,
+    }
+}
+
+/// Whether the column is the secret of a table of secrets: `api_keys.key`, `api_keys.hashed_key`,
+/// `recovery_codes.code`.
+fn is_content_of(table: &str, column: &str) -> bool {
+    let (table, column) = (to_snake_case(table), to_snake_case(column));
+    let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
+    let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
+    let is_joined = rows.last().is_some_and(|word| is_joined(word));
+    let is_of_passwords = rows.last().is_some_and(|word| is_password(word));
+    if !(is_joined || is_of_passwords || is_secret(SECRETS) || is_secret(NUMBERS)) {
+        return false;
+    }
+    let words = words_of(&column);
+    if CONTENTS.contains(&words.as_slice()) {
+        return true;
+    }
+    let mut own: Vec<&str> = words.into_iter().filter(|word| !FORMS.contains(word)).collect();
+    let last_of_rows = rows.last().copied().unwrap_or_default();
+    own.pop().is_some_and(|word| own.is_empty() && CONTENT_WORDS.contains(&word) && last_of_rows.ends_with(word))
+        || (column == "key" && last_of_rows.ends_with("token"))
+        || (column == "code" && (is_of_passwords || ["otp", "totp"].contains(&last_of_rows)))
+}
+
+fn is_password(word: &str) -> bool {
+    PASSWORDS.contains(&word) || word.starts_with("password") || word.ends_with("password")
+}
+
+fn is_pass_of_somebody(pair: &[&str]) -> bool {
+    match pair {
+        [owner, "pass"] => PASS_OWNERS.contains(owner),
+        ["pass", form] => ["hash", "salt", "digest"].contains(form),
+        _ => false,
+    }
+}
+
+fn is_joined(word: &str) -> bool {
+    ENDINGS.iter().any(|ending| word.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_saf_5_names_of_secrets_are_recognised_in_every_style() {
+        for name in [
+            "password",
+            "PASSWORD",
+            "Password",
+            "password_hash",
+            "passwordHash",
+            "PasswordHash",
+            "PASSWORD HASH",
+            "password-hash",
+            "passwordhash",
+            "user_password",
+            "encrypted_password",
+            "hashed_password",
+            "password2",
+            "password_2",
+            "password_hint",
+            "password_reset_token",
+            "passwd",
+            "pwd",
+            "pwd_hash",
+            "user_pass",
+            "pass_hash",
+            "Contraseña",
+            "ssn",
+            "SSN",
+            "customer_ssn",
+            "social_security_number",
+            "socialSecurityNo",
+            "token",
+            "access_token",
+            "accessToken",
+            "accesstoken",
+            "refreshToken",
+            "token_hash",
+            "csrf_token_2",
+            "api_key",
+            "apiKey",
+            "APIKey",
+            "apikey",
+            "stripe_api_key",
+            "api_key_hash",
+            "secret",
+            "client_secret",
+            "clientSecret",
+            "totp_secret",
+            "secret_key",
+            "secret_key_base",
+            "private_key",
+            "privateKey",
+            "private_key_pem",
+            "aws_secret_access_key",
+            "credit_card",
+            "credit_card_number",
+            "creditCardNumber",
+            "card_number",
+            "cvv",
+            "CVV2",
+            "cvc",
+            "pin",
+            "card_pin",
+            "pin_hash",
+            "otp",
+            "otp_code",
+            "recovery_code",
+            "recovery_codes",
+            "backupCodes",
+            "session_key",
+            "session_token",
+            "password_salt",
+            "salt",
+            "credentials",
+            "cvv_code",
+            "remember_digest",
+            "activation_digest",
+            "reset_digest",
+            "user_activation_key",
+            "pw",
+            "user_pw",
+            "pwhash",
+            "pw_hash",
+            "pass",
+            "Pass",
+            "mot_de_passe",
+            "motDePasse",
+            "ssh_key",
+            "sshKey",
+            "totp_key",
+            "access_tokens",
+            "refreshTokens",
+            "database_url",
+            "DATABASE_URL",
+            "connection_string",
+        ] {
+            assert!(find_secret(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn descriptions_of_secrets_are_not_secrets() {
+        for name in [
+            "token_count",
+            "tokens",
+            "prompt_tokens",
+            "max_tokens",
+            "token_id",
+            "token_type",
+            "token_expires_at",
+            "secret_name",
+            "secret_id",
+            "secretary",
+            "hash_tags",
+            "hash",
+            "content_hash",
+            "commit_hash",
+            "password_changed_at",
+            "password_expires",
+            "has_password",
+            "is_password_set",
+            "must_change_password",
+            "failed_password_attempts",
+            "access_key_id",
+            "public_key",
+            "primary_key",
+            "sort_key",
+            "key",
+            "card_type",
+            "credit_card_type",
+            "credit_card_id",
+            "pinned",
+            "pin_count",
+            "shipping_pass",
+            "mountain_pass",
+            "passport",
+            "pass_id",
+            "boarding_pass",
+            "passes",
+            "digest",
+            "content_digest",
+            "ssh_public_key",
+            "ssh_key_fingerprint",
+            "input_tokens",
+            "url",
+            "homepage_url",
+            "pin_code",
+            "activation",
+            "compass",
+            "bypass",
+            "opinion",
+            "spin",
+            "salted",
+            "name",
+            "",
+            "_",
+            "123",
+        ] {
+            assert!(find_secret(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
+        let list = |element: FieldType| FieldType::List(Some(Box::new(element)));
+        let words = || FieldType::Word(["yes".into(), "no".into()].into());
+        for (column, of, expected) in [
+            ("secret", FieldType::Boolean, false),
+            ("token", FieldType::Time, false),
+            ("pass", words(), false),
+            ("token", FieldType::Text, true),
+            ("token", FieldType::Json, true),
+            ("token", FieldType::Integer, false),
+            ("input_token", FieldType::Integer, false),
+            ("max_token", FieldType::Integer, false),
+            ("access_tokens", FieldType::Integer, false),
+            ("price_per_token", FieldType::Number, false),
+            ("salt", FieldType::Number, false),
+            ("pass", FieldType::Integer, false),
+            ("pin", FieldType::Integer, true),
+            ("ssn", FieldType::Integer, true),
+            ("ssn", FieldType::Number, true),
+            ("cvv", FieldType::Integer, true),
+            ("cvv_code", FieldType::Integer, true),
+            ("otp", FieldType::Integer, true),
+            ("card_number", FieldType::Number, true),
+            ("password", FieldType::Integer, true),
+            ("pw", FieldType::Number, false),
+            ("recovery_codes", list(FieldType::Text), true),
+            ("token", list(FieldType::Integer), false),
+        ] {
+            assert_eq!(looks_secret("things", column, &of), expected, "{column} {of:?}");
+        }
+    }
+
+    #[test]
+    fn r_saf_5_the_table_decides_where_a_name_says_nothing() {
+        for (table, column, expected) in [
+            ("api_keys", "key", true),
+            ("ApiKeys", "Key", true),
+            ("apikeys", "key", true),
+            ("api_keys", "hashed_key", true),
+            ("api_keys", "key_hash", true),
+            ("api_keys", "value", true),
+            ("api_keys", "prefix", false),
+            ("api_keys", "name", false),
+            ("api_keys", "key_name", false),
+            ("authtoken_token", "key", true),
+            ("access_tokens", "digest", true),
+            ("recovery_codes", "code", true),
+            ("otps", "code", true),
+            ("one_time_passwords", "code", true),
+            ("user_passwords", "hash", true),
+            ("secrets", "value", true),
+            ("secrets", "key", false),
+            ("settings", "key", false),
+            ("settings", "value", false),
+            ("countries", "code", false),
+            ("token_counts", "value", false),
+            ("", "key", false),
+        ] {
+            assert_eq!(looks_secret(table, column, &FieldType::Text), expected, "{table}.{column}");
+        }
+        assert!(!looks_secret("tokens", "value", &FieldType::Integer));
+    }
+}

@@ -1,0 +1,213 @@
+//! Decides which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
+//!
+//! Sequences are not rolled back, and neither is anything that leaves the transaction: other servers, files, locks that
+//! outlast it. Code is safe only if all of it is recognized. Everything else requires a confirmation.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::catalog::{contains_word, flag, number, text, texts};
+use super::code::{self, FUNCTIONS, Names};
+use super::expression::Expression;
+
+/// Built-in triggers that only change the row.
+const TRIGGERS: &str = "\
+    tsvector_update_trigger tsvector_update_trigger_column suppress_redundant_updates_trigger";
+
+/// Extensions whose functions only compute.
+const EXTENSIONS: &str = "\
+    btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
+    unaccent uuid-ossp";
+
+/// Extensions of which at least operators, casts and types only compute.
+const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
+
+/// The first number of a user-defined object. Lower numbers are built into PostgreSQL.
+const FIRST_OWN_ID: i64 = 16384;
+
+/// The number of `nextval(regclass)`, the same in every version.
+const NEXTVAL: i64 = 1574;
+
+/// A function in the catalog.
+struct Function {
+    name: String,
+    language: String,
+    body: String,
+    extension: Option<String>,
+    is_immutable: bool,
+    /// Whether it takes values of any type, and may look up the casts and operators of that type.
+    is_polymorphic: bool,
+    /// Whether its body is stored as text and it has no parameter defaults and only built-in types.
+    is_plain: bool,
+    parameters: Vec<String>,
+}
+
+/// A user-defined type.
+struct Type {
+    kind: String,
+    is_array: bool,
+    /// The types it consists of.
+    parts: Vec<i64>,
+    /// The checks of its values.
+    checks: Vec<String>,
+    extension: Option<String>,
+}
+
+/// A user-defined operator.
+struct Operator {
+    function: i64,
+    /// Whether it belongs to a known extension.
+    is_known: bool,
+}
+
+/// What is known of a database's code.
+#[derive(Default)]
+pub(super) struct SafeCode {
+    functions: HashMap<i64, Function>,
+    /// User-defined operators.
+    operators: HashMap<i64, Operator>,
+    types: HashMap<i64, Type>,
+    /// Types with user-defined casts or operators, which run wherever values are read or compared.
+    touched: HashSet<i64>,
+    shadowed: HashSet<String>,
+    of_rows: HashSet<String>,
+    /// Whether function bodies may call unknown functions implicitly, through operators or casts.
+    has_unnamed_calls: bool,
+}
+
+impl SafeCode {
+    /// Adds a row of the catalog.
+    pub(super) fn add(&mut self, row: &Value) {
+        let id = number(row, "id");
+        let extension = || row["extension"].as_str().map(str::to_owned);
+        match text(row, "part") {
+            "function" => {
+                let function = Function {
+                    name: text(row, "name").to_owned(),
+                    language: text(row, "language").to_owned(),
+                    body: text(row, "body").to_owned(),
+                    extension: extension(),
+                    is_immutable: flag(row, "immutable"),
+                    is_polymorphic: flag(row, "polymorphic"),
+                    is_plain: flag(row, "plain"),
+                    parameters: texts(&row["parameters"]),
+                };
+                self.functions.insert(id, function);
+            }
+            "type" => {
+                let parts = row["parts"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+                let (kind, checks) = (text(row, "kind").to_owned(), texts(&row["checks"]));
+                let found = Type { kind, is_array: flag(row, "array"), parts, checks, extension: extension() };
+                self.types.insert(id, found);
+            }
+            "operator" => {
+                let is_known = is_known_extension(row["extension"].as_str());
+                self.operators.insert(id, Operator { function: number(row, "function"), is_known });
+                self.add_unnamed(row, is_known);
+            }
+            "cast" => self.add_unnamed(row, is_known_extension(row["extension"].as_str())),
+            "shadow" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
+                self.shadowed.insert(text(row, "name").to_owned());
+            }
+            "of_row" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
+                self.of_rows.insert(text(row, "name").to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds an operator or cast, which run implicitly.
+    fn add_unnamed(&mut self, row: &Value, is_known: bool) {
+        if !is_known {
+            self.has_unnamed_calls = true;
+            self.touched.extend(row["types"].as_array().into_iter().flatten().filter_map(Value::as_i64));
+        }
+    }
+
+    /// Every function that these expressions use. They have to be known to judge the expressions.
+    pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
+        let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
+        let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();
+        for expression in trees.iter().copied().chain(of_types).filter_map(Expression::parse) {
+            used.extend(expression.functions);
+        }
+        used
+    }
+
+    /// Whether a function leaves no trace.
+    pub(super) fn is_safe_function(&self, id: i64) -> bool {
+        let Some(function) = self.functions.get(&id) else { return false };
+        if id < FIRST_OWN_ID {
+            // `to_jsonb` calls a type's own cast to JSON.
+            let calls_others = function.is_polymorphic && self.has_unnamed_calls;
+            return !calls_others
+                && (function.is_immutable
+                    || contains_word(FUNCTIONS, &function.name)
+                    || contains_word(TRIGGERS, &function.name));
+        }
+        if let Some(extension) = &function.extension {
+            return contains_word(EXTENSIONS, extension);
+        }
+        let names = Names { shadowed: &self.shadowed, of_rows: &self.of_rows, parameters: &function.parameters };
+        matches!(&*function.language, "sql" | "plpgsql")
+            && function.is_plain
+            && !self.has_unnamed_calls
+            && code::is_pure(&function.body, &names)
+    }
+
+    /// Whether an expression leaves no trace.
+    pub(super) fn is_safe_expression(&self, tree: &str) -> bool {
+        self.count_draws(tree) == Some(0)
+    }
+
+    /// How often an expression advances a sequence; `None` if it may leave any other trace.
+    pub(super) fn count_draws(&self, tree: &str) -> Option<usize> {
+        self.count_draws_except(tree, &mut HashSet::new())
+    }
+
+    fn count_draws_except(&self, tree: &str, seen: &mut HashSet<i64>) -> Option<usize> {
+        let Expression { functions, operators, types } = Expression::parse(tree)?;
+        let draws = functions.iter().filter(|id| **id == NEXTVAL).count();
+        let is_harmless = functions.iter().all(|id| *id == NEXTVAL || self.is_safe_function(*id))
+            && operators.iter().all(|id| self.is_safe_operator(*id))
+            && types.iter().all(|id| self.is_safe_type_except(*id, seen));
+        is_harmless.then_some(draws)
+    }
+
+    /// Whether an operator leaves no trace. Built-in operators never do.
+    fn is_safe_operator(&self, id: i64) -> bool {
+        let known = || self.operators.get(&id);
+        id < FIRST_OWN_ID
+            || known().is_some_and(|operator| operator.is_known || self.is_safe_function(operator.function))
+    }
+
+    /// Whether values of a type can be read, checked and written without a trace.
+    pub(super) fn is_safe_type(&self, id: i64) -> bool {
+        self.is_safe_type_except(id, &mut HashSet::new())
+    }
+
+    fn is_safe_type_except(&self, id: i64, seen: &mut HashSet<i64>) -> bool {
+        if id < FIRST_OWN_ID || !seen.insert(id) {
+            return true;
+        }
+        if self.touched.contains(&id) {
+            return false;
+        }
+        let Some(found) = self.types.get(&id) else { return false };
+        let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_safe_type_except(*part, seen));
+        match &*found.kind {
+            "e" => true,
+            "d" => all_parts(seen) && found.checks.iter().all(|check| self.count_draws_except(check, seen) == Some(0)),
+            "c" => all_parts(seen),
+            "b" if found.is_array => all_parts(seen),
+            "b" | "r" | "m" => is_known_extension(found.extension.as_deref()),
+            _ => false,
+        }
+    }
+}
+
+/// Whether operators, casts and types of the extension only compute. Without an extension they are user-defined.
+pub(super) fn is_known_extension(extension: Option<&str>) -> bool {
+    extension.is_some_and(|name| contains_word(EXTENSIONS, name) || contains_word(TYPE_EXTENSIONS, name))
+}

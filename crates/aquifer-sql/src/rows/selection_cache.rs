@@ -1,0 +1,39 @@
+//! The columns that a selection of fields takes, and the fields they become, remembered for each table.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aquifer_query::plan::Path;
+
+use super::{CellType, OutputField};
+use crate::statement::Fragment;
+
+/// The SQL and the fields of a selection.
+#[derive(Debug)]
+pub(crate) struct CachedSelection {
+    pub(crate) select: Arc<[Path]>,
+    pub(crate) text: Fragment,
+    pub(crate) known: Vec<(Path, usize, CellType)>,
+    pub(crate) fields: Arc<[OutputField]>,
+}
+
+/// The selections used before. Most calls select the same few fields.
+#[derive(Debug, Default)]
+pub(crate) struct SelectionCache(RwLock<Vec<Arc<CachedSelection>>>);
+
+impl SelectionCache {
+    /// Callers choose any fields; the first few selections are kept.
+    const MAX_SELECTIONS: usize = 8;
+
+    pub(crate) fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        // Comparing the pointer first is cheap and usually succeeds.
+        known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
+    }
+
+    pub(crate) fn insert(&self, selection: CachedSelection) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < Self::MAX_SELECTIONS {
+            known.push(Arc::new(selection));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What the rows of a statement become: cells, fields and cursors, written as JSON text.
+
+use std::sync::Arc;
+
+use aquifer_query::selection::{Lists, Selection};
+use serde_json::Value;
+
+use super::cell::write_string;
+use super::media_type;
+
+/// How a cell is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellType {
+    /// By the value's own type, as SQLite has it.
+    Plain,
+    Integer,
+    Float,
+    /// Text that contains a number.
+    Decimal,
+    Text,
+    Boolean,
+    Time,
+    Date,
+    Uuid,
+    Bytes,
+    /// Text that contains JSON.
+    Json,
+    /// Text that contains a JSON array of integers.
+    Integers,
+}
+
+/// One row of a result.
+pub(crate) trait ResultRow {
+    /// Writes a cell as JSON. Writes nothing if it is NULL.
+    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent;
+
+    /// Writes a cell as part of a cursor. It is only ever sent back to the same database.
+    fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
+        if self.write(index, cell_type, out) == CellContent::Null {
+            out.extend_from_slice(b"null");
+        }
+    }
+
+    /// A cell as a value.
+    fn value(&self, index: usize, cell_type: CellType) -> Value {
+        let mut text = Vec::new();
+        match self.write(index, cell_type, &mut text) {
+            CellContent::Null => Value::Null,
+            CellContent::Value | CellContent::Bytes => serde_json::from_slice(&text).unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// What a cell contained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellContent {
+    Value,
+    /// Bytes, in base64.
+    Bytes,
+    Null,
+}
+
+/// A field of an item: a cell, or an object of fields.
+#[derive(Debug)]
+pub(crate) struct OutputField {
+    /// `"name":`
+    label: Box<[u8]>,
+    source: FieldSource,
+}
+
+#[derive(Debug)]
+enum FieldSource {
+    Cell {
+        index: usize,
+        cell_type: CellType,
+        omit: bool,
+    },
+    /// Parts of a JSON cell.
+    Parts {
+        index: usize,
+        cell_type: CellType,
+        parts: Selection,
+    },
+    Object(Vec<OutputField>),
+}
+
+impl OutputField {
+    /// Adds parts of a JSON cell. Whether its values are lists is known only after reading it.
+    pub(crate) fn add_parts(
+        fields: &mut Vec<OutputField>,
+        name: &str,
+        index: usize,
+        cell_type: CellType,
+        parts: Selection,
+    ) {
+        fields.push(OutputField { label: encode_label(name), source: FieldSource::Parts { index, cell_type, parts } });
+    }
+
+    /// Adds a cell at the end of a path.
+    pub(crate) fn add_cell(
+        fields: &mut Vec<OutputField>,
+        steps: &[&str],
+        index: usize,
+        cell_type: CellType,
+        omit: bool,
+    ) {
+        let Some((first, rest)) = steps.split_first() else { return };
+        let label = encode_label(first);
+        let known = fields.iter().position(|field| field.label == label);
+        if rest.is_empty() {
+            let field = OutputField { label, source: FieldSource::Cell { index, cell_type, omit } };
+            match known.and_then(|position| fields.get_mut(position)) {
+                Some(slot) => *slot = field,
+                None => fields.push(field),
+            }
+            return;
+        }
+        let position = known.unwrap_or_else(|| {
+            fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
+            fields.len() - 1
+        });
+        // A path into a field that is shown whole adds nothing.
+        if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
+            OutputField::add_cell(inner, rest, index, cell_type, omit);
+        }
+    }
+}
+
+/// `"name":`
+fn encode_label(name: &str) -> Box<[u8]> {
+    let mut label = Vec::with_capacity(name.len() + 3);
+    write_string(name, &mut label);
+    label.push(b':');
+    label.into_boxed_slice()
+}
+
+/// The member with the encoding and media type of the bytes in an object (R-RES-5). The bytes themselves stay plain
+/// text, so that a row can be sent back unchanged.
+pub(crate) const BINARY: &str = "_binary";
+
+pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &mut Vec<u8>) -> bool {
+    out.push(b'{');
+    let mut any = false;
+    let mut binary: Vec<u8> = Vec::new();
+    for field in fields {
+        let start = out.len();
+        if any {
+            out.push(b',');
+        }
+        out.extend_from_slice(&field.label);
+        let shown = match &field.source {
+            FieldSource::Cell { index, cell_type, omit } => match row.write(*index, *cell_type, out) {
+                CellContent::Value if *omit && out.ends_with(b":null") => false,
+                CellContent::Value => true,
+                CellContent::Bytes => {
+                    let value = start + usize::from(any) + field.label.len();
+                    let media_type = media_type::detect_base64(out.get(value..).unwrap_or_default());
+                    binary.extend_from_slice(if binary.is_empty() { b"" } else { b"," });
+                    binary.extend_from_slice(&field.label);
+                    binary.extend_from_slice(b"{\"encoding\":\"base64\",\"media_type\":\"");
+                    binary.extend_from_slice(media_type.as_bytes());
+                    binary.extend_from_slice(b"\"}");
+                    true
+                }
+                CellContent::Null if *omit => false,
+                CellContent::Null => {
+                    out.extend_from_slice(b"null");
+                    true
+                }
+            },
+            FieldSource::Parts { index, cell_type, parts } => {
+                match parts.apply(&row.value(*index, *cell_type), Lists::ByNumber) {
+                    // Writing a value to memory cannot fail.
+                    Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
+                    None => false,
+                }
+            }
+            FieldSource::Object(inner) => write_object(inner, row, out),
+        };
+        if shown {
+            any = true;
+        } else {
+            out.truncate(start);
+        }
+    }
+    if !binary.is_empty() {
+        out.extend_from_slice(format!(",\"{BINARY}\":{{").as_bytes());
+        out.extend_from_slice(&binary);
+        out.push(b'}');
+    }
+    out.push(b'}');
+    any
+}
+
+/// What the rows of a statement become.
+#[derive(Debug, Default)]
+pub(crate) struct RowShape {
+    pub(crate) fields: Arc<[OutputField]>,
+    pub(crate) cursor_source: CursorSource,
+}
+
+/// Where the cursor of a row comes from.
+#[derive(Debug, Default)]
+pub(crate) enum CursorSource {
+    /// No cursor is needed.
+    #[default]
+    None,
+    /// From these cells.
+    Cells(Vec<(usize, CellType)>),
+    /// Rows are counted, starting after `from`.
+    Counted { from: usize, width: usize },
+}

@@ -1,0 +1,91 @@
+//! A table as callers see it.
+
+use std::sync::{Arc, OnceLock};
+
+use aquifer_protocol::schema::Parameter;
+use aquifer_query::plan::Path;
+use aquifer_query::{Collection, FieldType};
+
+use crate::rows::SelectionCache;
+use crate::schema::model::Table;
+use crate::schema::names::Words;
+use crate::statement::{Fragment, Name};
+
+/// A table as callers see it.
+#[derive(Debug)]
+pub(crate) struct ExposedTable {
+    pub(crate) table: Table,
+    pub(crate) words: Words,
+    /// The name of the table in the database, qualified if it is not in the first schema.
+    pub(crate) label: Arc<str>,
+    pub(crate) collection: Collection,
+    pub(crate) computed: Vec<ComputedSource>,
+    /// Selections used before.
+    pub(crate) selections: SelectionCache,
+    /// The default selection of a single row.
+    pub(crate) whole: OnceLock<Arc<[Path]>>,
+    /// The objects of generic requests, created on first use.
+    pub(crate) generic_shapes: OnceLock<GenericShapes>,
+}
+
+/// The source of a computed field.
+#[derive(Debug)]
+pub(crate) struct ComputedSource {
+    pub(crate) name: Arc<str>,
+    pub(crate) of: FieldType,
+    pub(crate) nullable: bool,
+    pub(crate) formula: Formula,
+}
+
+#[derive(Debug)]
+pub(crate) enum Formula {
+    /// An expression of the operator.
+    Operator(Fragment),
+    /// Whole days since the time in this column.
+    AgeDays(usize),
+    /// How many rows of another table refer to this row.
+    ChildCount(ChildCount),
+}
+
+#[derive(Debug)]
+pub(crate) struct ChildCount {
+    pub(crate) table: Name,
+    /// The index of that table.
+    pub(crate) index: usize,
+    /// Pairs of their column and ours.
+    pub(crate) on: Vec<(Name, Name)>,
+}
+
+impl ExposedTable {
+    /// All names of the table for callers: those of its rows first, then its own.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let (words, table) = (&self.words, &self.table);
+        vec![words.plural.clone(), words.singular.clone(), table.name.to_string(), table.full_name()]
+    }
+
+    /// The field name of a database column. `None` for hidden columns.
+    pub(crate) fn field_name(&self, column: &str) -> Option<&str> {
+        if self.table.is_withheld(column) {
+            return None;
+        }
+        self.table.column(column).map(|column| &*column.name)
+    }
+}
+
+/// The parameters of the objects in generic requests for one table.
+#[derive(Debug)]
+pub(crate) struct GenericShapes {
+    pub(crate) key: Parameter,
+    pub(crate) values: Parameter,
+    pub(crate) input: Parameter,
+}
+
+impl GenericShapes {
+    pub(crate) fn get(&self, place: &str) -> &Parameter {
+        match place {
+            "key" => &self.key,
+            "values" => &self.values,
+            _ => &self.input,
+        }
+    }
+}

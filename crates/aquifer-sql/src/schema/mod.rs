@@ -1,0 +1,15 @@
+//! What is known of a database: its tables as reflection found them, the names they get, and the tables as callers see them.
+
+pub(crate) mod column_defaults;
+pub(crate) mod column_rules;
+pub(crate) mod exposed_table;
+pub(crate) mod field_names;
+mod inflect;
+pub(crate) mod model;
+pub(crate) mod name_book;
+pub(crate) mod name_store;
+pub(crate) mod names;
+pub(crate) mod relationship;
+pub(crate) mod sql_definitions;
+mod sql_tokens;
+pub(crate) mod time_style;

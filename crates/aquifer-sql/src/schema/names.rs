@@ -1,0 +1,185 @@
+//! Names for callers: converts table and column names to snake_case, singular and plural.
+
+use crate::schema::inflect;
+use crate::settings::{TableSettings, Target, percent};
+
+/// The maximum length of a table's word in an operation name: with `search_` and a source's prefix it stays within what
+/// clients accept.
+const MAX_WORD_LEN: usize = 30;
+
+/// The length of a mark, including its underscore.
+const MARK_LEN: usize = 7;
+
+/// The words for the rows of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Words {
+    pub(crate) singular: String,
+    pub(crate) plural: String,
+}
+
+/// Converts a name to ASCII snake_case: `OrderLine` and `Order Line` become `order_line`, `Käufer` becomes `kaufer`.
+pub(crate) fn to_snake_case(name: &str) -> String {
+    let plain = deunicode::deunicode(name);
+    let mut snake = String::with_capacity(plain.len() + 4);
+    let mut previous = ' ';
+    let mut letters = plain.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter.is_ascii_alphanumeric() {
+            let next_is_small = letters.peek().is_some_and(|next| next.is_ascii_lowercase());
+            let begins_word = letter.is_ascii_uppercase()
+                && (previous.is_ascii_lowercase()
+                    || previous.is_ascii_digit()
+                    || (previous.is_ascii_uppercase() && next_is_small));
+            if begins_word && !snake.ends_with('_') && !snake.is_empty() {
+                snake.push('_');
+            }
+            snake.push(letter.to_ascii_lowercase());
+        } else if !snake.ends_with('_') && !snake.is_empty() && letter != '\'' {
+            snake.push('_');
+        }
+        previous = letter;
+    }
+    let snake = snake.trim_end_matches('_');
+    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
+}
+
+/// A table's own name as a word: snake_case, and short enough for operation names.
+pub(crate) fn table_word(name: &str) -> String {
+    let word = shorten(&to_snake_case(name));
+    if word.is_empty() { "table".to_owned() } else { word }
+}
+
+/// The words of a table, regardless of other tables. `name` is qualified unless the table is in the first schema.
+pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) -> Words {
+    let base = table_word(name);
+    let (singular, plural) = configured_words(table_settings);
+    Words {
+        singular: singular.unwrap_or_else(|| inflect_last_word(&base, false)),
+        plural: plural.unwrap_or_else(|| inflect_last_word(&base, true)),
+    }
+}
+
+/// The configured words: singular and plural.
+pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Option<String>, Option<String>) {
+    let own = |table_settings: Option<&String>| {
+        table_settings.map(|word| shorten(&to_snake_case(word))).filter(|word| !word.is_empty())
+    };
+    (
+        own(table_settings.and_then(|table_settings| table_settings.singular.as_ref())),
+        own(table_settings.and_then(|table_settings| table_settings.plural.as_ref())),
+    )
+}
+
+/// Adds a mark derived from the table's own name, so that the same table always gets the same words.
+pub(crate) fn add_mark(words: &Words, table: &str, round: u32) -> Words {
+    let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
+    let marked = |word: &str| {
+        let kept = word.get(..MAX_WORD_LEN - MARK_LEN).unwrap_or(word).trim_end_matches('_');
+        format!("{kept}_{mark}")
+    };
+    Words { singular: marked(&words.singular), plural: marked(&words.plural) }
+}
+
+/// Whether a word can be part of an operation name.
+pub(crate) fn is_usable(word: &str) -> bool {
+    aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_WORD_LEN + MARK_LEN
+}
+
+/// Whether a table name is already plural.
+pub(crate) fn is_plural(name: &str) -> bool {
+    inflect_last_word(name, true) == name
+}
+
+/// Inflects the last word of a name.
+fn inflect_last_word(name: &str, plural: bool) -> String {
+    let (before, last) = match name.rsplit_once('_') {
+        Some((before, last)) => (format!("{before}_"), last),
+        None => (String::new(), name),
+    };
+    // "data2" and the like are names, not words.
+    if last.len() < 2 || last.chars().any(|c| c.is_ascii_digit()) {
+        return name.to_owned();
+    }
+    let form = if plural { inflect::plural(last) } else { inflect::singular(last) };
+    let fits = form.chars().all(|c| c.is_ascii_lowercase()) && !form.is_empty();
+    format!("{before}{}", if fits { form.as_str() } else { last })
+}
+
+/// Shortens a long name, with a mark of the rest to keep it distinct.
+fn shorten(name: &str) -> String {
+    if name.len() <= MAX_WORD_LEN {
+        return name.to_owned();
+    }
+    let kept = name.get(..MAX_WORD_LEN - MARK_LEN).unwrap_or(name).trim_end_matches('_');
+    format!("{kept}_{}", mark(name))
+}
+
+/// A short hash of a name, the same on every machine and in every version.
+fn mark(name: &str) -> String {
+    let hash = name.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("x{:05x}", hash & 0xf_ffff)
+}
+
+impl Target {
+    /// The default name of a source with this target: the name of the file or database.
+    pub fn name(&self) -> String {
+        let name = match self {
+            Target::Sqlite(path) => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+            Target::Memory(name) => Some(name.clone()),
+            Target::Postgres(url) => {
+                // A password may contain a slash.
+                let location =
+                    url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, location)| location));
+                let path = location.and_then(|location| location.split_once('/')).map(|(_, path)| path);
+                let name = path.and_then(|path| path.split(['?', '/']).next());
+                name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
+            }
+        };
+        let name = to_snake_case(&name.unwrap_or_default());
+        if name.is_empty() { "database".to_owned() } else { name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_named_in_english() {
+        for (table, singular, plural) in [
+            ("orders", "order", "orders"),
+            ("order_lines", "order_line", "order_lines"),
+            ("Category", "category", "categories"),
+            ("people", "person", "people"),
+            ("OrderLine", "order_line", "order_lines"),
+            ("status", "status", "statuses"),
+            ("news", "news", "news"),
+            ("data", "data", "data"),
+            ("addresses", "address", "addresses"),
+            ("HTTPRequests", "http_request", "http_requests"),
+            ("Order Details", "order_detail", "order_details"),
+            ("Käufer", "kaufer", "kaufers"),
+            ("😀", "grinning", "grinnings"),
+            ("2fa_codes", "n2fa_code", "n2fa_codes"),
+            ("customer_totals", "customer_total", "customer_totals"),
+            ("movies", "movie", "movies"),
+            ("analyses", "analysis", "analyses"),
+        ] {
+            let words = default_words(table, None);
+            assert_eq!((words.singular.as_str(), words.plural.as_str()), (singular, plural), "{table}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_shortened_and_marked() {
+        let long = default_words(&"very_long_name_".repeat(5), None);
+        assert!(long.plural.len() <= MAX_WORD_LEN, "{long:?}");
+        let orders = default_words("Orders", None);
+        let marked_words = add_mark(&orders, "Orders", 0);
+        assert!(marked_words.plural.starts_with("orders_x") && marked_words.singular.starts_with("order_x"));
+        assert_eq!(marked_words, add_mark(&orders, "Orders", 0));
+        assert_ne!(marked_words, add_mark(&orders, "orders", 0));
+        assert_ne!(marked_words, add_mark(&orders, "Orders", 1));
+        assert!(add_mark(&long, "x", 0).plural.len() <= MAX_WORD_LEN);
+    }
+}

@@ -1,0 +1,10 @@
+//! What an operator configures for a database.
+
+mod database_settings;
+pub(crate) mod percent;
+mod table_filter;
+mod target;
+
+pub use database_settings::{AUTO_STYLE_MAX_TABLES, ComputedSettings, Settings, Style, TableSettings};
+pub(crate) use table_filter::TableFilter;
+pub use target::{Target, TargetError, memory_name};
