@@ -1,4 +1,4 @@
-//! Live conformance runs against any MCP-AQL server, and what a model pays for it in tokens.
+//! Live conformance runs against any MCP-AQL server.
 //!
 //! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
 //! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
@@ -23,7 +23,6 @@ mod rows;
 pub mod run;
 mod sandbox;
 mod tally;
-pub mod tokens;
 mod walk;
 mod wire;
 mod writing;

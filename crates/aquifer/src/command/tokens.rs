@@ -7,11 +7,11 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use aquifer_conformance::tokens::chart::Chart;
-use aquifer_conformance::tokens::compare::Comparison;
-use aquifer_conformance::tokens::report::{FORMAT, Kind, Outcome};
-use aquifer_conformance::tokens::text::Canvas;
-use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
+use aquifer_tokens::chart::Chart;
+use aquifer_tokens::compare::Comparison;
+use aquifer_tokens::report::{FORMAT, Kind, Outcome};
+use aquifer_tokens::text::Canvas;
+use aquifer_tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::error::Failure;

@@ -1,7 +1,7 @@
 //! What is counted, and what is never called.
 
-use aquifer_conformance::tokens::report::{Doing, Kind, Outcome, Report, Task, Way};
-use aquifer_conformance::tokens::{Counts, seen};
+use aquifer_tokens::report::{Doing, Kind, Outcome, Report, Task, Way};
+use aquifer_tokens::{Counts, seen};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fake, aql, own, refusal, report, semantic, single, tool};

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::aql::Aql;
-use super::count::Counts;
-use super::measure::{Catalogue, Options, laid_over};
-use super::report::{self, Answer, Doing, Kind, Outcome, Step, Way};
-use super::seen::{self, Apart};
-use super::server::{Server, Unanswered};
-use super::task::{self, Task};
+use crate::aql::Aql;
+use crate::count::Counts;
+use crate::measure::{Catalogue, Options, laid_over};
+use crate::report::{self, Answer, Doing, Kind, Outcome, Step, Way};
+use crate::seen::{self, Apart};
+use crate::server::{Server, Unanswered};
+use crate::task::{self, Task};
 
 /// Why something is not called, and what has it called.
 const MAY_WRITE: &str = "it may write (--allow-writes)";

@@ -1,8 +1,8 @@
 //! Charts in a terminal, in a file, and as a picture.
 
-use aquifer_conformance::tokens::chart::Chart;
-use aquifer_conformance::tokens::text::Canvas;
-use aquifer_conformance::tokens::{svg, text};
+use aquifer_tokens::chart::Chart;
+use aquifer_tokens::text::Canvas;
+use aquifer_tokens::{svg, text};
 use serde_json::json;
 
 use crate::fixture::{Fake, own, report, semantic, single, tool};

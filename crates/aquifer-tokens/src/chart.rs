@@ -1,9 +1,9 @@
 //! A report as bars, before anybody draws them: text and SVG show the same.
 
-use super::count::Counts;
-use super::offender::Offender;
-use super::report::{Kind, Outcome, Report, Task, Way};
-use super::seen::Apart;
+use crate::count::Counts;
+use crate::offender::Offender;
+use crate::report::{Kind, Outcome, Report, Task, Way};
+use crate::seen::Apart;
 
 /// As many of the largest are shown; the report has more.
 const MAX_BYTES: usize = 5;

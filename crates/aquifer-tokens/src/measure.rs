@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::aql::Aql;
-use super::count::Counts;
-use super::offender::Offender;
-use super::report::{FORMAT, Introspection, Kind, Report, Spread, Surface};
-use super::seen::{self, Apart};
-use super::server::{Server, Unanswered};
-use super::task::{self, Known, Task};
-use super::ways::{Direct, Ways};
+use crate::aql::Aql;
+use crate::count::Counts;
+use crate::offender::Offender;
+use crate::report::{FORMAT, Introspection, Kind, Report, Spread, Surface};
+use crate::seen::{self, Apart};
+use crate::server::{Server, Unanswered};
+use crate::task::{self, Known, Task};
+use crate::ways::{Direct, Ways};
 
 /// Details that are looked at; of more, as many at even distances.
 const MAX_DETAILS: usize = 500;
@@ -136,7 +136,7 @@ pub(crate) struct Catalogue {
     details: BTreeMap<String, Value>,
     /// What each of those costs.
     costs: Vec<(String, Counts)>,
-    list: super::report::List,
+    list: crate::report::List,
 }
 
 impl Catalogue {

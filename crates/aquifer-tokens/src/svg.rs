@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, thousands};
-use super::report::Kind;
+use crate::chart::{Chart, thousands};
+use crate::report::Kind;
 
 const WIDTH: usize = 860;
 const MARGIN: usize = 24;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::chart::thousands;
-use super::count::Counts;
-use super::report::{Outcome, Report};
+use crate::chart::thousands;
+use crate::count::Counts;
+use crate::report::{Outcome, Report};
 
 /// What changed from one report to the other.
 #[derive(Clone, Debug, PartialEq, Serialize)]

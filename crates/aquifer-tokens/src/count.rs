@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_reference_tokenizers() {
-        let golden: Golden = serde_json::from_str(include_str!("../../tests/data/golden-tokens.json")).unwrap();
+        let golden: Golden = serde_json::from_str(include_str!("../tests/data/golden-tokens.json")).unwrap();
         assert!(golden.texts.len() >= 60, "{}", golden.texts.len());
         for GoldenText { name, text, counts } in &golden.texts {
             let ours = Counts::of(text);

@@ -1,8 +1,8 @@
 //! Budgets.
 
-use aquifer_conformance::tokens::Counts;
-use aquifer_conformance::tokens::compare::Comparison;
-use aquifer_conformance::tokens::report::Report;
+use aquifer_tokens::Counts;
+use aquifer_tokens::compare::Comparison;
+use aquifer_tokens::report::Report;
 
 use crate::fixture::{own, report, single};
 

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::count::Counts;
-use super::offender::Offender;
-use super::seen::Apart;
+use crate::count::Counts;
+use crate::offender::Offender;
+use crate::seen::Apart;
 
 /// The revision of the shape.
 pub const FORMAT: u32 = 1;

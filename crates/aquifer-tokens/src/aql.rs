@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::count::Counts;
-use super::report::{Doing, Kind, List, Step};
-use super::seen::{self, Seen};
-use super::server::{Server, Unanswered};
+use crate::count::Counts;
+use crate::report::{Doing, Kind, List, Step};
+use crate::seen::{self, Seen};
+use crate::server::{Server, Unanswered};
 
 /// Pages of a list that are read before it is taken for endless.
 const MAX_PAGES: usize = 1_000;

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, measure, task};
+use aquifer_tokens::{Options, Report, Server, Subject, Unanswered, measure, task};
 use serde_json::{Value, json};
 
 type Answer = Box<dyn Fn(&str, &Value) -> Value>;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::count::Counts;
-use super::seen::{self, Apart};
+use crate::count::Counts;
+use crate::seen::{self, Apart};
 
 /// As many are reported, the most expensive first.
 pub(crate) const MAX_COUNT: usize = 20;
