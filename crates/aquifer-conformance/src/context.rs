@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::described::{self, Described, Operation, Parameter};
+use crate::options::Options;
 use crate::probe::Values;
 use crate::progress::Watch;
 use crate::record::{Mode, Purpose, Record, Seen, Surface};
 use crate::reply::{Kind, Reply};
 use crate::resources::{self, Resource};
 use crate::rows::{Row, rows, settled};
-use crate::run::Options;
 use crate::sandbox::Sandbox;
 use crate::walk::Collection;
 use crate::wire::{Broken, Dial};

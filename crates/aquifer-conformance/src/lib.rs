@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod exchange;
 mod feature;
 mod kinds;
+pub mod options;
 mod prepare;
 mod probe;
 mod progress;

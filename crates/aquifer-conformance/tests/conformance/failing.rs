@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use aquifer_conformance::options::Options;
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::Verdict;
-use aquifer_conformance::run::{Options, Unreachable, run};
+use aquifer_conformance::run::{Unreachable, run};
 use aquifer_conformance::{Broken, Dial, Target, Wire};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};

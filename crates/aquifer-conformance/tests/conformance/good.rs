@@ -1,9 +1,10 @@
 //! The good server: everything passes, and what was written is gone again.
 
 use aquifer_conformance::checks;
+use aquifer_conformance::options::Options;
 use aquifer_conformance::record::{Mode, Purpose};
 use aquifer_conformance::report::Verdict;
-use aquifer_conformance::run::{Options, run};
+use aquifer_conformance::run::run;
 
 use crate::adapter::Library;
 use crate::{full, told, with};

@@ -9,8 +9,9 @@ mod mutants;
 mod transports;
 
 use aquifer_conformance::Dial;
+use aquifer_conformance::options::Options;
 use aquifer_conformance::report::{Report, Verdict};
-use aquifer_conformance::run::{Options, Run, run};
+use aquifer_conformance::run::{Run, run};
 
 /// A whole run that may write.
 async fn full(target: &dyn Dial) -> Run {

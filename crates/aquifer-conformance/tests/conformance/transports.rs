@@ -148,7 +148,7 @@ async fn without_a_second_address_the_second_mode_is_not_shown() {
 async fn a_server_that_lets_nobody_in_is_unreachable_with_its_words() {
     let url = listen(Mode::Semantic, false).await;
     let target = Target::Url { url, second: None, headers: Vec::new() };
-    let options = aquifer_conformance::run::Options::default();
+    let options = aquifer_conformance::options::Options::default();
     let refused = aquifer_conformance::run::run(&target, &options, |_| {}).await.unwrap_err();
     assert!(refused.0.contains("401") && refused.0.contains("who are you"), "{refused}");
 }

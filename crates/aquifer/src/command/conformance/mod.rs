@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use aquifer_conformance::evidence;
+use aquifer_conformance::options::Options;
 use aquifer_conformance::render::{self, Format};
 use aquifer_conformance::report::Report;
-use aquifer_conformance::run::{Options, Run};
+use aquifer_conformance::run::Run;
 use aquifer_conformance::{Target, run as drive};
 
 use super::{call, write};
