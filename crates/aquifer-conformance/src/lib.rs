@@ -4,31 +4,15 @@
 //! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
 
 pub mod checks;
-mod client;
 mod context;
-mod described;
+mod description;
 pub mod evidence;
-pub mod exchange;
-mod feature;
-mod kinds;
+mod mcp;
 pub mod options;
-mod prepare;
-mod probe;
-mod progress;
 pub mod record;
 pub mod render;
-mod reply;
 pub mod report;
-mod resources;
-mod rows;
 pub mod run;
-mod sandbox;
-mod tally;
-mod walk;
-mod wire;
-mod writing;
+mod transport;
 
-pub use wire::Broken;
-pub use wire::Dial;
-pub use wire::Target;
-pub use wire::Wire;
+pub use transport::{Broken, Dial, Target, Wire};

@@ -4,8 +4,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::exchange::Exchange;
-
 /// Everything that a run learned and saw.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Record {
@@ -144,4 +142,15 @@ pub enum Purpose {
     },
     /// A batch whose items were all answered.
     Batch,
+}
+
+/// One tool call and its answer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Exchange {
+    /// The tool that was called.
+    pub tool: String,
+    /// The arguments it was called with.
+    pub arguments: Value,
+    /// The envelope that came back; the JSON-RPC error where there was none.
+    pub answer: Value,
 }

@@ -8,9 +8,8 @@ use crate::checks::{self, Check};
 use crate::context::CheckContext;
 use crate::options::Options;
 use crate::record::{Record, Surface};
-use crate::report::{Category, Header, Outcome, Report, Verdict};
-use crate::tally::Tally;
-use crate::wire::{Broken, Dial};
+use crate::report::{Category, Header, Outcome, Report, Tally, Verdict};
+use crate::transport::{Broken, Dial};
 
 /// How far a run has come.
 #[derive(Clone, Debug)]

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::Check;
+use crate::checks::Check;
+use crate::checks::feature::Feature;
 use crate::context::CheckContext;
-use crate::feature::Feature;
+use crate::mcp::Reply;
+use crate::mcp::rows::settled;
 use crate::record::Purpose;
-use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
-use crate::rows::settled;
-use crate::tally::Tally;
+use crate::report::Tally;
 
-pub(super) const LOOKING: &[Check] = &[
+pub(crate) const LOOKING: &[Check] = &[
     Check::new(
         "batch.results",
         "Batch operations are supported",
@@ -40,7 +40,7 @@ pub(super) const LOOKING: &[Check] = &[
     .needs(&["batch.results"]),
 ];
 
-pub(super) const WRITING: &[Check] = &[
+pub(crate) const WRITING: &[Check] = &[
     Check::new(
         "batch.foreign",
         "In a batch, another family's operation fails alone",
@@ -192,7 +192,7 @@ async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for made in context.sandbox.left() {
         let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
-        let asks = |own: &&crate::described::Operation| own.has("confirmation_token");
+        let asks = |own: &&crate::description::Operation| own.has("confirmation_token");
         let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
         let item = delete.request(made.key.clone());
         let reply = context.send(&delete.tool, json!({"operations": [item, item]})).await;

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Check;
+use crate::checks::Check;
+use crate::checks::feature::{ALL, Feature};
 use crate::context::{CheckContext, Second};
-use crate::feature::{ALL, Feature};
+use crate::mcp::rows::settled;
 use crate::record::{Mode, Purpose};
 use crate::report::Category::LevelTwoFeatures;
-use crate::rows::settled;
-use crate::tally::Tally;
+use crate::report::Tally;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(crate) const CHECKS: &[Check] = &[
     Check::new("modes.both", "Both endpoint modes are supported", LevelTwoFeatures, "modes", "", |context, tally| {
         Box::pin(both(context, tally))
     }),

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::exchange::Exchange;
-use crate::record::{Mode, Purpose, Record, Surface};
+use crate::record::{Exchange, Mode, Purpose, Record, Surface};
 
 use super::cases::succeeded;
 

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::exchange::Exchange;
-use crate::record::{Mode, Purpose, Seen, Surface};
+use crate::record::{Exchange, Mode, Purpose, Seen, Surface};
 
 fn seen(purpose: Purpose, tool: &str, arguments: Value, answer: Value) -> Seen {
     Seen { purpose, exchange: Exchange { tool: tool.to_owned(), arguments, answer } }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::exchange::Exchange;
+use crate::record::Exchange;
 use crate::report::{Category, Header, Outcome, Summary};
 
 fn outcome(id: &str, name: &str, result: Verdict, detail: &str, looked_at: usize) -> Outcome {

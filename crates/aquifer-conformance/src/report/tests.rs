@@ -1,5 +1,6 @@
 //! Which verdicts grant which level, as tables.
 
+use super::outcome::section_result;
 use super::*;
 
 use Category::{

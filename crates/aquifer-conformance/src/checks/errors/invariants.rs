@@ -1,0 +1,82 @@
+//! What held, or did not, for every answer of the run.
+
+use crate::checks::Check;
+use crate::context::{CheckContext, Watch};
+use crate::report::Category::ErrorQuality;
+use crate::report::Tally;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "answers.envelope",
+        "Answers match the discriminated union",
+        ErrorQuality,
+        "answers",
+        "nothing was answered",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.envelope)),
+    ),
+    Check::new(
+        "answers.texts",
+        "Structured content and text say the same",
+        ErrorQuality,
+        "answers",
+        "no answer has both forms",
+        |context, tally| Box::pin(texts(context, tally)),
+    ),
+    Check::new(
+        "errors.tool_results",
+        "Failures are tool results, not JSON-RPC errors",
+        ErrorQuality,
+        "failures",
+        "nothing failed",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.transport)),
+    ),
+    Check::new(
+        "errors.codes",
+        "Error codes are written in capitals",
+        ErrorQuality,
+        "failures",
+        "nothing failed with a code",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.codes)),
+    )
+    .needs(&["answers.envelope"]),
+    Check::new(
+        "errors.registry",
+        "Failures have the published codes",
+        ErrorQuality,
+        "failures",
+        "no failure of a published kind had a code",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.registry)),
+    )
+    .needs(&["errors.codes", "answers.envelope", "requests.accepted"]),
+    Check::new(
+        "errors.leaks",
+        "Error messages do not leak implementation internals",
+        ErrorQuality,
+        "messages",
+        "no message was seen",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.leaks)),
+    ),
+    Check::new(
+        "errors.actionable",
+        "Error messages remain actionable",
+        ErrorQuality,
+        "messages",
+        "no message on a parameter was seen",
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.actionable)),
+    )
+    .needs(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
+];
+
+/// What was counted on the way becomes what this check counted.
+async fn hand_over(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut Watch) -> &mut Tally) {
+    *tally = std::mem::take(which(&mut context.watch));
+}
+
+async fn texts(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    *tally = std::mem::take(&mut context.watch.texts);
+    if tally.looked_at == 0 && context.calls() > 1 {
+        // A server that sends one form only cannot contradict itself.
+        tally.look();
+        tally.note("the server sends one form only");
+    }
+}

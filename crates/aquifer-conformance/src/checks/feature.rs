@@ -1,0 +1,147 @@
+//! What a server may have and need not. It has what it documents; a check of something it does not document is not
+//! made at all, and the check of its capabilities says so.
+
+use serde_json::Value;
+
+use crate::context::CheckContext;
+use crate::description::{Kind, Operation};
+use crate::record::Mode;
+
+/// What a server may have and need not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Feature {
+    /// Operations grouped into families, so that one can be sent to the wrong tool.
+    Families,
+    /// `filter`.
+    Filters,
+    /// Comparisons in `filter`.
+    Ranges,
+    /// `sort`.
+    Sorting,
+    /// `first` and `after`.
+    Cursors,
+    /// `limit` and `offset`.
+    Offsets,
+    /// `total`.
+    Totals,
+    /// Named selections of fields.
+    Presets,
+    /// `aggregate`.
+    Aggregates,
+    /// Computed fields.
+    Computed,
+    /// Documented defaults.
+    Defaults,
+    /// Parameter names of several words.
+    LongNames,
+    /// `get_*` operations.
+    Getting,
+    /// Creating with an identifier of one's own.
+    OwnKeys,
+    /// Fields that may be null.
+    Nullable,
+    /// `dry_run`.
+    DryRuns,
+    /// Operations that want to be confirmed.
+    Confirmation,
+    /// Documented examples.
+    Examples,
+    /// Parameters that shape what a collection gives.
+    Controls,
+}
+
+/// All of them, with how people call them.
+pub(crate) const ALL: [(Feature, &str); 19] = [
+    (Feature::Families, "endpoint families"),
+    (Feature::Filters, "filters"),
+    (Feature::Ranges, "comparisons in filters"),
+    (Feature::Sorting, "sorting"),
+    (Feature::Cursors, "cursors"),
+    (Feature::Offsets, "limit and offset"),
+    (Feature::Totals, "totals"),
+    (Feature::Presets, "field presets"),
+    (Feature::Aggregates, "aggregates"),
+    (Feature::Computed, "computed fields"),
+    (Feature::Defaults, "defaults"),
+    (Feature::LongNames, "parameter names of several words"),
+    (Feature::Getting, "get operations"),
+    (Feature::OwnKeys, "identifiers given by the caller"),
+    (Feature::Nullable, "fields that may be null"),
+    (Feature::DryRuns, "dry runs"),
+    (Feature::Confirmation, "confirmation"),
+    (Feature::Examples, "examples"),
+    (Feature::Controls, "parameters that shape a collection"),
+];
+
+impl Feature {
+    /// Whether the server documents it.
+    pub(crate) fn offered(self, context: &CheckContext<'_>) -> bool {
+        let any = |holds: &dyn Fn(&Operation) -> bool| context.described.operations.iter().any(holds);
+        let read = |name: &str| context.described.reads().any(|operation| operation.has(name));
+        match self {
+            Self::Families => context.mode != Mode::Single && context.client.aql_tools().len() > 1,
+            Self::Filters => read("filter"),
+            Self::Ranges => context.described.reads().any(tells_ranges),
+            Self::Sorting => read("sort"),
+            Self::Cursors => {
+                context.described.reads().any(|operation| operation.has("first") && operation.has("after"))
+            }
+            Self::Offsets => {
+                context.described.reads().any(|operation| operation.has("limit") && operation.has("offset"))
+            }
+            Self::Totals => read("total"),
+            Self::Presets => context.described.reads().any(|operation| !presets(operation).is_empty()),
+            Self::Aggregates => read("aggregate"),
+            Self::Computed => any(&|operation| !computed(operation).is_empty()),
+            Self::Defaults => context.described.reads().flat_map(|operation| &operation.parameters).any(|parameter| {
+                parameter.default.as_ref().is_some_and(|default| !default.is_null()) && !parameter.required
+            }),
+            Self::LongNames => {
+                let tried = context.described.reads().filter(|operation| context.working.contains_key(&operation.name));
+                tried.flat_map(|operation| &operation.parameters).any(is_long)
+            }
+            Self::Getting => context.resources.iter().any(|resource| resource.get.is_some()),
+            Self::OwnKeys => context.resources.iter().any(|resource| {
+                let takes = |create: &Operation| resource.key.iter().all(|key| create.has(key));
+                resource.get.is_some() && resource.create.as_ref().is_some_and(takes)
+            }),
+            Self::Nullable => context.resources.iter().any(|resource| {
+                let fields = resource.update.iter().flat_map(|update| context.updatable(update));
+                fields.into_iter().any(|field| field.takes(&Kind::Null))
+            }),
+            Self::DryRuns => context.described.writes().any(|operation| operation.has("dry_run")),
+            Self::Confirmation => context.described.writes().any(|operation| operation.has("confirmation_token")),
+            Self::Controls => {
+                ["first", "limit", "page_size", "fields", "filter", "sort", "total", "aggregate"].into_iter().any(read)
+            }
+            Self::Examples => any(&|operation| !operation.examples().is_empty()),
+        }
+    }
+}
+
+fn is_long(parameter: &crate::description::Parameter) -> bool {
+    parameter.name.contains('_')
+}
+
+/// Whether the words on `filter` speak of comparisons.
+pub(crate) fn tells_ranges(operation: &Operation) -> bool {
+    let filter = operation.parameter("filter").map(|filter| filter.description.as_str()).unwrap_or_default();
+    ["gte", "$gt", ">="].iter().any(|word| filter.contains(word))
+}
+
+/// The computed fields that an operation declares.
+pub(crate) fn computed(operation: &Operation) -> Vec<String> {
+    let declared = operation.raw.get("computed_fields").and_then(Value::as_array);
+    declared.into_iter().flatten().filter_map(|field| field.get("name")?.as_str().map(str::to_owned)).collect()
+}
+
+/// The presets that an operation documents, from the smallest on.
+pub(crate) fn presets(operation: &Operation) -> Vec<&'static str> {
+    const KNOWN: [&str; 3] = ["minimal", "standard", "full"];
+    let told = |name: &str, preset: &str| {
+        operation.parameter(name).is_some_and(|parameter| {
+            parameter.allowed.iter().any(|allowed| allowed == preset) || parameter.description.contains(preset)
+        })
+    };
+    KNOWN.into_iter().filter(|preset| told("fields", preset) || told("preset", preset)).collect()
+}

@@ -1,0 +1,312 @@
+//! The lists and names of introspection.
+
+use serde_json::{Value, json};
+
+use crate::checks::Check;
+use crate::checks::introspection::members::{Is, Member, PARAMETER, differences, snake_case};
+use crate::context::CheckContext;
+use crate::description::CATEGORIES;
+use crate::mcp::Reply;
+use crate::mcp::rows::settled;
+use crate::report::Category::IntrospectionFidelity;
+use crate::report::Tally;
+
+const KINDS: &[&str] = &["enum", "object", "scalar", "union"];
+
+const OPERATION: &[Member] = &[
+    ("name", true, Is::Word),
+    ("semantic_category", true, Is::OneOf(&CATEGORIES)),
+    ("endpoint", true, Is::Word),
+    ("description", true, Is::Word),
+];
+
+const TYPE: &[Member] = &[("name", true, Is::Word), ("kind", true, Is::OneOf(KINDS)), ("description", false, Is::Text)];
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "introspection.operations",
+        "Operations query is implemented",
+        IntrospectionFidelity,
+        "operations listed",
+        "nothing answers introspection",
+        |context, tally| Box::pin(operations(context, tally)),
+    ),
+    Check::new(
+        "introspection.protocol",
+        "The list tells version and conformance",
+        IntrospectionFidelity,
+        "facts",
+        "nothing answers introspection",
+        |context, tally| Box::pin(protocol(context, tally)),
+    ),
+    Check::new(
+        "introspection.itself",
+        "Introspection describes itself",
+        IntrospectionFidelity,
+        "facts",
+        "nothing answers introspection",
+        |context, tally| Box::pin(itself(context, tally)),
+    ),
+    Check::new(
+        "introspection.types",
+        "Types query is implemented",
+        IntrospectionFidelity,
+        "types listed",
+        "nothing answers introspection",
+        |context, tally| Box::pin(types(context, tally)),
+    ),
+    Check::new(
+        "introspection.type_details",
+        "Type details are well-formed and agree with the list",
+        IntrospectionFidelity,
+        "types",
+        "no type is listed by a name",
+        |context, tally| Box::pin(type_details(context, tally)),
+    )
+    .needs(&["introspection.types"]),
+    Check::new(
+        "introspection.type_references",
+        "Every type that a parameter names is explained",
+        IntrospectionFidelity,
+        "types named",
+        "there are no parameters",
+        |context, tally| Box::pin(type_references(context, tally)),
+    )
+    .needs(&["introspection.types", "introspection.type_details"]),
+    Check::new(
+        "introspection.unknown_names",
+        "Unknown names are answered with null",
+        IntrospectionFidelity,
+        "unknown names",
+        "nothing answers introspection",
+        |context, tally| Box::pin(unknown_names(context, tally)),
+    ),
+    Check::new(
+        "introspection.bad_query",
+        "An unknown kind of query is refused",
+        IntrospectionFidelity,
+        "queries",
+        "nothing answers introspection",
+        |context, tally| Box::pin(bad_query(context, tally)),
+    ),
+    Check::new(
+        "introspection.stable",
+        "Introspection answers the same when asked again",
+        IntrospectionFidelity,
+        "answers",
+        "nothing answers introspection",
+        |context, tally| Box::pin(stable(context, tally)),
+    ),
+];
+
+async fn ask(context: &mut CheckContext<'_>, params: Value) -> Reply {
+    let tool = context.described.tool.clone();
+    context.send(&tool, json!({"operation": "introspect", "params": params})).await
+}
+
+/// What a list's envelope holds beside what it should.
+fn beside(reply: &Reply, allowed: &[&str]) -> Option<String> {
+    let data = reply.data().as_object()?;
+    data.keys()
+        .find(|key| !allowed.contains(&key.as_str()))
+        .map(|key| format!("'data.{key}' is not a published member"))
+}
+
+async fn operations(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let Some(reply) = &described.operations_reply else {
+        let listed = context.client.tools.len();
+        let problem = format!(
+            "this is no MCP-AQL server: none of its {listed} tools has 'operation' in its input schema, so there is \
+             nothing to ask for introspection"
+        );
+        tally.look();
+        return tally.fail("tools/list", problem, None);
+    };
+    if !reply.ok() {
+        tally.look();
+        tally.fail("introspect", "no tool answers the operations query with success", Some(reply));
+        let bare = context.send(&described.tool, json!({"operation": "introspect"})).await;
+        if bare.ok() {
+            tally.note("without 'query' it is answered, but 'query' and 'name' are how it is published");
+        }
+        return;
+    }
+    if described.operations_list.is_empty() {
+        tally.look();
+        return tally.fail("introspect", "'data.operations' is no list with operations in it", Some(reply));
+    }
+    if let Some(problem) = beside(reply, &["_protocol", "operations"]) {
+        tally.fail("introspect", problem, Some(reply));
+    }
+    let mut names = Vec::new();
+    for item in &described.operations_list {
+        tally.look();
+        let told = item.get("name").and_then(Value::as_str);
+        let name = told.unwrap_or("an operation without name");
+        for problem in differences(item, OPERATION) {
+            tally.fail(name, problem, None);
+        }
+        if told.is_none() {
+            continue;
+        }
+        if !snake_case(name) {
+            tally.fail(name, "the name is not snake_case", None);
+        }
+        if names.contains(&name) {
+            tally.fail(name, "the name is listed twice", None);
+        }
+        names.push(name);
+    }
+}
+
+async fn protocol(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let Some(reply) = described.operations_reply.as_ref().filter(|reply| reply.ok()) else { return };
+    let protocol = described.protocol();
+    if !tally.holds(protocol.is_object(), "_protocol", "the operations list has no '_protocol'", Some(reply)) {
+        return;
+    }
+    let version = protocol.get("version").and_then(Value::as_str).unwrap_or_default();
+    let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
+    let is_version = numbers.clone().count() == 3 && numbers.into_iter().all(|number| number.parse::<u32>().is_ok());
+    tally.holds(is_version, "_protocol.version", "it is no version such as 1.0.0-draft", Some(reply));
+    for (name, words) in [("conformance", ["level-1", "level-2", "level-2"]), ("mode", ["semantic", "single", "all"])] {
+        if let Some(said) = protocol.get(name) {
+            let fits = said.as_str().is_some_and(|said| words.contains(&said));
+            tally.holds(fits, &format!("_protocol.{name}"), &format!("{said} is no word for it"), Some(reply));
+        }
+    }
+    if protocol.get("conformance").is_none() {
+        tally.look();
+        tally.warn("_protocol.conformance", "the level of conformance is not told", Some(reply));
+    }
+}
+
+async fn itself(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    if described.operations_list.is_empty() {
+        return;
+    }
+    if described.operations_list.iter().all(|item| item.get("name").is_none()) {
+        return tally.note("no operation of the list has a 'name'");
+    }
+    let listed = described.operations_list.iter().any(|item| item.get("name").is_some_and(|name| name == "introspect"));
+    tally.holds(listed, "introspect", "it is not in the list of operations", None);
+    let Some(introspect) = described.operation("introspect") else { return };
+    tally.holds(introspect.reads(), "introspect", "it is not of the category READ", None);
+    let query = introspect.parameter("query");
+    tally.holds(query.is_some_and(|query| query.required), "introspect.query", "it is not a required parameter", None);
+    tally.holds(introspect.has("name"), "introspect.name", "the parameter is not described", None);
+}
+
+async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let Some(reply) = &described.types_reply else { return };
+    tally.look();
+    if !reply.ok() || !reply.data().get("types").is_some_and(Value::is_array) {
+        return tally.fail("introspect", "the types query is not answered with a list of types", Some(reply));
+    }
+    if let Some(problem) = beside(reply, &["types"]) {
+        tally.fail("introspect", problem, Some(reply));
+    }
+    let mut names = Vec::new();
+    for item in &described.types_list {
+        tally.look();
+        let told = item.get("name").and_then(Value::as_str);
+        let name = told.unwrap_or("a type without name");
+        for problem in differences(item, TYPE) {
+            tally.fail(name, problem, None);
+        }
+        if told.is_none() {
+            continue;
+        }
+        if names.contains(&name) {
+            tally.fail(name, "the name is listed twice", None);
+        }
+        names.push(name);
+    }
+}
+
+async fn type_details(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    for (name, reply) in &described.type_replies {
+        tally.look();
+        let Some(details) = reply.data().get("type").filter(|details| details.is_object()) else {
+            tally.fail(name, "it is listed, but has no details", Some(reply));
+            continue;
+        };
+        let kind = details.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let mut members = TYPE.to_vec();
+        members.extend(match kind {
+            "enum" => Some(("values", true, Is::List)),
+            "object" => Some(("fields", true, Is::List)),
+            "union" => Some(("members", true, Is::List)),
+            _ => None,
+        });
+        let mut problems = differences(details, &members);
+        for field in details.get("fields").and_then(Value::as_array).into_iter().flatten() {
+            let field_name = field.get("name").and_then(Value::as_str).unwrap_or("?");
+            problems
+                .extend(differences(field, PARAMETER).into_iter().map(|problem| format!("{field_name}: {problem}")));
+        }
+        let listed = described.types_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
+        for key in ["name", "kind"] {
+            if listed.and_then(|listed| listed.get(key)) != details.get(key) {
+                problems.push(format!("'{key}' differs from the list"));
+            }
+        }
+        for problem in problems {
+            tally.fail(name, problem, Some(reply));
+        }
+    }
+}
+
+async fn type_references(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let mut told = Vec::new();
+    for operation in &described.operations {
+        for parameter in &operation.parameters {
+            tally.look();
+            for name in parameter.named() {
+                if !described.types.contains_key(name) && !told.contains(&name) {
+                    let subject = format!("{}.{}", operation.name, parameter.name);
+                    tally.fail(subject, format!("its type '{name}' is explained nowhere"), None);
+                    told.push(name);
+                }
+            }
+        }
+    }
+}
+
+async fn unknown_names(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
+        return;
+    }
+    for (query, key) in [("operations", "operation"), ("types", "type")] {
+        let reply = ask(context, json!({"query": query, "name": "no_such_name_7f3a"})).await;
+        let null = reply.ok() && reply.data().get(key) == Some(&Value::Null);
+        let problem = format!("an unknown name is not answered with success and '{key}: null'");
+        tally.holds(null, query, &problem, Some(&reply));
+    }
+}
+
+async fn bad_query(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
+        return;
+    }
+    let reply = ask(context, json!({"query": "no_such_query_7f3a"})).await;
+    tally.holds(reply.refused(), "introspect.query", "a kind of query that is not there was answered", Some(&reply));
+}
+
+async fn stable(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let lists = described.operations_reply.iter().chain(&described.types_reply);
+    let details = described.operation_replies.iter().chain(&described.type_replies).map(|(_, reply)| reply);
+    for before in lists.chain(details).filter(|reply| reply.ok()).take(40) {
+        let now = context.send(&before.exchange.tool, before.exchange.arguments.clone()).await;
+        let same = settled(&before.exchange.answer) == settled(&now.exchange.answer);
+        let asked = before.exchange.arguments.get("params").map(Value::to_string).unwrap_or_default();
+        tally.holds(same, &asked, "the same question was answered differently", Some(&now));
+    }
+}

@@ -1,0 +1,309 @@
+//! Whether a caller can rely on what introspection says of parameters.
+
+use serde_json::{Map, Value, json};
+
+use crate::checks::Check;
+use crate::checks::collections::filter::fields_to_filter;
+use crate::checks::collections::sort::sorted_by;
+use crate::checks::feature::Feature;
+use crate::context::{CheckContext, Collection};
+use crate::description::{Operation, Parameter};
+use crate::mcp::Reply;
+use crate::mcp::rows::{Row, rows, settled};
+use crate::record::Purpose;
+use crate::report::Category::IntrospectionFidelity;
+use crate::report::Tally;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "requests.accuracy",
+        "Requests built from introspection alone succeed",
+        IntrospectionFidelity,
+        "operations",
+        "there is no operation to try",
+        |context, tally| Box::pin(accuracy(context, tally)),
+    )
+    .needs(&["introspection.type_references"]),
+    Check::new(
+        "requests.accepted",
+        "Every documented parameter is accepted",
+        IntrospectionFidelity,
+        "parameters",
+        "no operation that works has an optional parameter",
+        |context, tally| Box::pin(accepted(context, tally)),
+    ),
+    Check::new(
+        "requests.undocumented",
+        "Parameters that are not documented are not accepted",
+        IntrospectionFidelity,
+        "parameters",
+        "no READ operation works",
+        |context, tally| Box::pin(undocumented(context, tally)),
+    )
+    .needs(&["parameters.unknown"]),
+    Check::new(
+        "requests.effect",
+        "Documented parameters do something",
+        IntrospectionFidelity,
+        "parameters",
+        "no parameter has an effect that could be seen",
+        |context, tally| Box::pin(effect(context, tally)),
+    )
+    .of(Feature::Controls)
+    .needs(&["requests.accepted"]),
+];
+
+async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    for (name, reason) in &context.silent {
+        tally.look();
+        tally.fail(name, format!("the server was lost over it ({reason}); no other check asks for it"), None);
+    }
+    for operation in described.reads() {
+        let Some(reply) = context.tried.get(&operation.name) else {
+            tally.note(format!("{}: we could not think of a request", operation.name));
+            continue;
+        };
+        if reply.code().is_empty() && reply.says_not_found() {
+            tally.note(format!("{}: nothing was found that it could be asked for", operation.name));
+            continue;
+        }
+        tally.look();
+        if !reply.ok() && (reply.invalid() || reply.code().is_empty() || reply.code() == "INTERNAL_ERROR") {
+            tally.fail(&operation.name, "a request that follows its description was refused", Some(reply));
+        }
+    }
+    for (noun, reply) in &context.creations {
+        tally.look();
+        if reply.invalid() {
+            tally.fail(format!("create_{noun}"), "a request that follows its description was refused", Some(reply));
+        } else if !reply.ok() {
+            tally.note(format!("creating '{noun}' was answered {}", reply.code()));
+        }
+    }
+}
+
+/// What a parameter can only stand beside; `None` where we cannot think of it.
+fn beside(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
+    let beside = match name {
+        "after" => json!({"first": 1}),
+        "before" => json!({"last": 1}),
+        "order" => json!({"sort": some_field(context, operation)?}),
+        "include_items" => json!({"aggregate": {"n": {"count": true}}}),
+        "offset" => json!({"limit": 1}),
+        "page" => json!({"page_size": 1}),
+        _ => json!({}),
+    };
+    let beside = beside.as_object().cloned().unwrap_or_default();
+    Some(beside.into_iter().filter(|(name, _)| operation.has(name)).collect())
+}
+
+/// A field that rows of this operation have.
+fn some_field(context: &CheckContext<'_>, operation: &Operation) -> Option<String> {
+    let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
+    let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
+    plain.or_else(|| context.described_field(operation))
+}
+
+/// A value to try a documented parameter with: one that its rows know, or one from its description.
+fn value_for(
+    context: &CheckContext<'_>,
+    operation: &Operation,
+    parameter: &Parameter,
+    first: Option<&Reply>,
+) -> Option<Value> {
+    let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
+    let field = some_field(context, operation);
+    let page = |key: &str| first.and_then(|reply| reply.data().pointer(&format!("/pageInfo/{key}")).cloned());
+    match parameter.name.as_str() {
+        "filter" => {
+            let collection = collection?;
+            let field = fields_to_filter(context, collection).into_iter().next()?;
+            let value = collection.rows.iter().filter_map(|row| row.get(&field)).find(|value| !value.is_null())?;
+            Some(json!({field: value}))
+        }
+        "sort" => sorted_by(operation, &Map::new(), &field?, "asc").remove("sort"),
+        "fields" if !parameter.takes_list() => crate::checks::feature::presets(operation)
+            .first()
+            .map(|preset| json!(preset))
+            .or_else(|| field.map(Value::from)),
+        "fields" => Some(json!([field?])),
+        "preset" if parameter.allowed.is_empty() => {
+            let known = crate::checks::feature::presets(operation).first().map(|preset| json!(preset));
+            known.or_else(|| context.made_up(parameter))
+        }
+        "aggregate" => Some(json!({"n": {"count": true}})),
+        "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
+        "before" => page("endCursor").filter(Value::is_string),
+        "confirmation_token" | "if_match" => None,
+        _ => context
+            .known_value(operation, parameter)
+            .or_else(|| parameter.default.clone())
+            .or_else(|| context.made_up(parameter)),
+    }
+}
+
+async fn accepted(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let mut left_out = 0;
+    for operation in described.reads() {
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
+        let mut first = base.clone();
+        first.extend(operation.has("first").then(|| ("first".to_owned(), json!(1))));
+        let page = context.call(operation, first).await;
+        for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
+            let Some(value) = value_for(context, operation, parameter, Some(&page)) else {
+                left_out += 1;
+                continue;
+            };
+            let Some(mut params) = beside(context, operation, &parameter.name) else {
+                left_out += 1;
+                continue;
+            };
+            params.extend(base.clone());
+            params.insert(parameter.name.clone(), value);
+            let reply = context.call(operation, params).await;
+            tally.look();
+            let subject = format!("{}.{}", operation.name, parameter.name);
+            if reply.refused() && !reply.not_found() {
+                tally.warn(&subject, "it is documented, but a request with it was refused", Some(&reply));
+            }
+            let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
+            context.keep(Purpose::Accepted { operation, parameter }, &reply);
+        }
+    }
+    if left_out > 0 {
+        tally.note(format!("{left_out} parameters were left out: we could not think of a value"));
+    }
+}
+
+async fn undocumented(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let cross_cutting = [
+        ("fields", json!(["id"])),
+        ("filter", json!({})),
+        ("sort", json!("id")),
+        ("first", json!(1)),
+        ("limit", json!(1)),
+        ("offset", json!(0)),
+        ("page_size", json!(1)),
+        ("query", json!("text")),
+        ("total", json!(true)),
+        ("dry_run", json!(true)),
+    ];
+    for operation in described.reads() {
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
+        for (name, value) in cross_cutting.iter().filter(|(name, _)| !operation.has(name)) {
+            let mut params = base.clone();
+            params.insert((*name).to_owned(), value.clone());
+            let reply = context.call(operation, params).await;
+            tally.look();
+            if reply.ok() && reply.warnings().is_empty() {
+                let subject = format!("{}.{name}", operation.name);
+                tally.fail(subject, "it is not documented, and yet accepted without a word", Some(&reply));
+            }
+        }
+    }
+}
+
+const IGNORED: &str = "it is documented and accepted, and changes nothing";
+
+async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let collections = context.collections.clone();
+    for collection in collections.iter().filter(|own| own.rows.len() > 1) {
+        let operation = &collection.operation;
+        let plain = context.call(operation, collection.params.clone()).await;
+        let page = rows(plain.data()).unwrap_or_default();
+        let came = page.len();
+        let mut sorted = false;
+        let mut unsorted: Option<Reply> = None;
+        for (name, params) in telling(context, collection, &page) {
+            let reply = context.call(operation, params).await;
+            if !reply.ok() {
+                continue;
+            }
+            if name == "sort" {
+                let changed = rows(reply.data()) != rows(plain.data());
+                sorted |= changed;
+                unsorted = unsorted.or(Some(reply));
+                continue;
+            }
+            tally.look();
+            let now = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+            let ignored = match name {
+                "first" | "last" | "limit" | "page_size" => now == came && now > 1,
+                "total" | "aggregate" => settled(reply.data()) == settled(plain.data()),
+                _ => rows(reply.data()) == rows(plain.data()),
+            };
+            if ignored {
+                let subject = format!("{}.{name}", operation.name);
+                tally.fail(subject, IGNORED, Some(&reply));
+            }
+        }
+        if let Some(reply) = unsorted {
+            tally.holds(sorted, &format!("{}.sort", operation.name), IGNORED, Some(&reply));
+        }
+    }
+}
+
+/// Requests whose answer must differ from the plain one.
+fn telling(
+    context: &CheckContext<'_>,
+    collection: &Collection,
+    page: &[Row],
+) -> Vec<(&'static str, Map<String, Value>)> {
+    let operation = &collection.operation;
+    let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
+    let mut add = |name: &'static str, value: Value| {
+        if operation.has(name) {
+            let mut params = collection.params.clone();
+            params.insert(name.to_owned(), value);
+            found.push((name, params));
+        }
+    };
+    for size in ["first", "last", "limit", "page_size"] {
+        add(size, json!(1));
+    }
+    add("total", json!(true));
+    add("aggregate", json!({"n": {"count": true}}));
+    let names = collection.rows.first().map(|row| row.keys().filter(|key| !key.starts_with('_')).count());
+    let fields = collection.plain_fields();
+    if let Some(field) = fields.first().filter(|_| names.unwrap_or_default() > 1) {
+        let listed = operation.parameter("fields").is_some_and(Parameter::takes_list);
+        add("fields", if listed { json!([field]) } else { json!(field) });
+    }
+    if let Some((field, value)) = telling_filter(context, collection, page) {
+        add("filter", json!({field: value}));
+    }
+    if operation.has("sort")
+        && let Some(field) = fields.iter().find(|field| several_values(collection, field))
+    {
+        // One of the two directions is not the order that rows come in anyway: both unchanged means ignored.
+        found.push(("sort", sorted_by(operation, &collection.params, field, "asc")));
+        found.push(("sort", sorted_by(operation, &collection.params, field, "desc")));
+    }
+    if operation.has("offset") && operation.has("limit") {
+        let mut params = collection.params.clone();
+        params.insert("limit".into(), json!(page.len()));
+        params.insert("offset".into(), json!(1));
+        found.push(("offset", params));
+    }
+    found
+}
+
+/// Whether a field has different values besides null, which may stand last in both directions.
+fn several_values(collection: &Collection, field: &str) -> bool {
+    let mut values = collection.rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
+    let first = values.next();
+    values.any(|value| Some(value) != first)
+}
+
+/// A filter that must change the first page: some row of it does not match.
+fn telling_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
+    fields_to_filter(context, collection).into_iter().find_map(|field| {
+        let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));
+        let values = collection.rows.iter().filter_map(|row| row.get(&field)).filter(|value| !value.is_null());
+        let value = values.into_iter().find(|value| differs(value))?.clone();
+        Some((field, value))
+    })
+}

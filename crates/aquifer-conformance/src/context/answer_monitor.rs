@@ -1,0 +1,234 @@
+//! What must hold for every answer of a run, whatever it was asked for. Checks read it at the end.
+
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+use serde_json::{Map, Value};
+
+use crate::mcp::{Kind, Reply};
+use crate::report::Tally;
+
+/// What must never be in a message that a caller reads.
+static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+    RegexSet::new([
+        // Names that only the implementation's language knows.
+        r"\b(Type|Reference|Syntax|Range|Attribute|Key|Index|Value|Runtime|Assertion)Error\b",
+        r"\b[A-Z]\w*Exception\b",
+        r"#<\w+>|\[object \w+\]|\bundefined is not\b|\bis not a function\b|\bCannot read propert(y|ies) of\b|\bNoneType\b|\bnil pointer\b",
+        r"panicked at|called `\w+::unwrap\(\)`|\bstd::\w+::|\bcore::\w+::",
+        // Stack traces.
+        r"(?m)^\s+at \S+ ?\(|\bat (Function|Module|Object)\.|Traceback \(most recent call last\)|goroutine \d+",
+        r#"File "[^"]+", line \d+"#,
+        // Places in files.
+        r"\.(js|ts|mjs|py|rs|go|rb|java|cs|php):\d+",
+        r"/(src|node_modules|site-packages|dist|usr|home|Users|var|tmp|opt|root|etc)/\S",
+        r"[A-Za-z]:\\\w+\\",
+        // Databases and their drivers.
+        r#"(?i)\bSQLSTATE\b|\bSQLITE_[A-Z]+\b|\bsyntax error (at or )?near\b|\bno such (table|column): \S|\brelation "[^"]+" does not exist"#,
+        r"(?i)\b(UNIQUE|FOREIGN KEY|CHECK|NOT NULL) constraint failed\b|\bviolates (unique|foreign key|check|not-null) constraint\b",
+        r"\b(SELECT\s.+\sFROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\s",
+        r"\b(rusqlite|psycopg2?|sqlalchemy|tokio_postgres|ECONNREFUSED|ENOENT)\b",
+    ])
+    .ok()
+});
+
+/// Everything that was noticed on the way.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// Answers that are no envelope of the published shape.
+    pub(crate) envelope: Tally,
+    /// Failures that came as JSON-RPC errors.
+    pub(crate) transport: Tally,
+    /// Structured content and text that differ.
+    pub(crate) texts: Tally,
+    /// Codes that are not in capitals.
+    pub(crate) codes: Tally,
+    /// Messages that show the inside.
+    pub(crate) leaks: Tally,
+    /// Failures with another code than the published one.
+    pub(crate) registry: Tally,
+    /// Messages that do not say what to do.
+    pub(crate) actionable: Tally,
+}
+
+impl Watch {
+    /// Looks at one answer. A malformed request may be refused by MCP itself.
+    pub(crate) fn observe(&mut self, reply: &Reply, well_formed: bool) {
+        let subject = subject(reply);
+        match reply.kind {
+            Kind::Lost => return,
+            Kind::RpcError => {
+                if well_formed {
+                    self.transport.look();
+                    self.transport.fail(
+                        &subject,
+                        "the request failed with a JSON-RPC error instead of a tool result",
+                        Some(reply),
+                    );
+                }
+                self.leak(&subject, reply.exchange.answer.get("message").and_then(Value::as_str), reply);
+                return;
+            }
+            _ => {}
+        }
+        self.envelope.look();
+        if let Some(problem) = malformed(&reply.exchange.answer) {
+            self.envelope.fail(&subject, problem, Some(reply));
+        }
+        if let Some(agree) = reply.texts_agree {
+            self.texts.look();
+            if !agree {
+                self.texts.fail(&subject, "the first text block is not the JSON of 'structuredContent'", Some(reply));
+            }
+        }
+        if reply.kind == Kind::Failure {
+            self.transport.look();
+            if let Some(code) = reply.exchange.answer.pointer("/error/code").and_then(Value::as_str) {
+                self.codes.look();
+                if !upper_snake(code) {
+                    self.codes.fail(&subject, format!("code '{code}' is not written as UPPER_SNAKE"), Some(reply));
+                }
+            }
+            self.leak(&subject, Some(reply.message()), reply);
+            let errors = reply.exchange.answer.pointer("/error/details/errors").and_then(Value::as_array);
+            for error in errors.into_iter().flatten() {
+                self.leak(&subject, error.get("message").and_then(Value::as_str), reply);
+            }
+        }
+        for warning in reply.warnings() {
+            self.leak(&subject, warning.get("message").and_then(Value::as_str), reply);
+        }
+    }
+
+    /// A failure that should have one of these codes.
+    pub(crate) fn expect_code(&mut self, subject: &str, codes: &[&str], reply: &Reply) {
+        if reply.kind == Kind::Failure && !reply.code().is_empty() {
+            self.registry.look();
+            if !codes.contains(&reply.code()) {
+                let problem = format!("the code is '{}', not '{}'", reply.code(), codes.join("' or '"));
+                self.registry.warn(subject, problem, Some(reply));
+            }
+        }
+    }
+
+    /// A failure whose message should name one of the words of each group.
+    pub(crate) fn expect_words(&mut self, subject: &str, groups: &[&[String]], reply: &Reply) {
+        if !reply.refused() {
+            return;
+        }
+        self.actionable.look();
+        let missing = groups.iter().find(|group| !group.iter().any(|word| reply.message().contains(word.as_str())));
+        if let Some(missing) = missing {
+            let problem = format!("the message does not say '{}'", missing.join("' or '"));
+            self.actionable.warn(subject, problem, Some(reply));
+        }
+    }
+
+    fn leak(&mut self, subject: &str, message: Option<&str>, reply: &Reply) {
+        let Some(message) = message else { return };
+        self.leaks.look();
+        if LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message)) {
+            self.leaks.fail(subject, "the message shows the inside of the implementation", Some(reply));
+        }
+    }
+}
+
+fn subject(reply: &Reply) -> String {
+    match reply.exchange.arguments.get("operation").and_then(Value::as_str) {
+        Some(operation) => operation.to_owned(),
+        None if reply.exchange.arguments.get("operations").is_some() => "batch".to_owned(),
+        None => reply.exchange.tool.clone(),
+    }
+}
+
+pub(crate) fn upper_snake(code: &str) -> bool {
+    code.starts_with(|first: char| first.is_ascii_uppercase())
+        && code.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+}
+
+/// What is wrong with an envelope, if anything is.
+fn malformed(answer: &Value) -> Option<String> {
+    let Some(envelope) = answer.as_object() else {
+        return Some("the answer is no JSON object".into());
+    };
+    match envelope.get("success") {
+        Some(Value::Bool(true)) => malformed_success(envelope),
+        Some(Value::Bool(false)) => malformed_failure(envelope),
+        Some(_) => Some("'success' is neither true nor false".into()),
+        None => Some("there is no 'success'".into()),
+    }
+}
+
+fn malformed_success(envelope: &Map<String, Value>) -> Option<String> {
+    const KNOWN: [&str; 8] =
+        ["success", "data", "warnings", "_meta", "results", "summary", "halted_at", "pending_operations"];
+    if envelope.contains_key("error") {
+        return Some("a success has an 'error'".into());
+    }
+    if !envelope.contains_key("data") && !envelope.contains_key("results") {
+        return Some("a success has no 'data'".into());
+    }
+    if let Some(extra) = envelope.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return Some(format!("'{extra}' does not belong beside 'data'"));
+    }
+    let warnings = match envelope.get("warnings") {
+        None => return None,
+        Some(Value::Array(warnings)) => warnings,
+        Some(_) => return Some("'warnings' is no list".into()),
+    };
+    let bad = |warning: &Value| {
+        let code = warning.get("code").and_then(Value::as_str).is_some_and(upper_snake);
+        !(code && warning.get("message").is_some_and(Value::is_string))
+    };
+    warnings.iter().any(bad).then(|| "a warning has no code in capitals or no message".into())
+}
+
+fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
+    const KNOWN: [&str; 7] =
+        ["success", "error", "confirmation", "deprecated", "deprecationMessage", "deprecatedSince", "removalVersion"];
+    let error = match envelope.get("error") {
+        None => return Some("a failure has no 'error'".into()),
+        Some(Value::Object(error)) => error,
+        Some(Value::String(_)) => return Some("'error' is a string, not {code, message}".into()),
+        Some(_) => return Some("'error' is no object".into()),
+    };
+    for needed in ["code", "message"] {
+        if error.get(needed).and_then(Value::as_str).is_none_or(str::is_empty) {
+            return Some(format!("'error.{needed}' is no text"));
+        }
+    }
+    if error.get("details").is_some_and(|details| !details.is_object()) {
+        return Some("'error.details' is no object".into());
+    }
+    if let Some(extra) = error.keys().find(|key| !["code", "message", "details"].contains(&key.as_str())) {
+        return Some(format!("'error.{extra}' does not belong there"));
+    }
+    let extra = envelope.keys().find(|key| !KNOWN.contains(&key.as_str()));
+    extra.map(|extra| format!("a failure carries '{extra}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LEAKS;
+
+    #[test]
+    fn words_of_a_driver_are_leaks_and_the_same_words_in_a_sentence_are_not() {
+        let leaks = |message: &str| LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message));
+        for message in [
+            "no such table: orders",
+            "no such column: orders.total",
+            "relation \"orders\" does not exist",
+            "UNIQUE constraint failed: orders.id",
+            "syntax error near \"FROM\"",
+        ] {
+            assert!(leaks(message), "{message}");
+        }
+        for message in [
+            "There is no such table. Find its name with list_tables",
+            "There is no such column. Did you mean 'total'?",
+            "The change is forbidden: 'customer_id' refers to a row of 'customers' which does not exist",
+        ] {
+            assert!(!leaks(message), "{message}");
+        }
+    }
+}

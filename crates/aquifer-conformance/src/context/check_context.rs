@@ -1,0 +1,352 @@
+//! Where checks work: the connection, what the server said of itself, requests that are known to work, and what was
+//! written and has to be cleared away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::answer_monitor::Watch;
+use super::introspect;
+use super::sandbox::Sandbox;
+use super::values::Values;
+use super::walk::Collection;
+use super::writes::Recipe;
+use crate::description::resources::{self, Resource};
+use crate::description::{Described, Operation, Parameter};
+use crate::mcp::rows::{Row, rows, settled};
+use crate::mcp::{Client, Kind, Reply};
+use crate::options::Options;
+use crate::record::{Mode, Purpose, Record, Seen, Surface};
+use crate::transport::{Broken, Dial};
+
+/// Exchanges kept for evidence; whatever is more is of the same kind.
+const MAX_SEEN: usize = 5_000;
+
+/// Answers larger than this are no evidence: one that was cut would show something else.
+const MAX_SEEN_BYTES: usize = 256 * 1024;
+
+/// The other mode of the server.
+pub(crate) enum Second {
+    /// There is none, and why.
+    None(String),
+    /// The first connection shows both.
+    Same,
+    /// A connection of its own.
+    Own(Box<Client>),
+}
+
+/// Where checks work.
+pub(crate) struct CheckContext<'a> {
+    pub(crate) dial: &'a dyn Dial,
+    pub(crate) options: &'a Options,
+    pub(crate) client: Client,
+    pub(crate) described: Arc<Described>,
+    pub(crate) resources: Arc<Vec<Resource>>,
+    pub(crate) watch: Watch,
+    pub(crate) record: Record,
+    pub(crate) mode: Mode,
+    pub(crate) second: Second,
+    /// In single mode, the one tool; of the second connection or of the first.
+    pub(crate) single_tool: Option<String>,
+    /// Parameters with which a READ operation succeeded.
+    pub(crate) working: BTreeMap<String, Map<String, Value>>,
+    /// The last answer to a valid request of each READ operation.
+    pub(crate) tried: BTreeMap<String, Reply>,
+    pub(crate) collections: Arc<Vec<Arc<Collection>>>,
+    /// Rows that lists gave, by [`list_id`](resources::list_id).
+    pub(crate) known_rows: BTreeMap<String, Vec<Row>>,
+    /// Whether operations that serve several kinds of things were looked for.
+    pub(crate) kinds_bound: bool,
+    /// Which way of creating a thing worked, by its noun.
+    pub(crate) recipes: BTreeMap<String, Recipe>,
+    pub(crate) sandbox: Sandbox,
+    /// How each thing was created, or was not.
+    pub(crate) creations: Vec<(String, Reply)>,
+    /// Operations that got no answer, and what was waited for; nobody asks for them again.
+    pub(crate) silent: Vec<(String, String)>,
+    pub(crate) calls_before: usize,
+    reopened: usize,
+}
+
+impl<'a> CheckContext<'a> {
+    /// Connects and reads what the server says of itself.
+    pub(crate) async fn open(dial: &'a dyn Dial, options: &'a Options) -> Result<Self, Broken> {
+        let wire = dial.open(None).await?.ok_or_else(|| Broken("there is nothing to connect to".into()))?;
+        let mut client = Client::open(wire, options.deadline).await?;
+        let mut watch = Watch::default();
+        let described = introspect::read(&mut client, &mut watch, options.max_operations).await;
+        if let Some(reason) = &client.lost {
+            return Err(Broken(reason.clone()));
+        }
+        let mode = mode_of(&described, &client);
+        let mut context = Self {
+            dial,
+            options,
+            resources: Arc::new(resources::find(&described)),
+            described: Arc::new(described),
+            watch,
+            record: Record::default(),
+            mode,
+            second: Second::None("it was not looked for".into()),
+            single_tool: None,
+            working: BTreeMap::new(),
+            tried: BTreeMap::new(),
+            collections: Arc::default(),
+            known_rows: BTreeMap::new(),
+            kinds_bound: false,
+            recipes: BTreeMap::new(),
+            sandbox: Sandbox::new(),
+            creations: Vec::new(),
+            silent: Vec::new(),
+            calls_before: 0,
+            reopened: 0,
+            client,
+        };
+        context.start_record();
+        Ok(context)
+    }
+
+    fn start_record(&mut self) {
+        let described = self.described.clone();
+        let answer = |reply: &Option<Reply>| reply.as_ref().map(|reply| reply.exchange.answer.clone());
+        let mut operations = answer(&described.operations_reply).unwrap_or_default();
+        if let Some(list) = operations.pointer_mut("/data/operations") {
+            *list = json!(described.operations_list);
+        }
+        let details = |replies: &[(String, Reply)], key: &str| {
+            let details = replies.iter().filter_map(|(_, reply)| reply.data().get(key));
+            details.filter(|details| details.is_object()).cloned().collect()
+        };
+        self.record = Record {
+            implementation: self.client.name.clone(),
+            version: self.client.version.clone(),
+            protocol: described.protocol().clone(),
+            surfaces: vec![self.surface(self.mode, &self.client)],
+            operations_list: operations,
+            types_list: answer(&described.types_reply).unwrap_or_default(),
+            operation_details: details(&described.operation_replies, "operation"),
+            type_details: details(&described.type_replies, "type"),
+            seen: Vec::new(),
+        };
+    }
+
+    fn surface(&self, mode: Mode, client: &Client) -> Surface {
+        Surface { mode, transport: self.dial.transport().to_owned(), tools: client.tools.clone() }
+    }
+
+    /// Calls an operation on its own tool.
+    pub(crate) async fn call(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
+        let arguments = operation.request(params);
+        let tool = operation.tool.clone();
+        let reply = self.send(&tool, arguments).await;
+        // What reads is kept once, by whoever found out how to ask.
+        if reply.ok() && !operation.reads() {
+            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+        }
+        reply
+    }
+
+    /// Calls an operation; where it wants to be confirmed, does so with the token it hands out.
+    pub(crate) async fn call_confirmed(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
+        let reply = self.call(operation, params.clone()).await;
+        let Some(token) = reply.confirmation_token().map(str::to_owned) else { return reply };
+        let mut params = params;
+        params.insert("confirmation_token".into(), json!(token));
+        self.call(operation, params).await
+    }
+
+    /// Sends a well-formed request to a tool.
+    pub(crate) async fn send(&mut self, tool: &str, arguments: Value) -> Reply {
+        let reply = self.client.call(tool, arguments).await;
+        self.watch.observe(&reply, true);
+        self.sandbox.notice(&reply, &self.resources);
+        reply
+    }
+
+    /// Sends what need not be a request.
+    pub(crate) async fn send_malformed(&mut self, tool: &str, arguments: Value) -> Reply {
+        let reply = self.client.call(tool, arguments).await;
+        self.watch.observe(&reply, false);
+        reply
+    }
+
+    /// Calls an operation on the second surface.
+    pub(crate) async fn call_second(&mut self, arguments: Value) -> Reply {
+        let tool = self.single_tool.clone().unwrap_or_default();
+        let reply = match &mut self.second {
+            Second::Own(client) => {
+                let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or_default();
+                let tool = if self.mode == Mode::Single {
+                    // The second surface is the semantic one: the operation's own tool there has to be asked for.
+                    let own = tool_in(client, operation).await;
+                    own.unwrap_or(tool)
+                } else {
+                    tool
+                };
+                client.call(&tool, arguments).await
+            }
+            Second::Same => self.client.call(&tool, arguments).await,
+            Second::None(_) => Reply::lost(&tool, arguments),
+        };
+        self.watch.observe(&reply, true);
+        reply
+    }
+
+    /// Whether the same request is answered differently when it is only made again: it tells the time, or counts.
+    pub(crate) async fn restless(
+        &mut self,
+        operation: &Operation,
+        params: &Map<String, Value>,
+        before: &Reply,
+    ) -> bool {
+        let again = self.call(operation, params.clone()).await;
+        settled(again.data()) != settled(before.data()) || again.ok() != before.ok()
+    }
+
+    /// Keeps an exchange as evidence.
+    pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
+        let exchange = &reply.exchange;
+        let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
+        if reply.kind != Kind::Lost && self.record.seen.len() < MAX_SEEN && size <= MAX_SEEN_BYTES {
+            self.record.seen.push(Seen { purpose, exchange: exchange.clone() });
+        }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        let second = if let Second::Own(client) = &self.second { client.calls } else { 0 };
+        self.calls_before + self.client.calls + second
+    }
+
+    /// After the server was lost: connects once more, a few times in a run.
+    pub(crate) async fn revive(&mut self) -> bool {
+        const MAX_COUNT: usize = 3;
+        self.reopened += 1;
+        if self.reopened > MAX_COUNT {
+            return false;
+        }
+        let Ok(Some(wire)) = self.dial.open(None).await else { return false };
+        let Ok(client) = Client::open(wire, self.options.deadline).await else { return false };
+        self.calls_before += self.client.calls;
+        self.client = client;
+        self.restock().await;
+        true
+    }
+
+    /// Where the server was lost over one operation: connects again, and does without that operation from now on.
+    pub(crate) async fn leave_alone(&mut self, operation: &Operation) -> bool {
+        let Some(reason) = self.client.lost.clone() else { return false };
+        if Box::pin(self.revive()).await {
+            let mut described = Described::clone(&self.described);
+            described.operations.retain(|own| own.name != operation.name);
+            self.resources = Arc::new(resources::find(&described));
+            self.kinds_bound = false;
+            self.described = Arc::new(described);
+            self.silent.push((operation.name.clone(), reason));
+        }
+        true
+    }
+
+    /// What we made may have been lost with the server: then it is made again.
+    async fn restock(&mut self) {
+        let resources = self.resources.clone();
+        let mut missing = false;
+        for made in self.sandbox.left() {
+            let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
+            if self.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent()) {
+                self.sandbox.forget(&made);
+                missing = true;
+            }
+        }
+        if missing {
+            self.populate().await;
+        }
+    }
+
+    /// A field that an answer of this operation has.
+    pub(crate) fn described_field(&self, operation: &Operation) -> Option<String> {
+        let data = self.tried.get(&operation.name)?.data();
+        let row = if data.get("items").is_some() { rows(data)?.into_iter().next()? } else { data.as_object()?.clone() };
+        row.keys().find(|key| !key.starts_with('_')).cloned()
+    }
+
+    /// A value from the description alone.
+    pub(crate) fn made_up(&self, parameter: &Parameter) -> Option<Value> {
+        self.made_up_variant(parameter, 0)
+    }
+
+    /// Another value from the description alone.
+    pub(crate) fn made_up_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
+        Values { types: &self.described.types, salt: self.sandbox.salt(), variant }.valid(parameter)
+    }
+
+    /// Opens the other mode, or says why that cannot be done.
+    pub(crate) async fn open_second(&mut self) {
+        let wanted = match self.mode {
+            Mode::All => {
+                self.single_tool = shortest(&self.client.aql_tools());
+                self.second = Second::Same;
+                return;
+            }
+            Mode::Single => Mode::Semantic,
+            Mode::Semantic => Mode::Single,
+        };
+        let wire = match self.dial.open(Some(wanted)).await {
+            Ok(Some(wire)) => wire,
+            Ok(None) => return self.second = Second::None(self.dial.no_second_mode().to_owned()),
+            Err(Broken(reason)) => return self.second = Second::None(format!("in its other mode {reason}")),
+        };
+        match Client::open(wire, self.options.deadline).await {
+            Ok(client) => {
+                self.single_tool = shortest(&client.aql_tools());
+                let surface = self.surface(wanted, &client);
+                self.record.surfaces.push(surface);
+                self.second = Second::Own(Box::new(client));
+            }
+            Err(Broken(reason)) => self.second = Second::None(format!("in its other mode {reason}")),
+        }
+    }
+}
+
+/// The parameters that an example shows.
+pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
+    let request = example.get("request").unwrap_or(example);
+    request.get("params")?.as_object()
+}
+
+/// What a semantic surface says is the tool of an operation.
+async fn tool_in(client: &mut Client, operation: &str) -> Option<String> {
+    for tool in client.aql_tools() {
+        let asked = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
+        let reply = client.call(&tool, asked).await;
+        if let Some(own) = reply.data().pointer("/operation/mcpTool").and_then(Value::as_str) {
+            return Some(own.to_owned());
+        }
+    }
+    None
+}
+
+fn shortest(tools: &[String]) -> Option<String> {
+    tools.iter().min_by_key(|tool| tool.len()).cloned()
+}
+
+/// How operations are grouped: as the server says, else as its tools show.
+fn mode_of(described: &Described, client: &Client) -> Mode {
+    let tools = client.aql_tools();
+    let used = described.tools();
+    let all = tools
+        .iter()
+        .any(|tool| !used.contains(&tool.as_str()) && used.iter().all(|used| used.starts_with(tool.as_str())));
+    match described.protocol().get("mode").and_then(Value::as_str) {
+        _ if all && !used.is_empty() => Mode::All,
+        Some("single") => Mode::Single,
+        Some("semantic") => Mode::Semantic,
+        _ => {
+            let mut categories: Vec<&str> =
+                described.operations.iter().map(|operation| operation.category.as_str()).collect();
+            categories.sort_unstable();
+            categories.dedup();
+            if tools.len() == 1 && categories.len() > 1 { Mode::Single } else { Mode::Semantic }
+        }
+    }
+}

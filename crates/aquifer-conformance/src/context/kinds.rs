@@ -1,0 +1,261 @@
+//! Operations that serve several kinds of things, told apart by one parameter: `get_record` with `table_name`.
+//!
+//! Where a server has them, each kind becomes a resource of its own, with the same operations in a form for that kind. What
+//! a kind looks like is asked of the server: an operation that needs nothing but the same parameter and answers with a list of
+//! `{name, type}`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::context::CheckContext;
+use crate::description::resources::{CONTROLS, Resource, plural_of, split_name};
+use crate::description::{Binding, Kind, Operation, Parameter};
+
+/// How many kinds are looked at; those that they refer to come on top.
+const MAX_KINDS: usize = 24;
+
+/// How many kinds are looked at because others refer to them.
+const MAX_REFERRED: usize = 24;
+
+/// Bytes as JSON carries them.
+const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+/// What a kind of things looks like.
+struct Shape {
+    fields: Vec<Parameter>,
+    /// Fields that the server fills in by itself.
+    generated: Vec<String>,
+    key: Vec<String>,
+}
+
+/// A family of operations that serve several kinds.
+struct Generic {
+    resource: Resource,
+    list: Operation,
+    selector: Parameter,
+}
+
+impl CheckContext<'_> {
+    /// Makes a resource of each kind of things that share operations. Done once: the kinds do not change in a run.
+    pub(crate) async fn bind_kinds(&mut self) {
+        if std::mem::replace(&mut self.kinds_bound, true) {
+            return;
+        }
+        let families: Vec<Generic> = self.resources.iter().filter_map(generic).collect();
+        for family in families {
+            let known = self.kinds_of(&family.selector);
+            if known.is_empty() {
+                continue;
+            }
+            let mut resources: Vec<Resource> =
+                self.resources.iter().filter(|own| own.noun != family.resource.noun).cloned().collect();
+            let mut waiting: Vec<Value> = spread(&known, MAX_KINDS);
+            let mut seen: BTreeSet<String> = waiting.iter().map(Value::to_string).collect();
+            let mut referred = 0;
+            while let Some(kind) = waiting.pop() {
+                let Some(shape) = self.shape_of(&family.selector, &kind).await else { continue };
+                for other in shape.fields.iter().filter_map(refers_to) {
+                    // It may be one of those that the first page of the list does not show.
+                    let other = Value::from(other);
+                    if referred < MAX_REFERRED && seen.insert(other.to_string()) {
+                        referred += 1;
+                        waiting.push(other);
+                    }
+                }
+                resources.push(family.bind(&kind, &shape, self.is_read_only(&family.selector, &kind)));
+            }
+            self.resources = Arc::new(resources);
+        }
+    }
+
+    /// The kinds that a parameter can name: as it lists them, or as a list of the server does.
+    fn kinds_of(&self, selector: &Parameter) -> Vec<Value> {
+        if !selector.allowed.is_empty() {
+            return selector.allowed.clone();
+        }
+        let rows = self.rows_naming(selector);
+        rows.map(|(field, rows)| rows.into_iter().filter_map(|row| row.get(&field).cloned()).collect())
+            .unwrap_or_default()
+    }
+
+    /// The rows of the list that a parameter takes its values from, and the field they are in.
+    fn rows_naming(&self, selector: &Parameter) -> Option<(String, Vec<Map<String, Value>>)> {
+        let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
+        let is_list = |operation: &&Operation| {
+            let plural = split_name(&operation.name).filter(|(verb, _)| *verb == "list").map(|(_, plural)| plural);
+            let told = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            operation.required().next().is_none()
+                && (plural.is_some_and(|plural| plural_of(&plural, noun))
+                    || told.into_iter().any(|word| word == operation.name))
+        };
+        let list = self.described.reads().find(is_list)?;
+        let collected = self.known_rows.get(&list.name)?;
+        let fields = [field, "name", "id"];
+        let field = fields.into_iter().find(|field| collected.first().is_some_and(|row| row.contains_key(*field)))?;
+        Some((field.to_owned(), collected.clone()))
+    }
+
+    /// Whether the list of kinds says that this one cannot be written.
+    fn is_read_only(&self, selector: &Parameter, kind: &Value) -> bool {
+        let Some((field, rows)) = self.rows_naming(selector) else { return false };
+        let row = rows.iter().find(|row| row.get(&field) == Some(kind));
+        row.is_some_and(|row| row.get("writable") == Some(&json!(false)) || row.get("read_only") == Some(&json!(true)))
+    }
+
+    /// Asks what a kind looks like.
+    async fn shape_of(&mut self, selector: &Parameter, kind: &Value) -> Option<Shape> {
+        let described = self.described.clone();
+        let tells = |operation: &&Operation| {
+            let mut required = operation.required();
+            required.next().is_some_and(|own| own.name == selector.name) && required.next().is_none()
+        };
+        for operation in described.reads().filter(tells).filter(|own| !own.has("first") && !own.has("filter")) {
+            let mut params = Map::new();
+            params.insert(selector.name.clone(), kind.clone());
+            let reply = self.call(operation, params).await;
+            if let Some(shape) = self.read_shape(reply.data()).filter(|_| reply.ok()) {
+                return Some(shape);
+            }
+        }
+        None
+    }
+
+    /// Reads a list of fields, wherever it stands in an answer.
+    fn read_shape(&self, data: &Value) -> Option<Shape> {
+        let is_field = |item: &Value| item.get("name").is_some() && item.get("type").is_some();
+        let lists = data.as_object()?.values().filter_map(Value::as_array);
+        let raw = lists.into_iter().find(|list| !list.is_empty() && list.iter().all(is_field))?;
+        let names: Vec<&str> = raw.iter().filter_map(|field| field.get("name")?.as_str()).collect();
+        // A type that has these very fields tells more of them; of several, none is known to be meant.
+        let mut alike = self.described.types.values().filter(|own| {
+            own.fields.len() == names.len() && own.fields.iter().all(|field| names.contains(&field.name.as_str()))
+        });
+        let described = alike.next().filter(|_| alike.next().is_none());
+        let flag = |raw: &Value, name: &str| raw.get(name).is_some_and(|flag| *flag != json!(false) && !flag.is_null());
+        let field = |raw: &Value| {
+            let own = Parameter::read(raw)?;
+            let told = described.and_then(|own_type| own_type.fields.iter().find(|field| field.name == own.name));
+            let mut field = told.cloned().unwrap_or(own);
+            let values = raw.get("values").and_then(Value::as_array).cloned().unwrap_or_default();
+            if field.allowed.is_empty() {
+                field.allowed = values;
+            }
+            let nullable = raw.get("nullable").is_none_or(|nullable| *nullable == json!(true));
+            field.kinds.retain(|kind| *kind != Kind::Null);
+            if nullable {
+                field.kinds.push(Kind::Null);
+            }
+            if let Some(to) = raw.get("refers_to").and_then(Value::as_str) {
+                field.description = format!("Refers to {to}.");
+            }
+            let length =
+                |name: &str| raw.get(name).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
+            field.min_length = field.min_length.or_else(|| length("min_length"));
+            field.max_length = field.max_length.or_else(|| length("max_length"));
+            match raw.get("format").and_then(Value::as_str) {
+                Some("time") => field.format = Some("date-time".to_owned()),
+                Some("bytes") if field.pattern.is_none() => {
+                    (field.format, field.pattern) = (None, Some(BASE64.to_owned()));
+                }
+                _ => {}
+            }
+            let filled = ["default", "has_default", "generated"].into_iter().any(|name| flag(raw, name));
+            field.required = !nullable && !filled;
+            Some(field)
+        };
+        let named = |key: &str| {
+            let list = data.get(key).and_then(Value::as_array);
+            list.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let generated = raw.iter().filter(|field| flag(field, "generated"));
+        Some(Shape {
+            fields: raw.iter().filter_map(field).collect(),
+            generated: generated.filter_map(|field| field.get("name")?.as_str().map(str::to_owned)).collect(),
+            key: named("key"),
+        })
+    }
+}
+
+/// The kind of things that a field refers to.
+fn refers_to(field: &Parameter) -> Option<&str> {
+    let (_, rest) = field.description.split_once("efers to ")?;
+    rest.split([' ', ',', ';']).next()?.split_once('.').map(|(kind, _)| kind)
+}
+
+/// The family, where every operation of a resource needs the same parameter to know what it is about.
+fn generic(resource: &Resource) -> Option<Generic> {
+    let list = resource.list.clone()?;
+    let mut required = list.required();
+    let selector = required.next().filter(|own| own.takes(&Kind::String))?.clone();
+    if required.next().is_some() {
+        return None;
+    }
+    let others = [&resource.create, &resource.get, &resource.update, &resource.delete].into_iter().flatten();
+    let shared = others.clone().all(|own| own.parameter(&selector.name).is_some_and(|own| own.required));
+    (shared && others.count() > 0).then(|| Generic { resource: resource.clone(), list: list.clone(), selector })
+}
+
+/// So many of them, evenly spread.
+fn spread(all: &[Value], most: usize) -> Vec<Value> {
+    let step = all.len().div_ceil(most).max(1);
+    all.iter().step_by(step).cloned().collect()
+}
+
+impl Generic {
+    /// The resource of one kind.
+    fn bind(&self, kind: &Value, shape: &Shape, read_only: bool) -> Resource {
+        let mut fixed = Map::new();
+        fixed.insert(self.selector.name.clone(), kind.clone());
+        let keys: Vec<Parameter> = shape.key.iter().filter_map(|key| shape.field(key, true)).collect();
+        let keyed = |operation: &Operation| self.narrow(operation, &fixed, &keys);
+        let fields: Vec<Parameter> =
+            shape.fields.iter().filter(|field| !shape.generated.contains(&field.name)).cloned().collect();
+        let has_key = !keys.is_empty();
+        let can_change = fields.iter().any(|field| !shape.key.contains(&field.name));
+        let writes = |operation: &Option<Operation>| operation.clone().filter(|_| !read_only);
+        Resource {
+            noun: kind.as_str().map_or_else(|| kind.to_string(), str::to_owned),
+            create: writes(&self.resource.create).map(|create| self.narrow(&create, &fixed, &fields)),
+            get: self.resource.get.as_ref().filter(|_| has_key).map(keyed),
+            list: Some(self.list.clone()),
+            update: writes(&self.resource.update).as_ref().filter(|_| has_key && can_change).map(keyed),
+            delete: writes(&self.resource.delete).as_ref().filter(|_| has_key).map(keyed),
+            key: shape.key.clone(),
+            list_params: fixed.clone(),
+        }
+    }
+
+    /// The operation for one kind: its object parameter gives way to the fields that it holds.
+    fn narrow(&self, operation: &Operation, fixed: &Map<String, Value>, fields: &[Parameter]) -> Operation {
+        let holds = |own: &&Parameter| {
+            own.required
+                && !fixed.contains_key(&own.name)
+                && !CONTROLS.contains(&own.name.as_str())
+                && takes_object(own)
+        };
+        let container = operation.parameters.iter().find(holds).map(|own| own.name.clone());
+        let beside = operation.parameters.iter().filter(|own| {
+            !fixed.contains_key(&own.name) && container.as_ref().is_none_or(|container| *container != own.name)
+        });
+        let held = if container.is_some() { fields } else { &[] };
+        let names: Vec<String> = held.iter().map(|field| field.name.clone()).collect();
+        let containers = container.iter().map(|container| (container.clone(), names.clone())).collect();
+        Operation {
+            parameters: held.iter().chain(beside).cloned().collect(),
+            binding: Some(Arc::new(Binding { fixed: fixed.clone(), containers })),
+            ..operation.clone()
+        }
+    }
+}
+
+impl Shape {
+    fn field(&self, name: &str, required: bool) -> Option<Parameter> {
+        self.fields.iter().find(|field| field.name == name).map(|field| Parameter { required, ..field.clone() })
+    }
+}
+
+fn takes_object(parameter: &Parameter) -> bool {
+    parameter.kinds.iter().any(|kind| matches!(kind, Kind::Object | Kind::Any | Kind::Named(_)))
+}

@@ -1,0 +1,16 @@
+//! What checks work with: the connection, what the server said of itself, requests that are known to work, and the rows
+//! that a run creates.
+
+mod answer_monitor;
+mod check_context;
+mod introspect;
+mod kinds;
+mod prepare;
+mod sandbox;
+pub(crate) mod values;
+mod walk;
+mod writes;
+
+pub(crate) use answer_monitor::Watch;
+pub(crate) use check_context::{CheckContext, Second, example_params};
+pub(crate) use walk::{Collection, Paging, Walk};

@@ -1,0 +1,307 @@
+//! Requests that are known to work: every READ operation is tried, collections are walked, and rows are kept so that later
+//! requests can name things that exist.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::context::{CheckContext, Collection, Paging, example_params};
+use crate::description::resources::{Resource, list_id, plural_of, referred, split_name};
+use crate::description::{Kind, Operation, Parameter};
+use crate::mcp::Reply;
+use crate::mcp::rows::{Row, rows};
+use crate::record::Purpose;
+
+/// How many collections are looked at closely.
+const MAX_COLLECTIONS: usize = 12;
+
+/// How many searches are looked at closely, besides.
+const MAX_SEARCHES: usize = 3;
+
+/// How many rows of a list are kept to name in requests.
+const MAX_KNOWN_ROWS: usize = 200;
+
+/// How many kinds of things an operation that serves several is tried with.
+const MAX_KINDS_TRIED: usize = 8;
+
+impl CheckContext<'_> {
+    /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
+    pub(crate) async fn prepare(&mut self, most: usize) {
+        let mut collections = self.prepare_lists(most).await;
+        self.bind_kinds().await;
+        let listed = self.prepare_bound_lists(&mut collections, most).await;
+        self.collections = Arc::new(collections);
+        let described = self.described.clone();
+        let mut searched = Vec::new();
+        let needy = described.reads().filter(|operation| operation.required().next().is_some());
+        for operation in needy.filter(|operation| !listed.contains(&operation.name)) {
+            for params in self.candidates(operation) {
+                let reply = self.call(operation, params.clone()).await;
+                if self.leave_alone(operation).await {
+                    break;
+                }
+                let worked = reply.ok();
+                let lists = worked && reply.data().get("items").is_some() && searched.len() < MAX_SEARCHES;
+                self.learn(operation, params.clone(), reply);
+                if lists {
+                    searched.push(self.collect(operation, params, most).await);
+                }
+                if worked {
+                    break;
+                }
+            }
+        }
+        let listed = self.collections.iter().cloned();
+        self.collections = Arc::new(listed.chain(searched).collect());
+    }
+
+    /// Tries the READ operations that need nothing.
+    async fn prepare_lists(&mut self, most: usize) -> Vec<Arc<Collection>> {
+        let described = self.described.clone();
+        let mut collections = Vec::new();
+        for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
+            let reply = self.call(operation, Map::new()).await;
+            if self.leave_alone(operation).await {
+                continue;
+            }
+            let found = rows(reply.data()).filter(|_| reply.ok());
+            self.learn(operation, Map::new(), reply);
+            let Some(found) = found else { continue };
+            self.keep_rows(list_id(&operation.name, &Map::new()), found);
+            if collections.len() < MAX_COLLECTIONS {
+                collections.push(self.collect(operation, Map::new(), most).await);
+            }
+        }
+        collections
+    }
+
+    /// Lists the kinds of things that share one list operation. The answer names those operations.
+    async fn prepare_bound_lists(&mut self, collections: &mut Vec<Arc<Collection>>, most: usize) -> Vec<String> {
+        let resources = self.resources.clone();
+        let mut names: Vec<String> = Vec::new();
+        // Those with rows come first: an empty one shows nothing.
+        let mut empty = Vec::new();
+        for resource in resources.iter().filter(|resource| !resource.list_params.is_empty()) {
+            let Some(list) = &resource.list else { continue };
+            let reply = self.call(list, resource.list_params.clone()).await;
+            if self.client.lost.is_some() {
+                return names;
+            }
+            let found = rows(reply.data()).filter(|_| reply.ok());
+            if !names.contains(&list.name) || !self.tried.get(&list.name).is_some_and(Reply::ok) {
+                self.learn(list, resource.list_params.clone(), reply);
+                names.push(list.name.clone());
+            }
+            let Some(found) = found else { continue };
+            let has_rows = !found.is_empty();
+            self.keep_rows(list_id(&list.name, &resource.list_params), found);
+            if !has_rows {
+                empty.push((list, &resource.list_params));
+            } else if collections.len() < MAX_COLLECTIONS {
+                collections.push(self.collect(list, resource.list_params.clone(), most).await);
+            }
+        }
+        for (list, params) in empty {
+            if collections.len() < MAX_COLLECTIONS {
+                collections.push(self.collect(list, params.clone(), most).await);
+            }
+        }
+        // What other checks ask this operation with is what its first collection was asked with.
+        for name in &names {
+            let first = collections.iter().find(|own| own.operation.name == *name).map(|own| own.params.clone());
+            if let Some(params) = first.filter(|_| self.working.contains_key(name)) {
+                self.working.insert(name.clone(), params);
+            }
+        }
+        names
+    }
+
+    fn keep_rows(&mut self, list: String, mut rows: Vec<Row>) {
+        rows.truncate(MAX_KNOWN_ROWS);
+        self.known_rows.insert(list, rows);
+    }
+
+    /// Walks through a collection.
+    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>, most: usize) -> Arc<Collection> {
+        let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
+        let walk = self.walk(operation, &params, paging, 100, most).await;
+        let id = list_id(&operation.name, &params);
+        let listing = |resource: &&Resource| resource.list_id().is_some_and(|own| own == id);
+        let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
+        if self.known_rows.get(&id).is_some_and(|known| known.len() < walk.rows.len()) {
+            self.keep_rows(id, walk.rows.clone());
+        }
+        Arc::new(Collection::new(operation.clone(), params, key, walk))
+    }
+
+    fn learn(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
+        if reply.ok() {
+            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+            self.working.insert(operation.name.clone(), params);
+        }
+        self.tried.insert(operation.name.clone(), reply);
+    }
+
+    /// Valid requests, the most promising one first: with what rows really hold, as the example shows, from types alone.
+    fn candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
+        let found: Option<Map<String, Value>> = operation
+            .required()
+            .map(|parameter| {
+                let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+                Some((parameter.name.clone(), value))
+            })
+            .collect();
+        let known = operation.required().all(|parameter| self.known_value(operation, parameter).is_some());
+        let examples = operation.examples().iter().filter_map(|example| example_params(example).cloned());
+        let examples =
+            examples.filter(|params| operation.required().all(|parameter| params.contains_key(&parameter.name)));
+        let mut candidates = Vec::new();
+        for example in examples.take(2) {
+            let least = example.iter().filter(|(name, _)| operation.parameter(name).is_some_and(|own| own.required));
+            candidates.push(least.map(|(name, value)| (name.clone(), value.clone())).collect());
+            candidates.push(example);
+        }
+        if let Some(found) = found {
+            let at = if known { 0 } else { candidates.len() };
+            candidates.insert(at, found);
+        }
+        let mut bound = self.bound_candidates(operation);
+        bound.extend(candidates);
+        bound
+    }
+
+    /// Requests of an operation that serves several kinds of things, for those kinds of which rows are known first.
+    fn bound_candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
+        let needs = |resource: &Resource| {
+            let mut selectors = resource.list_params.keys();
+            selectors.len() > 0 && selectors.all(|name| operation.parameter(name).is_some_and(|own| own.required))
+        };
+        let bound: Vec<&Resource> = self.resources.iter().filter(|resource| needs(resource)).collect();
+        let (full, empty): (Vec<&Resource>, Vec<&Resource>) =
+            bound.into_iter().partition(|resource| !self.rows_of(resource).is_empty());
+        let request = |resource: &Resource| -> Option<Map<String, Value>> {
+            let mut params = resource.list_params.clone();
+            let own = [&resource.get, &resource.update, &resource.delete].into_iter().flatten();
+            if let Some(own) = own.into_iter().find(|own| own.name == operation.name) {
+                let key = resource.key.iter().map(|key| Some((key.clone(), self.value_in(resource, key)?)));
+                return Some(own.wrap(key.collect::<Option<_>>()?));
+            }
+            for parameter in operation.required().filter(|own| !resource.list_params.contains_key(&own.name)) {
+                let value = if is_query(parameter) { word_in(self.rows_of(resource)) } else { self.made_up(parameter) };
+                params.insert(parameter.name.clone(), value?);
+            }
+            Some(params)
+        };
+        full.into_iter().chain(empty).filter_map(request).take(MAX_KINDS_TRIED).collect()
+    }
+
+    /// A value that a row of a collection really has for this parameter.
+    pub(crate) fn known_value(&self, operation: &Operation, parameter: &Parameter) -> Option<Value> {
+        let own = self.resources.iter().find(|resource| resource.has_operation(operation));
+        if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
+            return self.value_in(resource, &parameter.name);
+        }
+        if is_query(parameter) && operation.reads() {
+            return self.known_word(operation);
+        }
+        if let Some(listed) = self.listed_value(parameter) {
+            return Some(listed);
+        }
+        if let Some(row) = self.reference_object(parameter) {
+            return Some(row);
+        }
+        let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
+        self.value_in(resource, &field)
+    }
+
+    /// An object that names a row: the kind of thing it is, and its key.
+    fn reference_object(&self, parameter: &Parameter) -> Option<Value> {
+        let named = parameter.named();
+        let described = named.first().and_then(|name| self.described.types.get(*name))?;
+        let mut required = described.fields.iter().filter(|field| field.required);
+        let kind = required.next().filter(|field| field.takes(&Kind::String))?;
+        if required.next().is_some() {
+            return None;
+        }
+        let known = |resource: &&Resource| !resource.key.is_empty() && !self.rows_of(resource).is_empty();
+        self.resources.iter().filter(known).find_map(|resource| {
+            let names = |value: &&Value| value.as_str().is_some_and(|value| plural_of(value, &resource.noun));
+            let value = match kind.allowed.as_slice() {
+                [] => resource.list_params.values().next()?,
+                allowed => allowed.iter().find(names)?,
+            };
+            let row = self.rows_of(resource).first()?;
+            let key = resource.key.iter().map(|key| Some((key.clone(), row.get(key)?.clone())));
+            let mut object = key.collect::<Option<Map<String, Value>>>()?;
+            object.insert(kind.name.clone(), value.clone());
+            Some(Value::Object(object))
+        })
+    }
+
+    /// A value out of those that the server lists for a parameter elsewhere than in its description.
+    fn listed_value(&self, parameter: &Parameter) -> Option<Value> {
+        if parameter.name != "relationship" {
+            return None;
+        }
+        let told = |own: &Operation| own.raw.pointer("/relationship_capabilities/relationship_types/0").cloned();
+        self.described.operations.iter().find_map(told)
+    }
+
+    /// A word that rows of the collection that is searched have.
+    fn known_word(&self, operation: &Operation) -> Option<Value> {
+        let (_, noun) = split_name(&operation.name)?;
+        let lists = |own: &&Arc<Collection>| split_name(&own.operation.name).is_some_and(|(_, other)| other == noun);
+        word_in(&self.collections.iter().find(lists)?.rows)
+    }
+
+    /// Rows of a resource that are known, ours not among them unless its list gave them.
+    pub(crate) fn rows_of(&self, resource: &Resource) -> &[Row] {
+        resource.list_id().and_then(|id| self.known_rows.get(&id)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn value_in(&self, resource: &Resource, field: &str) -> Option<Value> {
+        self.values_in(resource, field).into_iter().next()
+    }
+
+    /// Values that rows of a resource have for a field, those of our own rows first.
+    pub(crate) fn values_in(&self, resource: &Resource, field: &str) -> Vec<Value> {
+        let own = self.sandbox.values(&resource.noun, field);
+        let known = self.rows_of(resource).iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
+        let mut values: Vec<Value> = own;
+        for value in known {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+        values
+    }
+
+    /// A valid request of any operation, with nothing but what is required.
+    pub(crate) fn valid(&self, operation: &Operation) -> Option<Map<String, Value>> {
+        let working = self.working.get(&operation.name).and_then(|params| operation.unwrap_params(params));
+        if let Some(params) = working {
+            return Some(params);
+        }
+        if operation.name == "introspect" {
+            return json!({"query": "operations"}).as_object().cloned();
+        }
+        let value = |parameter: &Parameter| {
+            let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+            Some((parameter.name.clone(), value))
+        };
+        operation.required().map(value).collect()
+    }
+}
+
+/// Whether a parameter takes words to search for.
+fn is_query(parameter: &Parameter) -> bool {
+    ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && parameter.takes(&Kind::String)
+}
+
+/// A word that some row has.
+fn word_in(rows: &[Row]) -> Option<Value> {
+    let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
+    let texts = || rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);
+    let spaced = texts().filter(|text| text.contains(' '));
+    spaced.chain(texts()).flat_map(str::split_whitespace).find(is_word).map(Value::from)
+}

@@ -1,0 +1,360 @@
+//! Requests that write: built so that they touch nothing but rows of this run.
+
+use serde_json::{Map, Value, json};
+
+use crate::context::{CheckContext, Paging};
+use crate::description::resources::{CONTROLS, Resource, referred};
+use crate::description::{Kind, Operation, Parameter};
+use crate::mcp::Reply;
+use crate::mcp::rows::{Row, object_with, same, total};
+
+/// How many kinds of things a run creates.
+const MAX_RESOURCES: usize = 15;
+
+/// How many ways of creating a thing are tried.
+const MAX_ATTEMPTS: usize = 8;
+
+/// How many rows a collection should have, so that there is something to compare and to sort.
+const ENOUGH_ROWS: usize = 3;
+
+/// How many collections are filled up to that.
+const MAX_FILLED: usize = 3;
+
+/// A way of making up the parameters of a creation.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Recipe {
+    /// Everything that can be said of it.
+    #[default]
+    Full,
+    /// Only what must be said.
+    Least,
+    /// As an existing one, with other texts. It holds rules that introspection does not tell.
+    LikeOther,
+    /// As an existing one.
+    SameAsOther,
+    /// Only what must be said, other values and other references each time. It avoids what is taken already.
+    Variant(usize),
+}
+
+impl CheckContext<'_> {
+    /// Creates one of each thing that can be created, those first that others refer to.
+    pub(crate) async fn populate(&mut self) {
+        let resources = self.resources.clone();
+        let mut waiting: Vec<&Resource> = resources.iter().filter(|resource| resource.create.is_some()).collect();
+        let mut created = 0;
+        while !waiting.is_empty() && created < MAX_RESOURCES {
+            let needs_another = |resource: &&&Resource| {
+                let create = resource.create.iter().flat_map(Operation::required);
+                let others = create.filter_map(|own| referred(&resources, &own.name, &own.description));
+                others.into_iter().any(|(other, _)| {
+                    other.noun != resource.noun && waiting.iter().any(|waiting| waiting.noun == other.noun)
+                })
+            };
+            // Where things refer to each other in a circle, somebody has to begin.
+            let next = waiting.iter().position(|resource| !needs_another(&resource)).unwrap_or_default();
+            let resource = waiting.remove(next);
+            let reply = self.create(resource).await;
+            created += usize::from(reply.as_ref().is_some_and(Reply::ok));
+            self.creations.extend(reply.map(|reply| (resource.noun.clone(), reply)));
+            if self.client.lost.is_some() {
+                return;
+            }
+        }
+        self.fill_up(&resources).await;
+    }
+
+    /// Adds rows where there are too few to compare or to sort.
+    async fn fill_up(&mut self, resources: &[Resource]) {
+        let mut filled = 0;
+        for resource in resources.iter().filter(|resource| resource.create.is_some() && resource.list.is_some()) {
+            if self.sandbox.row(&resource.noun).is_none() || self.rows_of(resource).len() >= ENOUGH_ROWS {
+                continue;
+            }
+            let mut added = 0;
+            for variant in 1..=2 * ENOUGH_ROWS {
+                let Some(create) = resource.create.as_ref().filter(|_| added + 1 < ENOUGH_ROWS) else { break };
+                let Some(params) = self.follow(resource, Recipe::Variant(variant)) else { break };
+                added += usize::from(self.call(create, params).await.ok());
+            }
+            filled += usize::from(added > 0);
+            if filled == MAX_FILLED || self.client.lost.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Creates one: with everything that can be said of it, else in ways that are less likely to meet a rule that
+    /// introspection does not tell.
+    async fn create(&mut self, resource: &Resource) -> Option<Reply> {
+        let create = resource.create.as_ref()?;
+        let plain = [Recipe::Full, Recipe::Least, Recipe::LikeOther, Recipe::SameAsOther];
+        let mut attempts = 0;
+        let mut refusal: Option<Reply> = None;
+        for recipe in plain.into_iter().chain((1..=60).map(Recipe::Variant)) {
+            let Some(params) = self.follow(resource, recipe) else { continue };
+            if matches!(recipe, Recipe::Variant(_)) && self.is_taken(resource, create, &params) {
+                continue;
+            }
+            let reply = self.call(create, params).await;
+            if reply.ok() {
+                self.recipes.insert(resource.noun.clone(), recipe);
+                return Some(reply);
+            }
+            if self.client.lost.is_some() {
+                return Some(reply);
+            }
+            if excludes_kind(create, &reply) {
+                return None;
+            }
+            // What was refused for what it says counts more than what the world did not allow.
+            if refusal.as_ref().is_none_or(|before| !before.invalid()) {
+                refusal = Some(reply);
+            }
+            attempts += 1;
+            if attempts == MAX_ATTEMPTS {
+                break;
+            }
+        }
+        refusal
+    }
+
+    /// Whether a row that is known has the same references, or the same key.
+    fn is_taken(&self, resource: &Resource, create: &Operation, params: &Map<String, Value>) -> bool {
+        let refers = |name: &str| {
+            let own = create.parameter(name);
+            own.is_some_and(|own| referred(&self.resources, &own.name, &own.description).is_some())
+        };
+        let telling: Vec<_> =
+            params.iter().filter(|(name, _)| resource.key.contains(name) || refers(name.as_str())).collect();
+        let equals = |row: &Row| telling.iter().all(|(name, value)| row.get(*name).is_some_and(|own| same(own, value)));
+        !telling.is_empty() && self.rows_of(resource).iter().any(equals)
+    }
+
+    /// Parameters for a new one, other ones each time, in the way that worked before.
+    pub(crate) fn creation(&mut self, resource: &Resource) -> Option<Map<String, Value>> {
+        let recipe = self.recipes.get(&resource.noun).copied().unwrap_or_default();
+        self.follow(resource, recipe)
+    }
+
+    /// Parameters made up in one way.
+    fn follow(&mut self, resource: &Resource, recipe: Recipe) -> Option<Map<String, Value>> {
+        let create = resource.create.as_ref()?;
+        self.sandbox.stir();
+        let other = match recipe {
+            Recipe::LikeOther | Recipe::SameAsOther => Some(self.rows_of(resource).first()?.clone()),
+            _ => None,
+        };
+        let mut params = Map::new();
+        for (place, parameter) in create.parameters.iter().enumerate() {
+            let control = CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
+            let is_key = resource.key.contains(&parameter.name);
+            // A number that need not be given is counted by the server; another key may have to be given all the same.
+            let is_counted = is_key && parameter.takes(&Kind::Integer) && !parameter.required;
+            let is_optional = !parameter.required && !is_key;
+            let least = matches!(recipe, Recipe::Least | Recipe::Variant(_)) && is_optional;
+            if control || least || is_counted || recipe == Recipe::Least && !parameter.required {
+                continue;
+            }
+            let copied = other.as_ref().filter(|_| !is_key).map(|row| {
+                let value = row.get(&parameter.name).filter(|value| !value.is_null()).cloned();
+                if recipe == Recipe::LikeOther && is_free_text(parameter) && value.is_some() {
+                    self.made_up(parameter)
+                } else {
+                    value
+                }
+            });
+            let value = match copied {
+                Some(copied) => {
+                    copied.or_else(|| self.field_value(parameter, recipe, place).filter(|_| parameter.required))
+                }
+                None => self.field_value(parameter, recipe, place),
+            };
+            match value {
+                Some(value) => drop(params.insert(parameter.name.clone(), value)),
+                None if parameter.required => return None,
+                None => {}
+            }
+        }
+        Some(params)
+    }
+
+    /// A value for one field of a new row: what it refers to, or one from its description.
+    fn field_value(&self, parameter: &Parameter, recipe: Recipe, place: usize) -> Option<Value> {
+        let variant = if let Recipe::Variant(variant) = recipe { variant } else { 0 };
+        if let Some((resource, field)) = referred(&self.resources, &parameter.name, &parameter.description) {
+            let values = self.values_in(resource, &field);
+            // Several references of one row change at different paces, so that all pairs are met in the end.
+            let chosen = if place.is_multiple_of(2) { variant } else { variant / values.len().clamp(1, 8) + variant };
+            if let Some(value) = values.get(chosen % values.len().max(1)) {
+                return Some(value.clone());
+            }
+            // What it refers to is not there: better none than a wrong one.
+            if !parameter.required {
+                return None;
+            }
+        }
+        self.made_up_variant(parameter, variant)
+    }
+
+    /// A value that a field of a row of ours could be set to.
+    pub(crate) fn value_of(&self, parameter: &Parameter) -> Option<Value> {
+        self.field_value(parameter, Recipe::Full, 0)
+    }
+
+    /// Why nothing of ours is there to be looked at.
+    pub(crate) fn why_nothing_made(&self) -> String {
+        if self.resources.iter().all(|resource| resource.create.is_none() || resource.get.is_none()) {
+            return "no operation creates something that another one gets".to_owned();
+        }
+        let refused = self.creations.iter().find(|(_, reply)| !reply.ok());
+        match refused {
+            Some((noun, reply)) if self.sandbox.is_empty() => {
+                format!("creating '{noun}' was answered {}: {}", reply.code(), reply.message())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The fields that an update can change, as they are described.
+    pub(crate) fn updatable(&self, update: &Operation) -> Vec<Parameter> {
+        let Some(input) = update.parameter("input") else {
+            let own = |parameter: &&Parameter| !CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
+            return update.parameters.iter().filter(own).cloned().collect();
+        };
+        let known = input.named().first().and_then(|name| self.described.types.get(*name));
+        if let Some(known) = known {
+            return known.fields.clone();
+        }
+        let resource = self.resources.iter().find(|resource| resource.has_operation(update));
+        let create = resource.and_then(|resource| Some((resource, resource.create.as_ref()?)));
+        let Some((resource, create)) = create else { return Vec::new() };
+        let own = |parameter: &&Parameter| {
+            !CONTROLS.contains(&parameter.name.as_str()) && !resource.key.contains(&parameter.name)
+        };
+        create.parameters.iter().filter(own).cloned().collect()
+    }
+
+    /// One change to a row of ours: the field and its new value.
+    pub(crate) fn change(&mut self, resource: &Resource, row: &Row) -> Option<(String, Value)> {
+        self.changes(resource, row).into_iter().next()
+    }
+
+    /// Changes to a row of ours, each a field and its new value, the least likely to meet a rule first.
+    pub(crate) fn changes(&mut self, resource: &Resource, row: &Row) -> Vec<(String, Value)> {
+        let Some(update) = resource.update.as_ref() else { return Vec::new() };
+        self.sandbox.stir();
+        let mut fields = self.updatable(update);
+        let rank = |field: &Parameter| (!is_free_text(field), !field.takes(&Kind::Number));
+        fields.sort_by_key(rank);
+        let refers = |field: &Parameter| referred(&self.resources, &field.name, &field.description).is_some();
+        let usable = fields.iter().filter(|field| !refers(field) && !field.sensitive && row.contains_key(&field.name));
+        let change = |field: &Parameter| {
+            let before = row.get(&field.name)?;
+            let other = field.allowed.iter().find(|allowed| *allowed != before).cloned();
+            let number = before.as_f64().map(|number| {
+                let up = field.maximum.is_none_or(|maximum| number + 1.0 <= maximum);
+                let next = if up { number + 1.0 } else { number - 1.0 };
+                if before.is_i64() { json!(next as i64) } else { json!(next) }
+            });
+            let flag = before.as_bool().map(|flag| json!(!flag));
+            let text = || field.takes(&Kind::String).then(|| self.made_up(field)).flatten();
+            let value = if field.allowed.is_empty() { number.or(flag).or_else(text) } else { other };
+            value.filter(|value| !same(value, before)).map(|value| (field.name.clone(), value))
+        };
+        usable.filter_map(change).collect()
+    }
+
+    /// The parameters that change one field of one row.
+    pub(crate) fn update_params(
+        update: &Operation,
+        key: &Map<String, Value>,
+        field: &str,
+        value: Value,
+    ) -> Map<String, Value> {
+        let mut params = key.clone();
+        if update.has("input") {
+            params.insert("input".into(), json!({field: value}));
+        } else {
+            params.insert(field.to_owned(), value);
+        }
+        params
+    }
+
+    /// A valid request that can do no harm even where the server runs it: reads, additions, and writes to rows of ours.
+    pub(crate) fn harmless(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+        let resources = self.resources.clone();
+        let about = |resource: &&Resource| resource.has_operation(operation);
+        // Of several kinds of things, one of which there is a row of ours.
+        let ours = resources.iter().filter(about).find(|own| self.sandbox.row(&own.noun).is_some());
+        let resource = ours.or_else(|| resources.iter().find(about));
+        match (operation.category.as_str(), resource) {
+            ("READ", _) => self.valid(operation),
+            ("CREATE", Some(resource)) if self.options.allow_writes => {
+                let params = self.creation(resource)?;
+                Some(resource.create.as_ref()?.wrap(params))
+            }
+            ("UPDATE", Some(resource)) if self.options.allow_writes => {
+                let made = self.sandbox.row(&resource.noun)?.clone();
+                let (field, value) = self.change(resource, &made.row)?;
+                let update = resource.update.as_ref()?;
+                Some(update.wrap(Self::update_params(update, &made.key, &field, value)))
+            }
+            ("DELETE", Some(resource)) if self.options.allow_writes => {
+                let key = self.sandbox.row(&resource.noun)?.key.clone();
+                Some(resource.delete.as_ref()?.wrap(key))
+            }
+            _ => None,
+        }
+    }
+
+    /// A request that is to be broken before it is sent, so that it must be refused.
+    pub(crate) fn breakable(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+        if !operation.reads() && !self.options.allow_writes {
+            return None;
+        }
+        match self.harmless(operation) {
+            Some(params) => Some(params),
+            // What needs nothing runs on everybody's data where the server does not look at what is wrong.
+            None if !operation.reads() && operation.required().next().is_none() => None,
+            // Rows of others are never named, not even in a request that has to fail.
+            None => operation.required().map(|own| Some((own.name.clone(), self.made_up(own)?))).collect(),
+        }
+    }
+
+    /// How many rows a collection has, where that can be found out.
+    pub(crate) async fn count(&mut self, resource: &Resource) -> Option<usize> {
+        let list = resource.list.as_ref()?;
+        if list.has("total") {
+            let mut params = resource.list_params.clone();
+            params.insert("total".into(), json!(true));
+            let reply = self.call(list, params).await;
+            if let Some(total) = total(reply.data()) {
+                return usize::try_from(total).ok();
+            }
+        }
+        let paging = Paging::of(list).first().copied().unwrap_or(Paging::Whole);
+        let walk = self.walk(list, &resource.list_params, paging, 100, self.options.max_rows).await;
+        walk.complete.then_some(walk.rows.len())
+    }
+
+    /// Reads a row of ours.
+    pub(crate) async fn read_back(&mut self, resource: &Resource, key: &Map<String, Value>) -> Option<(Reply, Row)> {
+        let get = resource.get.as_ref()?;
+        let reply = self.call(get, key.clone()).await;
+        let row = object_with(reply.data(), &resource.key).or_else(|| reply.data().as_object()).cloned();
+        Some((reply, row.unwrap_or_default()))
+    }
+}
+
+/// Whether any text would do.
+fn is_free_text(parameter: &Parameter) -> bool {
+    let unbound = parameter.allowed.is_empty() && parameter.pattern.is_none() && parameter.format.is_none();
+    unbound && parameter.takes(&Kind::String)
+}
+
+/// Whether an operation that serves several kinds of things refuses this kind altogether.
+fn excludes_kind(operation: &Operation, reply: &Reply) -> bool {
+    let blamed = reply.exchange.answer.pointer("/error/details/param_name").and_then(Value::as_str);
+    let binding = operation.binding.as_ref();
+    blamed.is_some_and(|blamed| binding.is_some_and(|binding| binding.fixed.contains_key(blamed)))
+}

@@ -1,0 +1,168 @@
+//! Which operations are about the same thing: `create_order`, `get_order`, `list_orders`.
+
+use serde_json::{Map, Value};
+
+use crate::description::{Described, Operation};
+
+/// Parameters that steer an operation and are no part of the thing it is about.
+pub(crate) const CONTROLS: [&str; 8] =
+    ["dry_run", "confirmation_token", "if_match", "fields", "preset", "input", "include_items", "edges"];
+
+/// A thing that can be created, read, changed or deleted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resource {
+    pub(crate) noun: String,
+    pub(crate) create: Option<Operation>,
+    pub(crate) get: Option<Operation>,
+    pub(crate) list: Option<Operation>,
+    pub(crate) update: Option<Operation>,
+    pub(crate) delete: Option<Operation>,
+    /// The parameters that find one of it.
+    pub(crate) key: Vec<String>,
+    /// What the list is asked with: which kind of things, where one operation lists several.
+    pub(crate) list_params: Map<String, Value>,
+}
+
+impl Resource {
+    fn operations(&self) -> impl Iterator<Item = &Operation> {
+        [&self.create, &self.get, &self.list, &self.update, &self.delete].into_iter().flatten()
+    }
+
+    /// Whether it has this very operation, or the one that this is a form of.
+    pub(crate) fn has_operation(&self, operation: &Operation) -> bool {
+        self.operations()
+            .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is(operation) })
+    }
+
+    /// What its list is called, with the kind of things it is asked for.
+    pub(crate) fn list_id(&self) -> Option<String> {
+        self.list.as_ref().map(|list| list_id(&list.name, &self.list_params))
+    }
+}
+
+/// A list operation and what it is asked with, as one word.
+pub(crate) fn list_id(operation: &str, params: &Map<String, Value>) -> String {
+    if params.is_empty() { operation.to_owned() } else { format!("{operation} {}", Value::Object(params.clone())) }
+}
+
+/// The resources that operation names and categories show.
+pub(crate) fn find(described: &Described) -> Vec<Resource> {
+    let mut resources: Vec<Resource> = Vec::new();
+    for operation in &described.operations {
+        let Some((verb, noun)) = split_name(&operation.name) else { continue };
+        if ["list", "search", "query"].contains(&verb) {
+            continue;
+        }
+        let at = resources.iter().position(|resource| resource.noun == noun).unwrap_or_else(|| {
+            resources.push(Resource { noun: noun.clone(), ..Resource::default() });
+            resources.len() - 1
+        });
+        let Some(resource) = resources.get_mut(at) else { continue };
+        let place = match operation.category.as_str() {
+            "CREATE" => &mut resource.create,
+            "READ" => &mut resource.get,
+            "UPDATE" => &mut resource.update,
+            "DELETE" => &mut resource.delete,
+            _ => continue,
+        };
+        place.get_or_insert_with(|| operation.clone());
+    }
+    for resource in &mut resources {
+        let lists = |operation: &&Operation| {
+            let lists = |(verb, plural): (&str, String)| {
+                ["list", "query"].contains(&verb) && plural_of(&plural, &resource.noun)
+            };
+            operation.reads() && split_name(&operation.name).is_some_and(lists)
+        };
+        resource.list = described.operations.iter().find(lists).cloned();
+        let keyed = [&resource.get, &resource.delete, &resource.update].into_iter().flatten().next();
+        let required = keyed.map(|operation| operation.required().map(|parameter| parameter.name.clone()));
+        resource.key = required.into_iter().flatten().filter(|name| !CONTROLS.contains(&name.as_str())).collect();
+    }
+    resources.retain(|resource| !resource.key.is_empty());
+    resources
+}
+
+/// The verb of a name and what it is about. What tells several sources apart may stand before the verb:
+/// `shop_create_order` is `create` and `shop_order`.
+pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
+    const VERBS: [&str; 13] = [
+        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
+        "query",
+    ];
+    let words: Vec<&str> = name.split('_').collect();
+    let at = words.iter().position(|word| VERBS.contains(word)).filter(|_| words.len() > 1)?;
+    let about = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
+    Some((words.get(at)?, about.collect::<Vec<_>>().join("_")))
+}
+
+/// Whether `plural` is more than one of `noun`.
+pub(crate) fn plural_of(plural: &str, noun: &str) -> bool {
+    plural == noun
+        || plural.strip_suffix('s') == Some(noun)
+        || plural.strip_suffix("es") == Some(noun)
+        || plural.strip_suffix("ies").zip(noun.strip_suffix('y')).is_some_and(|(plural, noun)| plural == noun)
+}
+
+/// The resource that a parameter refers to, and by which field: `order_id`, or "refers to orders.id" in words.
+pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &str) -> Option<(&'a Resource, String)> {
+    let lower = description.to_ascii_lowercase();
+    let told = lower.split_once("refers to ").and_then(|(_, rest)| {
+        let place = rest.split([' ', ',', ';']).next()?.trim_end_matches('.');
+        place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
+    });
+    if let Some((table, field)) = told {
+        // Where there are several sources, their names stand in front of the nouns, but not in descriptions.
+        let behind_prefix = |noun: &str| {
+            noun.match_indices('_').any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| plural_of(&table, rest)))
+        };
+        let exact = resources.iter().find(|resource| plural_of(&table, &resource.noun));
+        let prefixed = || resources.iter().find(|resource| behind_prefix(&resource.noun));
+        if let Some(resource) = exact.or_else(prefixed) {
+            return Some((resource, field));
+        }
+    }
+    let noun = name.strip_suffix("_id")?;
+    let resource = resources.iter().find(|resource| resource.noun == noun)?;
+    let field = resource.key.first().filter(|_| resource.key.len() == 1)?;
+    Some((resource, field.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Resource, plural_of, referred, split_name};
+
+    #[test]
+    fn verbs_are_found_behind_the_prefix_of_a_source() {
+        for (name, expected) in [
+            ("create_order", Some(("create", "order"))),
+            ("shop_create_order", Some(("create", "shop_order"))),
+            ("get_read_status", Some(("get", "read_status"))),
+            ("introspect", None),
+            ("list", None),
+        ] {
+            assert_eq!(split_name(name), expected.map(|(verb, noun)| (verb, noun.to_owned())), "{name}");
+        }
+    }
+
+    #[test]
+    fn plurals_are_known() {
+        for (plural, noun) in [("orders", "order"), ("categories", "category"), ("boxes", "box"), ("staff", "staff")] {
+            assert!(plural_of(plural, noun), "{plural}");
+        }
+        assert!(!plural_of("order_lines", "order"));
+    }
+
+    #[test]
+    fn references_are_found_by_name_and_by_words() {
+        let resource = |noun: &str| Resource { noun: noun.into(), key: vec!["id".into()], ..Resource::default() };
+        let resources = [resource("order"), resource("customer")];
+        let to = |name: &str, words: &str| {
+            referred(&resources, name, words).map(|(to, field)| format!("{}.{field}", to.noun))
+        };
+        assert_eq!(to("order_id", ""), Some("order.id".into()));
+        assert_eq!(to("referred_by", "Who sent them. Refers to customers.id."), Some("customer.id".into()));
+        assert_eq!(to("status", ""), None);
+        assert_eq!(to("batch_id", ""), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! An MCP client that is just large enough: the handshake, the list of tools, calls.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp::Reply;
+use crate::transport::{Broken, Wire};
+
+/// The revision we speak. Servers that know a later one accept it as well.
+const REVISION: &str = "2025-06-18";
+
+/// More pages of tools than this are a server that turns in circles.
+const MAX_PAGES: usize = 50;
+
+/// One connection after its handshake.
+pub(crate) struct Client {
+    wire: Box<dyn Wire>,
+    deadline: Duration,
+    next_id: u64,
+    /// How many calls were made.
+    pub(crate) calls: usize,
+    /// Why nothing can be asked any more.
+    pub(crate) lost: Option<String>,
+    /// The server's name and version.
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// `tools/list`, as it came.
+    pub(crate) tools: Vec<Value>,
+}
+
+impl Client {
+    pub(crate) async fn open(wire: Box<dyn Wire>, deadline: Duration) -> Result<Self, Broken> {
+        let mut client = Self {
+            wire,
+            deadline,
+            next_id: 0,
+            calls: 0,
+            lost: None,
+            name: String::new(),
+            version: String::new(),
+            tools: Vec::new(),
+        };
+        let hello = json!({
+            "protocolVersion": REVISION,
+            "capabilities": {},
+            "clientInfo": {"name": "aquifer-conformance", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let answer = client.request("initialize", hello).await?;
+        let info = answer.get("serverInfo").cloned().unwrap_or_default();
+        let word = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        (client.name, client.version) = (word("name"), word("version"));
+        let told = client.wire.tell(&INITIALIZED);
+        tokio::time::timeout(deadline, told).await.map_err(|_| Broken("the server takes no notification".into()))??;
+        client.list_tools().await?;
+        Ok(client)
+    }
+
+    async fn list_tools(&mut self) -> Result<(), Broken> {
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
+            let page = self.request("tools/list", params).await?;
+            let tools = page.get("tools").and_then(Value::as_array);
+            self.tools.extend(tools.ok_or_else(|| Broken("'tools/list' was answered without 'tools'".into()))?.clone());
+            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+            if cursor.is_none() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the tools that take MCP-AQL requests: those whose schema knows `operation`.
+    pub(crate) fn aql_tools(&self) -> Vec<String> {
+        let takes_operations = |tool: &&Value| tool.pointer("/inputSchema/properties/operation").is_some();
+        let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+        self.tools.iter().filter(takes_operations).filter_map(name).collect()
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
+        let answer = self.ask(method, params).await?;
+        match answer.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => {
+                let said = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
+                Err(Broken(format!("'{method}' was refused: {said}")))
+            }
+        }
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
+        self.next_id += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
+        match tokio::time::timeout(self.deadline, self.wire.ask(&request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Broken(format!("no answer within {} ms to '{method}'", self.deadline.as_millis()))),
+        }
+    }
+
+    /// Calls a tool. A server that is lost stays lost: further calls are answered with nothing, at once.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Reply {
+        if self.lost.is_some() {
+            return Reply::lost(tool, arguments);
+        }
+        self.calls += 1;
+        match self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await {
+            Ok(message) => Reply::read(tool, arguments, &message),
+            Err(Broken(reason)) => {
+                self.lost = Some(reason);
+                Reply::lost(tool, arguments)
+            }
+        }
+    }
+
+    /// Sends bytes that are no request, and then asks whether the server still lives.
+    pub(crate) async fn disturb(&mut self, bytes: &[u8]) -> bool {
+        const TIMEOUT: Duration = Duration::from_millis(150);
+        if self.lost.is_some() {
+            return false;
+        }
+        self.calls += 1;
+        let survived = match self.wire.raw(bytes, TIMEOUT).await {
+            Ok(_) => self.request("ping", json!({})).await,
+            Err(broken) => Err(broken),
+        };
+        // A server without 'ping' that says so lives.
+        if let Err(Broken(reason)) = survived
+            && !reason.starts_with("'ping' was refused")
+        {
+            self.lost = Some(reason);
+        }
+        self.lost.is_none()
+    }
+}
+
+static INITIALIZED: std::sync::LazyLock<Value> =
+    std::sync::LazyLock::new(|| json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

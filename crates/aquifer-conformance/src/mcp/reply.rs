@@ -1,0 +1,130 @@
+//! An answer to a call, read as leniently as it can be: what is wrong with its shape is told by checks, not by giving up.
+
+use serde_json::Value;
+
+use crate::record::Exchange;
+
+/// What came back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// An envelope that says `success: true`.
+    Success,
+    /// An envelope that says `success: false`.
+    Failure,
+    /// A JSON-RPC error.
+    RpcError,
+    /// A tool result that is no envelope.
+    Odd,
+    /// Nothing: the server is gone.
+    Lost,
+}
+
+/// One call and its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) exchange: Exchange,
+    pub(crate) kind: Kind,
+    /// Whether the text block and the structured content say the same; `None` where only one of them is there.
+    pub(crate) texts_agree: Option<bool>,
+}
+
+impl Reply {
+    pub(crate) fn lost(tool: &str, arguments: Value) -> Self {
+        let exchange = Exchange { tool: tool.to_owned(), arguments, answer: Value::Null };
+        Self { exchange, kind: Kind::Lost, texts_agree: None }
+    }
+
+    pub(crate) fn read(tool: &str, arguments: Value, message: &Value) -> Self {
+        let (answer, texts_agree) = match message.get("result") {
+            Some(result) => envelope(result),
+            None => (message.get("error").cloned().unwrap_or_else(|| message.clone()), None),
+        };
+        let kind = match answer.get("success").and_then(Value::as_bool) {
+            _ if message.get("result").is_none() => Kind::RpcError,
+            Some(true) => Kind::Success,
+            Some(false) => Kind::Failure,
+            None => Kind::Odd,
+        };
+        Self { exchange: Exchange { tool: tool.to_owned(), arguments, answer }, kind, texts_agree }
+    }
+
+    pub(crate) fn ok(&self) -> bool {
+        self.kind == Kind::Success
+    }
+
+    /// Whether the caller was told no, in whatever shape.
+    pub(crate) fn refused(&self) -> bool {
+        matches!(self.kind, Kind::Failure | Kind::RpcError)
+    }
+
+    pub(crate) fn data(&self) -> &Value {
+        self.exchange.answer.get("data").unwrap_or(&Value::Null)
+    }
+
+    pub(crate) fn code(&self) -> &str {
+        self.exchange.answer.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The message of a failure, also where the error is but a string.
+    pub(crate) fn message(&self) -> &str {
+        let answer = &self.exchange.answer;
+        let message =
+            answer.pointer("/error/message").or_else(|| answer.get("error")).or_else(|| answer.get("message"));
+        message.and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn warnings(&self) -> &[Value] {
+        self.exchange.answer.get("warnings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the caller was told that something is unknown: refused with its name, or warned.
+    pub(crate) fn tells_of(&self, name: &str) -> bool {
+        match self.kind {
+            Kind::Success => !self.warnings().is_empty(),
+            _ => self.refused() && self.message().contains(name),
+        }
+    }
+
+    /// Whether a thing that is asked for is not there.
+    pub(crate) fn not_found(&self) -> bool {
+        self.refused() && self.code().contains("NOT_FOUND")
+    }
+
+    /// Whether a failure without a code says in words that a thing is not there.
+    pub(crate) fn says_not_found(&self) -> bool {
+        let message = self.message().to_lowercase();
+        self.kind == Kind::Failure
+            && ["not found", "does not exist", "no such"].iter().any(|words| message.contains(words))
+    }
+
+    /// Whether a valid request was refused: of something that was there before, that it is gone, in whatever words.
+    pub(crate) fn absent(&self) -> bool {
+        self.refused() && !self.invalid()
+    }
+
+    /// Whether the request was refused for what it says, and not for what the world is like.
+    pub(crate) fn invalid(&self) -> bool {
+        self.kind == Kind::RpcError || (self.refused() && self.code().contains("VALIDATION"))
+    }
+
+    /// The token of an answer that wants to be confirmed.
+    pub(crate) fn confirmation_token(&self) -> Option<&str> {
+        let answer = &self.exchange.answer;
+        let inside =
+            answer.pointer("/error/details/confirmation_token").or_else(|| answer.pointer("/confirmation/token"));
+        inside.and_then(Value::as_str)
+    }
+}
+
+/// The envelope of a tool result, and whether its two forms agree.
+fn envelope(result: &Value) -> (Value, Option<bool>) {
+    let text = result.pointer("/content/0/text").and_then(Value::as_str);
+    let text = text.map(|text| serde_json::from_str::<Value>(text).unwrap_or_else(|_| Value::String(text.to_owned())));
+    let structured = result.get("structuredContent").filter(|content| content.is_object());
+    match (structured, text) {
+        (Some(structured), Some(text)) => (structured.clone(), Some(*structured == text)),
+        (Some(structured), None) => (structured.clone(), Some(false)),
+        (None, Some(text)) => (text, None),
+        (None, None) => (result.clone(), None),
+    }
+}

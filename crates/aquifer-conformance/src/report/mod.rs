@@ -1,0 +1,14 @@
+//! What a run found, and what a check counts while it looks.
+
+mod category;
+mod outcome;
+mod run_report;
+mod tally;
+
+pub use category::{Category, Verdict};
+pub use outcome::{Finding, Outcome, Section, Summary};
+pub use run_report::{Blocker, Header, Report};
+pub(crate) use tally::Tally;
+
+#[cfg(test)]
+mod tests;

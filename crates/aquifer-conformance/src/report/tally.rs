@@ -1,0 +1,119 @@
+//! What one check counts while it looks.
+
+use super::{Finding, Verdict};
+use crate::mcp::Reply;
+use crate::record::Exchange;
+
+/// More findings than these are only counted.
+const MAX_FINDINGS: usize = 25;
+
+/// Longer answers are left out of findings.
+const MAX_SHOWN_LEN: usize = 20_000;
+
+/// What a check has seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) looked_at: usize,
+    pub(crate) failed: usize,
+    pub(crate) warned: usize,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Tally {
+    /// Counts one thing.
+    pub(crate) fn look(&mut self) {
+        self.looked_at += 1;
+    }
+
+    /// Something is wrong.
+    pub(crate) fn fail(&mut self, subject: impl Into<String>, problem: impl Into<String>, seen: Option<&Reply>) {
+        self.failed += 1;
+        self.find(subject.into(), problem.into(), seen);
+    }
+
+    /// Something could be better.
+    pub(crate) fn warn(&mut self, subject: impl Into<String>, problem: impl Into<String>, seen: Option<&Reply>) {
+        self.warned += 1;
+        self.find(subject.into(), problem.into(), seen);
+    }
+
+    /// Counts one thing, which is wrong unless it holds.
+    pub(crate) fn holds(&mut self, holds: bool, subject: &str, problem: &str, seen: Option<&Reply>) -> bool {
+        self.look();
+        if !holds {
+            self.fail(subject, problem, seen);
+        }
+        holds
+    }
+
+    /// Tells something in the detail.
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn find(&mut self, subject: String, problem: String, seen: Option<&Reply>) {
+        if self.findings.len() < MAX_FINDINGS {
+            let seen = seen.map(|reply| shortened(&reply.exchange));
+            self.findings.push(Finding { subject, problem, seen });
+        }
+    }
+
+    /// The server was lost while this was looked at: what it did not answer any more says nothing by itself.
+    pub(crate) fn lose(&mut self, reason: &str) {
+        let answered = |finding: &Finding| finding.seen.as_ref().is_none_or(|seen| !seen.answer.is_null());
+        self.findings.retain(answered);
+        let problem = format!("it was lost during this check: {reason}");
+        self.findings.insert(0, Finding { subject: "the server".into(), problem, seen: None });
+        (self.failed, self.warned) = (self.findings.len(), 0);
+        self.looked_at = self.looked_at.max(self.failed);
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        match (self.looked_at, self.failed, self.warned) {
+            (_, failed, _) if failed > 0 => Verdict::Fail,
+            (0, _, _) => Verdict::Skip,
+            (_, _, warned) if warned > 0 => Verdict::Warn,
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// One sentence: what was looked at, what was wrong, or why nothing could be.
+    pub(crate) fn detail(&self, unit: &str) -> String {
+        let mut detail = match self.verdict() {
+            Verdict::Skip => String::new(),
+            Verdict::Pass => format!("{} {unit}, all as they should be", self.looked_at),
+            // One thing can be wrong in several ways.
+            _ if self.failed + self.warned > self.looked_at => {
+                format!("{} things wrong with {} {unit}", self.failed + self.warned, self.looked_at)
+            }
+            _ => format!("{} of {} {unit} not as they should be", self.failed + self.warned, self.looked_at),
+        };
+        if let Some(first) = self.findings.first() {
+            detail.push_str(&format!(": {}: {}", first.subject, first.problem));
+        }
+        let more = (self.failed + self.warned).saturating_sub(1);
+        if more > 0 {
+            detail.push_str(&format!("; and {more} more"));
+        }
+        for note in &self.notes {
+            if !detail.is_empty() {
+                detail.push_str("; ");
+            }
+            detail.push_str(note);
+        }
+        detail
+    }
+}
+
+/// An exchange as it is shown: a request or an answer of megabytes helps nobody.
+pub(crate) fn shortened(exchange: &Exchange) -> Exchange {
+    let short = |value: &serde_json::Value| {
+        let text = value.to_string();
+        if text.len() <= MAX_SHOWN_LEN { value.clone() } else { format!("({} bytes, not shown)", text.len()).into() }
+    };
+    Exchange { tool: exchange.tool.clone(), arguments: short(&exchange.arguments), answer: short(&exchange.answer) }
+}

@@ -1,0 +1,189 @@
+//! A server behind Streamable HTTP: every message is a POST, answered with JSON or with an event stream.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use serde_json::{Value, json};
+
+use super::connection::{Broken, MAX_ANSWER_BYTES, Wire, answers, reply_to};
+
+const SESSION: &str = "mcp-session-id";
+const PROTOCOL: &str = "mcp-protocol-version";
+
+/// One session over HTTP.
+pub(super) struct Http {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl Http {
+    pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, Broken> {
+        let url = Url::parse(url).map_err(|cause| Broken(format!("'{url}' is no address: {cause}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Broken(format!("'{url}' begins neither with http: nor with https:")));
+        }
+        let mut all = HeaderMap::new();
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        for (name, value) in headers {
+            let (Ok(header), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+                return Err(Broken(format!("header '{name}' cannot be sent")));
+            };
+            value.set_sensitive(true);
+            all.insert(header, value);
+        }
+        let mut builder = Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .redirect(reqwest::redirect::Policy::none())
+            .tcp_nodelay(true)
+            .user_agent(concat!("aquifer-conformance/", env!("CARGO_PKG_VERSION")));
+        if url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127.") || host == "[::1]") {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|cause| Broken(cause.without_url().to_string()))?;
+        Ok(Self { client, url, headers: all })
+    }
+
+    async fn post(&mut self, body: Vec<u8>) -> Result<Response, Broken> {
+        let sent = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send().await;
+        let response = sent.map_err(|cause| Broken(format!("the server cannot be reached: {}", root(&cause))))?;
+        if let Some(session) = response.headers().get(SESSION) {
+            self.headers.insert(SESSION, session.clone());
+        }
+        Ok(response)
+    }
+
+    /// The message that `wanted` accepts, from a body of either kind.
+    async fn read(&mut self, response: Response, wanted: impl Fn(&Value) -> bool) -> Result<Option<Value>, Broken> {
+        let status = response.status();
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("text/event-stream") {
+            return self.events(response, wanted).await;
+        }
+        let body = whole(response).await?;
+        if let Ok(message) = serde_json::from_slice::<Value>(&body)
+            && wanted(&message)
+        {
+            return Ok(Some(message));
+        }
+        if status.is_success() {
+            return Ok(None);
+        }
+        // A refusal by the transport is still an answer: nobody was left waiting.
+        let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+        match status.as_u16() {
+            400 | 413 | 415 | 422 => {
+                let said = serde_json::from_str::<Value>(&said).ok();
+                let message = said.as_ref().and_then(|said| said.pointer("/error/message")).and_then(Value::as_str);
+                let message = message.map_or_else(|| format!("HTTP {status}"), str::to_owned);
+                Ok(Some(json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": message}})))
+            }
+            _ => Err(Broken(format!("the server answered HTTP {status}: {said}"))),
+        }
+    }
+
+    async fn events(
+        &mut self,
+        mut response: Response,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, Broken> {
+        let mut buffer = Vec::new();
+        let mut data = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(cut_off)? {
+            buffer.extend_from_slice(&piece);
+            if buffer.len() + data.len() > MAX_ANSWER_BYTES {
+                return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
+            }
+            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = buffer.drain(..=end).collect();
+                let line = line.trim_ascii_end();
+                if let Some(part) = line.strip_prefix(b"data:") {
+                    data.extend_from_slice(part.strip_prefix(b" ").unwrap_or(part));
+                    continue;
+                }
+                if !line.is_empty() {
+                    continue;
+                }
+                let Ok(message) = serde_json::from_slice::<Value>(&std::mem::take(&mut data)) else { continue };
+                if wanted(&message) {
+                    // Read to its end, the connection can be used again.
+                    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+                    let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
+                    return Ok(Some(message));
+                }
+                if let Some(reply) = reply_to(&message) {
+                    self.post(reply.to_string().into_bytes()).await?;
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Wire for Http {
+    fn ask<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, Broken>> {
+        Box::pin(async move {
+            let id = request.get("id").cloned().unwrap_or_default();
+            let response = self.post(request.to_string().into_bytes()).await?;
+            let status = response.status();
+            let message = self.read(response, |message| answers(message, &id) || is_refusal(message)).await?;
+            let message =
+                message.ok_or_else(|| Broken(format!("the server answered HTTP {status} without a response")))?;
+            let agreed = message.pointer("/result/protocolVersion").and_then(Value::as_str);
+            if let Some(agreed) = agreed.and_then(|agreed| HeaderValue::from_str(agreed).ok()) {
+                self.headers.insert(PROTOCOL, agreed);
+            }
+            Ok(message)
+        })
+    }
+
+    fn tell<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), Broken>> {
+        Box::pin(async move {
+            let response = self.post(notification.to_string().into_bytes()).await?;
+            let status = response.status();
+            if status.is_success() { Ok(()) } else { Err(Broken(format!("the server answered HTTP {status}"))) }
+        })
+    }
+
+    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+        Box::pin(async move {
+            let answered = async {
+                let response = self.post(bytes.to_vec()).await?;
+                self.read(response, |_| true).await
+            };
+            tokio::time::timeout(timeout, answered).await.unwrap_or(Ok(None))
+        })
+    }
+}
+
+/// Whether a message is a JSON-RPC error, whomever it answers: a server may not have read so far.
+fn is_refusal(message: &Value) -> bool {
+    message.get("jsonrpc").is_some() && message.get("error").is_some_and(Value::is_object)
+}
+
+async fn whole(mut response: Response) -> Result<Vec<u8>, Broken> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(cut_off)? {
+        body.extend_from_slice(&piece);
+        if body.len() > MAX_ANSWER_BYTES {
+            return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
+        }
+    }
+    Ok(body)
+}
+
+fn cut_off(cause: reqwest::Error) -> Broken {
+    Broken(format!("the answer was cut off: {}", root(&cause)))
+}
+
+/// The innermost cause, which says more than the layers around it.
+fn root(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
