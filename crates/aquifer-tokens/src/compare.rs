@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::chart::thousands;
 use crate::count::Counts;
+use crate::render::chart::thousands;
 use crate::report::{Outcome, Report};
 
 /// What changed from one report to the other.

@@ -6,17 +6,16 @@
 //! against each other by `compare`.
 
 mod aql;
-pub mod chart;
+mod catalog;
 pub mod compare;
 mod count;
 mod measure;
 mod offender;
+pub mod render;
 pub mod report;
 pub mod seen;
 mod server;
-pub mod svg;
 pub mod task;
-pub mod text;
 mod ways;
 
 pub use count::Counts;

@@ -125,6 +125,17 @@ fn first_row(data: &Value, depth: usize) -> Option<&Map<String, Value>> {
     }
 }
 
+/// Parameters that concern items, which sums alone do not return: servers may refuse them beside sums.
+const OF_ITEMS: &[&str] =
+    &["first", "last", "limit", "offset", "page", "page_size", "sort", "order", "fields", "preset"];
+
+/// Parameters laid over others.
+pub(crate) fn laid_over(params: &Map<String, Value>, shape: &Map<String, Value>) -> Map<String, Value> {
+    let has_items = !shape.contains_key("aggregate") || shape.get("include_items") == Some(&Value::Bool(true));
+    let kept = params.iter().filter(|(name, _)| has_items || !OF_ITEMS.contains(&name.as_str()));
+    kept.chain(shape).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
@@ -206,5 +217,21 @@ mod tests {
         assert_eq!(shapes_of(&both[1..], &rows), [("page", json!({ "first": 5 }))]);
         assert!(shapes_of(&both, &json!("text")).is_empty());
         assert!(shapes_of(&[], &rows).is_empty());
+    }
+
+    #[test]
+    fn sums_take_the_place_of_pages() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let params = map(json!({ "filter": {}, "first": 5, "sort": "id" }));
+        for (shape, expected) in [
+            (json!({ "fields": ["id"] }), json!({ "filter": {}, "first": 5, "sort": "id", "fields": ["id"] })),
+            (json!({ "aggregate": {} }), json!({ "filter": {}, "aggregate": {} })),
+            (
+                json!({ "aggregate": {}, "include_items": true }),
+                json!({ "filter": {}, "first": 5, "sort": "id", "aggregate": {}, "include_items": true }),
+            ),
+        ] {
+            assert_eq!(laid_over(&params, &map(shape)), map(expected));
+        }
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::aql::Aql;
+use crate::catalog::Catalogue;
 use crate::count::Counts;
-use crate::measure::{Catalogue, Options, laid_over};
 use crate::report::{self, Answer, Doing, Kind, Outcome, Step, Way};
 use crate::seen::{self, Apart};
 use crate::server::{Server, Unanswered};
-use crate::task::{self, Task};
+use crate::task::{self, Task, laid_over};
 
 /// Why something is not called, and what has it called.
 const MAY_WRITE: &str = "it may write (--allow-writes)";
@@ -63,7 +63,7 @@ pub(crate) struct Ways<'a, S> {
     /// The one that was introspected.
     pub(crate) first: &'a Aql<'a, S>,
     pub(crate) catalogue: &'a Catalogue,
-    pub(crate) options: &'a Options,
+    pub(crate) allow_writes: bool,
 }
 
 /// A way, and what was answered in the end.
@@ -170,7 +170,7 @@ impl<S: Server> Ways<'_, S> {
         let operation = &task.operation;
         if !self.catalogue.has(operation) {
             Some(format!("there is no operation '{operation}'"))
-        } else if !self.catalogue.reads(operation) && !self.options.allow_writes {
+        } else if !self.catalogue.reads(operation) && !self.allow_writes {
             Some(MAY_WRITE.to_owned())
         } else {
             None
@@ -195,7 +195,7 @@ impl<S: Server> Ways<'_, S> {
         };
         match self.direct.tool(task) {
             None => way.why = Some("no tool of its own is known to do it (name one as 'tool')".to_owned()),
-            Some((owner, tool, name)) if !self.options.allow_writes && !self.only_reads(owner, tool, name) => {
+            Some((owner, tool, name)) if !self.allow_writes && !self.only_reads(owner, tool, name) => {
                 way.why = Some(MAY_WRITE.to_owned());
             }
             Some((owner, _, name)) => {

@@ -1,8 +1,8 @@
 //! Charts in a terminal, in a file, and as a picture.
 
-use aquifer_tokens::chart::Chart;
-use aquifer_tokens::text::Canvas;
-use aquifer_tokens::{svg, text};
+use aquifer_tokens::render::chart::Chart;
+use aquifer_tokens::render::text::Canvas;
+use aquifer_tokens::render::{svg, text};
 use serde_json::json;
 
 use crate::fixture::{Fake, own, report, semantic, single, tool};

@@ -7,14 +7,15 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use aquifer_tokens::chart::Chart;
-use aquifer_tokens::compare::Comparison;
-use aquifer_tokens::report::{FORMAT, Kind, Outcome};
-use aquifer_tokens::text::Canvas;
-use aquifer_tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::error::Failure;
+use aquifer_tokens::compare::Comparison;
+use aquifer_tokens::render::chart::Chart;
+use aquifer_tokens::render::text::Canvas;
+use aquifer_tokens::render::{svg, text};
+use aquifer_tokens::report::{FORMAT, Kind, Outcome};
+use aquifer_tokens::{Options, Report, Server, Subject, Unanswered, measure, task};
 use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::chart::{Chart, thousands};
+use crate::render::chart::{Chart, thousands};
 use crate::report::Kind;
 
 const WIDTH: usize = 860;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::chart::{Bar, Chart, Section, thousands};
+use crate::render::chart::{Bar, Chart, Section, thousands};
 
 /// Where the text goes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
