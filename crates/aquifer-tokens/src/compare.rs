@@ -1,45 +1,46 @@
-//! Two reports held against each other, for budgets in CI.
+//! Compares two reports, for budgets in CI.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::count::Counts;
-use crate::render::chart::thousands;
+use crate::count::TokenCounts;
+use crate::render::chart::format_thousands;
 use crate::report::{Outcome, Report};
 
 /// What changed from one report to the other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// By how much a figure may grow, in percent.
+    /// The allowed growth, in percent.
     pub budget: f64,
-    /// Figures that grew by more.
+    /// How many figures grew by more.
     pub exceeded: usize,
-    /// Every figure of either.
+    /// Every figure of either report.
     pub figures: Vec<Difference>,
 }
 
-/// One figure in both.
+/// One figure in both reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// What it is.
+    /// The name of the figure.
     pub what: String,
-    /// In the first report, if it is there.
-    pub before: Option<Counts>,
-    /// In the second.
-    pub after: Option<Counts>,
+    /// Its value in the first report, if present.
+    pub before: Option<TokenCounts>,
+    /// Its value in the second report, if present.
+    pub after: Option<TokenCounts>,
     /// Whether it grew by more than the budget, in either encoding.
     pub exceeds: bool,
 }
 
 impl Comparison {
-    /// Holds `after` against `before`. Figures that only one has are told, and exceed nothing. None if no figure is in
-    /// both: there is nothing to compare.
+    /// Compares `after` with `before`. Figures that only one report has are listed and never exceed the budget. Returns
+    /// `None` if the reports have no figure in common.
     #[must_use]
-    pub fn of(before: &Report, after: &Report, budget: f64) -> Option<Self> {
+    pub fn between(before: &Report, after: &Report, budget: f64) -> Option<Self> {
         let (before, after) = (figures(before), figures(after));
-        let find =
-            |all: &[(String, Counts)], what: &str| all.iter().find(|(name, _)| name == what).map(|(_, counts)| *counts);
+        let find = |all: &[(String, TokenCounts)], what: &str| {
+            all.iter().find(|(name, _)| name == what).map(|(_, counts)| *counts)
+        };
         let mut all: Vec<Difference> = Vec::new();
         let mut common = 0;
         for (what, old) in &before {
@@ -65,11 +66,11 @@ impl Comparison {
     }
 }
 
-/// The figures of a report that are compared, by names that stay.
-fn figures(report: &Report) -> Vec<(String, Counts)> {
+/// The figures of a report that are compared, by stable names.
+fn figures(report: &Report) -> Vec<(String, TokenCounts)> {
     let mut all = Vec::new();
     for surface in &report.surfaces {
-        let name = surface.surface.as_str();
+        let name = surface.kind.as_str();
         all.push((format!("connect: {name}"), surface.connect));
         all.extend(surface.instructions.map(|counts| (format!("instructions: {name}"), counts)));
     }
@@ -85,9 +86,9 @@ fn figures(report: &Report) -> Vec<(String, Counts)> {
         }
     }
     for task in &report.tasks {
-        for way in task.ways.iter().filter(|way| way.outcome == Outcome::Answered) {
-            let shaped = if way.shaped { ", shaped" } else { "" };
-            all.push((format!("task '{}': {}{shaped}", task.name, way.surface.as_str()), way.total));
+        for run in task.runs.iter().filter(|run| run.outcome == Outcome::Answered) {
+            let shaped = if run.shaped { ", shaped" } else { "" };
+            all.push((format!("task '{}': {}{shaped}", task.name, run.surface.as_str()), run.total));
         }
     }
     all
@@ -102,8 +103,9 @@ impl fmt::Display for Comparison {
             writeln!(f, "{:width$}  {:>27}  {:>27}", "", "o200k_base", "cl100k_base")?;
         }
         for one in &changed {
-            let column =
-                |count: fn(&Counts) -> usize| change(one.before.as_ref().map(count), one.after.as_ref().map(count));
+            let column = |count: fn(&TokenCounts) -> usize| {
+                change(one.before.as_ref().map(count), one.after.as_ref().map(count))
+            };
             let (first, second) = (column(|counts| counts.o200k_base), column(|counts| counts.cl100k_base));
             let verdict = if one.exceeds { "  over budget" } else { "" };
             writeln!(f, "{:width$}  {first:>27}  {second:>27}{verdict}", one.what)?;
@@ -121,10 +123,10 @@ fn change(before: Option<usize>, after: Option<usize>) -> String {
     match (before, after) {
         (Some(old), Some(new)) => {
             let percent = if old == 0 { f64::INFINITY } else { 100.0 * (new as f64 - old as f64) / old as f64 };
-            format!("{} → {} ({percent:+.1} %)", thousands(old), thousands(new))
+            format!("{} → {} ({percent:+.1} %)", format_thousands(old), format_thousands(new))
         }
-        (None, Some(new)) => format!("new: {}", thousands(new)),
-        (Some(old), None) => format!("gone: {}", thousands(old)),
+        (None, Some(new)) => format!("new: {}", format_thousands(new)),
+        (Some(old), None) => format!("gone: {}", format_thousands(old)),
         (None, None) => String::new(),
     }
 }

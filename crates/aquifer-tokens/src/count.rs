@@ -1,4 +1,4 @@
-//! Tokens of a text, by the tokenizers that models really use.
+//! Counts tokens with the tokenizers that models use.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -7,29 +7,29 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use tiktoken::CoreBpe;
 
-// The vocabularies are part of the program. They are unpacked when the first text is counted, and never before.
+// The vocabularies are compiled in and unpacked when the first text is counted.
 static O200K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 static CL100K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
 
-/// The tokens of one text in both encodings. What looks like a special token in it is text like any other.
+/// The number of tokens of a text in both encodings. Special tokens in it count as plain text.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counts {
+pub struct TokenCounts {
     /// In `o200k_base`.
     pub o200k_base: usize,
     /// In `cl100k_base`.
     pub cl100k_base: usize,
 }
 
-impl Counts {
-    /// Counts a text.
+impl TokenCounts {
+    /// Counts the tokens of a text.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn count(text: &str) -> Self {
         Self { o200k_base: O200K_BASE.count(text), cl100k_base: CL100K_BASE.count(text) }
     }
 
-    /// The middle of many, each encoding for itself; of an even number the upper of the two in the middle, so that it is
-    /// always a count that occurred.
+    /// The median, for each encoding separately. Of an even number it is the upper of the two in the middle, so that it
+    /// is always a count that occurred.
     #[must_use]
     pub fn median(all: &[Self]) -> Self {
         let middle = |count: fn(&Self) -> usize| {
@@ -41,7 +41,7 @@ impl Counts {
     }
 }
 
-impl Add for Counts {
+impl Add for TokenCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -52,7 +52,7 @@ impl Add for Counts {
     }
 }
 
-impl Sum for Counts {
+impl Sum for TokenCounts {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), Add::add)
     }
@@ -77,22 +77,22 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_of_the_reference_tokenizers() {
+    fn counts_match_the_reference_tokenizers() {
         let golden: Golden = serde_json::from_str(include_str!("../tests/data/golden-tokens.json")).unwrap();
         assert!(golden.texts.len() >= 60, "{}", golden.texts.len());
         for GoldenText { name, text, counts } in &golden.texts {
-            let ours = Counts::of(text);
+            let ours = TokenCounts::count(text);
             assert_eq!(ours.o200k_base, *counts.get("o200k_base").unwrap(), "{name} in o200k_base");
             assert_eq!(ours.cl100k_base, *counts.get("cl100k_base").unwrap(), "{name} in cl100k_base");
         }
     }
 
     #[test]
-    fn the_middle_is_a_count_that_occurred() {
-        let counts = |n: usize| Counts { o200k_base: n, cl100k_base: 10 - n };
-        assert_eq!(Counts::median(&[]), Counts::default());
-        assert_eq!(Counts::median(&[counts(7)]), counts(7));
-        assert_eq!(Counts::median(&[counts(1), counts(9), counts(4)]), counts(4));
-        assert_eq!(Counts::median(&[counts(1), counts(9)]), Counts { o200k_base: 9, cl100k_base: 9 });
+    fn the_median_is_a_count_that_occurred() {
+        let counts = |n: usize| TokenCounts { o200k_base: n, cl100k_base: 10 - n };
+        assert_eq!(TokenCounts::median(&[]), TokenCounts::default());
+        assert_eq!(TokenCounts::median(&[counts(7)]), counts(7));
+        assert_eq!(TokenCounts::median(&[counts(1), counts(9), counts(4)]), counts(4));
+        assert_eq!(TokenCounts::median(&[counts(1), counts(9)]), TokenCounts { o200k_base: 9, cl100k_base: 9 });
     }
 }

@@ -1,28 +1,28 @@
-//! What a model pays for a source, in tokens: at connect, to look around, and for whole tasks.
+//! Measures what a source costs a model in tokens: at connect, for introspection and for whole tasks.
 //!
-//! What counts is what a model sees (`seen`), counted by real tokenizers (`count`). A measurement (`measure`) is a plain
-//! client over the `Server` seam: it knows servers by what they list and answer, starts none, and never calls what may
-//! write unless it was told to. A `Report` is rendered as text or SVG from the same `chart`, and two of them are held
-//! against each other by `compare`.
+//! Only what a model sees (`model_view`) is counted, with real tokenizers (`count`). A measurement (`measure`) is a plain
+//! client behind the [`Server`] trait: it knows a server only by what it lists and answers, starts none, and calls nothing
+//! that may write unless that is allowed. A [`Report`] becomes a chart, drawn as text or SVG (`render`); `compare`
+//! compares two reports.
 
 mod aql;
 mod catalog;
 pub mod compare;
 mod count;
+mod definition_cost;
 mod measure;
-mod offender;
+pub mod model_view;
 pub mod render;
 pub mod report;
-pub mod seen;
 mod server;
 pub mod task;
-mod ways;
+mod task_runner;
 
-pub use count::Counts;
+pub use count::TokenCounts;
+pub use definition_cost::DefinitionCost;
 pub use measure::Options;
 pub use measure::Subject;
 pub use measure::measure;
-pub use offender::Offender;
 pub use report::Report;
 pub use server::Server;
-pub use server::Unanswered;
+pub use server::ServerError;

@@ -1,41 +1,41 @@
-//! The measurement: connect, look around, do the tasks.
+//! The measurement: connect, introspect, run the tasks.
 
 use serde_json::Value;
 
-use crate::aql::Aql;
-use crate::catalog::Catalogue;
-use crate::count::Counts;
-use crate::offender::Offender;
-use crate::report::{FORMAT, Introspection, Kind, Report, Spread, Surface};
-use crate::seen::{self, Apart};
-use crate::server::{Server, Unanswered};
+use crate::aql::AqlServer;
+use crate::catalog::Catalog;
+use crate::count::TokenCounts;
+use crate::definition_cost::DefinitionCost;
+use crate::model_view::{self, NonText};
+use crate::report::{CostSummary, FORMAT, Introspection, Report, Surface, SurfaceKind};
+use crate::server::{Server, ServerError};
 use crate::task::{self, Task};
-use crate::ways::{Direct, Ways};
+use crate::task_runner::{DirectTools, TaskRunner};
 
-/// What is measured.
+/// The servers to measure.
 #[derive(Debug)]
 pub struct Subject<'a, S> {
-    /// What it is called in the report.
+    /// The name in the report.
     pub name: String,
-    /// The servers whose own tools a model would get.
+    /// The servers whose own tools a model would get without MCP-AQL.
     pub direct: &'a [S],
-    /// The same behind MCP-AQL, once for each mode; or a running server of any kind.
+    /// The same servers behind MCP-AQL, once for each mode; or a running server of any kind.
     pub served: &'a [S],
 }
 
-/// What is done with it.
+/// The options of a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What a model is to do; else tasks are found among the operations that only read.
+    /// The tasks to run. Without them, tasks are chosen among the read-only operations.
     pub tasks: Option<Vec<Task>>,
-    /// Whether tasks may call what writes.
+    /// Whether tasks may call operations that write.
     pub allow_writes: bool,
-    /// Whether no task is done at all.
+    /// Whether to run no tasks.
     pub no_calls: bool,
 }
 
-/// Measures it. Nothing is called that may write, unless a task names it and the options allow it.
-pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> Result<Report, Unanswered> {
+/// Measures the servers. Nothing that may write is called unless a task names it and the options allow it.
+pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> Result<Report, ServerError> {
     let mut report = Report {
         format: FORMAT,
         subject: subject.name.clone(),
@@ -46,75 +46,77 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
         largest_operations: Vec::new(),
         remarks: Vec::new(),
     };
-    let mut direct = Direct::default();
+    let mut direct = DirectTools::default();
     for server in subject.direct {
         direct.add(server, server.tools().await?);
     }
-    let mut served: Vec<Aql<'_, S>> = Vec::new();
+    let mut served: Vec<AqlServer<'_, S>> = Vec::new();
     for server in subject.served {
         let tools = server.tools().await?;
-        match Aql::find(server, &tools).await? {
+        match AqlServer::detect(server, &tools).await? {
             Some(aql) => {
                 report.surfaces.push(surface(aql.kind, &tools, &[server]));
                 served.push(aql);
             }
-            // A running server that does not speak it: its tools are what a model gets.
+            // A running server without MCP-AQL: a model gets its tools directly.
             None => direct.add(server, tools),
         }
     }
-    if direct.is_there() {
-        report.surfaces.push(surface(Kind::Direct, direct.tools(), &direct.servers));
-        report.largest_tools = Offender::largest(direct.tools().iter().map(Offender::tool).collect());
+    if direct.has_servers() {
+        report.surfaces.push(surface(SurfaceKind::Direct, direct.tools(), &direct.servers));
+        report.largest_tools = DefinitionCost::largest(direct.tools().iter().map(DefinitionCost::from_tool).collect());
     }
-    report.surfaces.sort_by_key(|surface| surface.surface);
-    // Where there is one tool, nothing but introspection is paid for.
-    let first = served.iter().find(|aql| aql.kind == Kind::Single).or(served.first());
+    report.surfaces.sort_by_key(|surface| surface.kind);
+    // Prefer the single tool: there, introspection is the only cost after connect.
+    let first = served.iter().find(|aql| aql.kind == SurfaceKind::Single).or(served.first());
     let Some(first) = first else {
-        report.remarks.push("it does not speak MCP-AQL: there is nothing to introspect".to_owned());
+        report.remarks.push("the server does not speak MCP-AQL, so there is nothing to introspect".to_owned());
         return Ok(report);
     };
-    let mut catalogue = Catalogue::read(first).await?;
-    if catalogue.details.len() < catalogue.operations.len() {
-        let (some, all) = (catalogue.details.len(), catalogue.operations.len());
-        report.remarks.push(format!("details were looked at for {some} of {all} operations"));
+    let mut catalog = Catalog::fetch(first).await?;
+    if catalog.details.len() < catalog.operations.len() {
+        let (some, all) = (catalog.details.len(), catalog.operations.len());
+        report.remarks.push(format!("details were measured for {some} of {all} operations"));
     }
-    report.largest_operations = Offender::largest(catalogue.details.values().map(Offender::operation).collect());
+    report.largest_operations =
+        DefinitionCost::largest(catalog.details.values().map(DefinitionCost::from_operation).collect());
 
     let tasks = match (&options.tasks, options.no_calls) {
         (_, true) => Vec::new(),
         (Some(tasks), _) => tasks.clone(),
-        (None, _) => task::find(&catalogue.known()),
+        (None, _) => task::choose(&catalog.summaries()),
     };
     if tasks.is_empty() && !options.no_calls {
         report
             .remarks
-            .push("no operation only reads and needs no parameters: write tasks into a file (--tasks)".to_owned());
+            .push("no read-only operation works without parameters; list tasks in a file (--tasks)".to_owned());
     }
     for task in &tasks {
-        catalogue.look(first, &task.operation).await?;
+        catalog.fetch_detail(first, &task.operation).await?;
     }
-    let ways =
-        Ways { direct: &direct, served: &served, first, catalogue: &catalogue, allow_writes: options.allow_writes };
+    let runner =
+        TaskRunner { direct: &direct, served: &served, first, catalog: &catalog, allow_writes: options.allow_writes };
     for task in &tasks {
-        report.tasks.push(ways.of(task).await?);
+        report.tasks.push(runner.run(task).await?);
     }
     report.introspection = Some(Introspection {
         surface: first.kind,
-        operations: catalogue.operations.len(),
-        list: catalogue.list,
-        search: Spread::of(&catalogue.searches(first).await?),
-        detail: Spread::of(&catalogue.costs),
+        operations: catalog.operations.len(),
+        list: catalog.list,
+        search: CostSummary::from_costs(&catalog.measure_searches(first).await?),
+        detail: CostSummary::from_costs(&catalog.costs),
     });
     Ok(report)
 }
 
-fn surface<S: Server>(kind: Kind, tools: &[Value], servers: &[&S]) -> Surface {
-    let instructions: Vec<Counts> = servers.iter().filter_map(|server| server.instructions()).map(Counts::of).collect();
+fn surface<S: Server>(kind: SurfaceKind, tools: &[Value], servers: &[&S]) -> Surface {
+    let instructions: Vec<TokenCounts> =
+        servers.iter().filter_map(|server| server.instructions()).map(TokenCounts::count).collect();
     Surface {
-        surface: kind,
+        kind,
         tools: tools.len(),
-        connect: Counts::of(&seen::tools(tools)),
+        connect: TokenCounts::count(&model_view::tools(tools)),
         instructions: (!instructions.is_empty()).then(|| instructions.into_iter().sum()),
-        apart: tools.iter().map(seen::icons).fold(Apart::default(), Apart::and),
+        non_text: tools.iter().map(model_view::icons).fold(NonText::default(), NonText::and),
     }
 }

@@ -1,34 +1,34 @@
-//! What was measured. Its JSON is promised: `docs/tokens.schema.json` describes it, and `FORMAT` grows when a reader of
-//! before could not read it any more.
+//! The report of a measurement. Its JSON format is stable: `docs/tokens.schema.json` describes it, and `FORMAT` is
+//! incremented on breaking changes.
 
 use serde::{Deserialize, Serialize};
 
-use crate::count::Counts;
-use crate::offender::Offender;
-use crate::seen::Apart;
+use crate::count::TokenCounts;
+use crate::definition_cost::DefinitionCost;
+use crate::model_view::NonText;
 
-/// The revision of the shape.
+/// The version of the JSON format.
 pub const FORMAT: u32 = 1;
 
-/// Everything that was measured of one subject.
+/// The report of a measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// The revision of this shape.
+    /// The version of the JSON format.
     pub format: u32,
-    /// What was measured, as it was written on the command line.
+    /// What was measured, as written on the command line.
     pub subject: String,
-    /// What a model may be given, and what it costs at connect.
+    /// The tool sets a model may be given, and their cost at connect.
     pub surfaces: Vec<Surface>,
-    /// What it costs to look around.
+    /// The cost of introspection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection: Option<Introspection>,
     /// Whole tasks.
     pub tasks: Vec<Task>,
-    /// The tools of the source itself that cost most.
-    pub largest_tools: Vec<Offender>,
-    /// The operations whose details cost most.
-    pub largest_operations: Vec<Offender>,
+    /// The most expensive tools of the source itself.
+    pub largest_tools: Vec<DefinitionCost>,
+    /// The operations with the most expensive details.
+    pub largest_operations: Vec<DefinitionCost>,
     /// What could not be measured, and why.
     pub remarks: Vec<String>,
 }
@@ -36,18 +36,18 @@ pub struct Report {
 /// Which tools a model is given.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Those of the source itself, every one.
+pub enum SurfaceKind {
+    /// All tools of the source itself.
     Direct,
-    /// One for each family of operations.
+    /// One tool for each family of operations.
     Semantic,
-    /// One for everything.
+    /// One tool for all operations.
     Single,
-    /// Both of the last.
+    /// Both the semantic tools and the single tool.
     All,
 }
 
-impl Kind {
+impl SurfaceKind {
     /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -60,143 +60,145 @@ impl Kind {
     }
 }
 
-/// What is shown at connect.
+/// A set of tools and its cost at connect.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Surface {
     /// Which tools.
-    pub surface: Kind,
-    /// How many.
+    #[serde(rename = "surface")]
+    pub kind: SurfaceKind,
+    /// How many tools.
     pub tools: usize,
-    /// What a model sees of them.
-    pub connect: Counts,
-    /// What the servers say about their use, which many clients show, too.
+    /// The cost of the tool list.
+    pub connect: TokenCounts,
+    /// The cost of the instructions of the servers, which many clients show to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<Counts>,
+    pub instructions: Option<TokenCounts>,
     /// The tools' icons.
-    #[serde(default, skip_serializing_if = "Apart::is_empty")]
-    pub apart: Apart,
+    #[serde(rename = "apart", default, skip_serializing_if = "NonText::is_empty")]
+    pub non_text: NonText,
 }
 
-/// What it costs to look around: requests and answers.
+/// The cost of introspection, requests and answers.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Introspection {
-    /// Where it was measured.
-    pub surface: Kind,
+    /// The tools it was measured with.
+    pub surface: SurfaceKind,
     /// How many operations there are.
     pub operations: usize,
     /// The list of all operations.
-    pub list: List,
-    /// A search: some operations by the words of their names.
+    pub list: ListCost,
+    /// Searches for some operations by the words of their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<Spread>,
-    /// A look at one operation.
+    pub search: Option<CostSummary>,
+    /// The details of one operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<Spread>,
+    pub detail: Option<CostSummary>,
 }
 
-/// A list as it is paged.
+/// The cost of a paged list.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct List {
+pub struct ListCost {
     /// How many pages it has.
     pub pages: usize,
-    /// The first of them.
-    pub first_page: Counts,
-    /// All of them.
-    pub all_pages: Counts,
+    /// The first page.
+    pub first_page: TokenCounts,
+    /// All pages.
+    pub all_pages: TokenCounts,
 }
 
-/// Many of a kind.
+/// The distribution of several costs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spread {
+pub struct CostSummary {
     /// How many were measured.
     pub measured: usize,
-    /// The middle.
-    pub median: Counts,
+    /// The median.
+    pub median: TokenCounts,
     /// The largest.
-    pub largest: Counts,
-    /// Which that is.
+    pub largest: TokenCounts,
+    /// The name of the largest.
     pub largest_name: String,
 }
 
-impl Spread {
-    /// Of named costs; none of nothing.
-    pub(crate) fn of(costs: &[(String, Counts)]) -> Option<Self> {
+impl CostSummary {
+    /// Summarizes named costs; `None` if there are none.
+    pub(crate) fn from_costs(costs: &[(String, TokenCounts)]) -> Option<Self> {
         let (name, largest) = costs.iter().max_by_key(|(_, counts)| counts.o200k_base)?;
-        let all: Vec<Counts> = costs.iter().map(|(_, counts)| *counts).collect();
-        let median = Counts::median(&all);
+        let all: Vec<TokenCounts> = costs.iter().map(|(_, counts)| *counts).collect();
+        let median = TokenCounts::median(&all);
         Some(Self { measured: costs.len(), median, largest: *largest, largest_name: name.clone() })
     }
 }
 
-/// One task, done in several ways.
+/// One task, run with each set of tools.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// What it is called.
+    /// The name of the task.
     pub name: String,
-    /// The operation that does it.
+    /// The operation to call.
     pub operation: String,
-    /// The words it is searched with.
+    /// The words to search for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-    /// Each way to do it.
-    pub ways: Vec<Way>,
-    /// The same answer in several shapes.
+    /// One run for each set of tools.
+    #[serde(rename = "ways")]
+    pub runs: Vec<TaskRun>,
+    /// The cost of the answer in several shapes.
     pub answers: Vec<Answer>,
 }
 
-/// A task from connect to its answer.
+/// One run of a task, from connect to the answer.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
-    /// With which tools.
-    pub surface: Kind,
-    /// Whether the answer was asked for in the task's own shape.
+pub struct TaskRun {
+    /// The tools that were used.
+    pub surface: SurfaceKind,
+    /// Whether the shape of the task was requested.
     pub shaped: bool,
-    /// What was paid for, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// All of it.
-    pub total: Counts,
-    /// Whether the search showed the operation in its first answer.
+    /// The total cost.
+    pub total: TokenCounts,
+    /// Whether the first answer of the search contains the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<bool>,
-    /// How the call came out.
+    /// The outcome of the call.
     pub outcome: Outcome,
-    /// Why, where it is not plain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// What came that is no text.
-    #[serde(default, skip_serializing_if = "Apart::is_empty")]
-    pub apart: Apart,
+    /// The reason, if the call was refused or not made.
+    #[serde(rename = "why", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Binary content of the answer.
+    #[serde(rename = "apart", default, skip_serializing_if = "NonText::is_empty")]
+    pub non_text: NonText,
 }
 
-/// How a call came out.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// With an answer.
+    /// The call was answered.
     Answered,
-    /// With a refusal, which was read and is counted.
+    /// The call was refused. The refusal is counted.
     Refused,
-    /// It was not made.
+    /// The call was not made.
     NotCalled,
 }
 
-/// What a model does at once.
+/// A step of a model.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Doing {
-    /// It is shown its tools.
+pub enum StepKind {
+    /// It receives the tool list.
     Connect,
     /// It searches for an operation.
     Search,
-    /// It looks at one.
+    /// It reads the details of an operation.
     Detail,
-    /// It calls.
+    /// It calls the operation.
     Call,
 }
 
@@ -204,23 +206,24 @@ pub enum Doing {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is done.
-    pub step: Doing,
-    /// What the model writes.
-    pub wrote: Counts,
-    /// What it reads.
-    pub read: Counts,
+    /// Which step.
+    #[serde(rename = "step")]
+    pub kind: StepKind,
+    /// The tokens that the model writes.
+    pub wrote: TokenCounts,
+    /// The tokens that the model reads.
+    pub read: TokenCounts,
 }
 
-/// An answer in one shape.
+/// The cost of an answer in one shape.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// `as it comes`; `fields`, `page` or `both`; or `shaped` with what the task says.
     pub shape: String,
-    /// The parameters that make it so.
+    /// The parameters that request this shape.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub params: serde_json::Map<String, serde_json::Value>,
-    /// What a model reads of it.
-    pub read: Counts,
+    /// The tokens that the model reads.
+    pub read: TokenCounts,
 }

@@ -1,26 +1,26 @@
-//! The seam to the servers that are measured: what any MCP client can do with one.
+//! The interface to the measured servers: what any MCP client can do.
 
 use std::future::Future;
 
 use serde_json::Value;
 
-/// A request that got no answer, and why.
+/// Why a request got no answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unanswered(pub String);
+pub struct ServerError(pub String);
 
-/// A server that somebody is connected to.
+/// A connected MCP server.
 pub trait Server {
-    /// What it says about its use.
+    /// The instructions of the server.
     fn instructions(&self) -> Option<&str>;
 
-    /// Every tool, as it is listed.
-    fn tools(&self) -> impl Future<Output = Result<Vec<Value>, Unanswered>>;
+    /// Lists every tool, unchanged.
+    fn tools(&self) -> impl Future<Output = Result<Vec<Value>, ServerError>>;
 
-    /// Calls a tool and gives its result as it came. A failure of the tool's own is a result.
-    fn call(&self, tool: &str, arguments: &Value) -> impl Future<Output = Result<Value, Unanswered>>;
+    /// Calls a tool and returns the result unchanged. A failure reported by the tool is a result.
+    fn call(&self, tool: &str, arguments: &Value) -> impl Future<Output = Result<Value, ServerError>>;
 
-    /// The operation that is made of a tool of this server where it is served as MCP-AQL.
+    /// The name of the operation that MCP-AQL makes of a tool of this server.
     fn operation(&self, tool: &str) -> String {
         tool.to_owned()
     }

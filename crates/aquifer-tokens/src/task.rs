@@ -1,4 +1,4 @@
-//! Tasks: what a model is to do, in a file that people write, or found among the operations that only read.
+//! Tasks for a model: read from a file, or chosen among the read-only operations.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,67 +11,68 @@ struct File {
     task: Vec<Task>,
 }
 
-/// Something to be done.
+/// A task for a model.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// What it is called in the report.
+    /// The name in the report.
     pub name: String,
-    /// The words a model would search with; without them it knows the operation's name.
+    /// The words a model would search for. Without them, the model is assumed to know the operation.
     #[serde(default)]
     pub search: Option<String>,
-    /// The operation that does it.
+    /// The operation to call.
     pub operation: String,
-    /// Its parameters.
+    /// The parameters of the operation.
     #[serde(default)]
     pub params: Map<String, Value>,
-    /// Parameters laid over those for an answer in a better shape.
+    /// Additional parameters that request a smaller answer.
     #[serde(default)]
     pub shaped: Map<String, Value>,
-    /// The source's own tool that does it; else the one the operation was made from.
+    /// The tool of the source that does the same. By default, the tool that the operation was made from.
     #[serde(default)]
     pub tool: Option<String>,
-    /// That tool's arguments; else `params`.
+    /// The arguments of that tool. By default, `params`.
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
 }
 
-/// Reads a file of tasks. A mistake is told with its line.
-pub fn read(text: &str) -> Result<Vec<Task>, String> {
+/// Parses a file of tasks. Errors name the line.
+pub fn parse(text: &str) -> Result<Vec<Task>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.task.is_empty() {
-        return Err("there is no [[task]] in it".to_owned());
+        return Err("it contains no [[task]]".to_owned());
     }
     for task in &file.task {
         let same = file.task.iter().filter(|other| other.name == task.name).count();
         if same > 1 {
-            return Err(format!("{same} tasks are called '{}'; --compare tells them by their names", task.name));
+            return Err(format!("{same} tasks are named '{}'; --compare identifies tasks by name", task.name));
         }
     }
     Ok(file.task)
 }
 
 /// What is known of an operation before it is called.
-pub(crate) struct Known<'a> {
+pub(crate) struct OperationSummary<'a> {
     pub(crate) name: &'a str,
     pub(crate) is_read: bool,
     pub(crate) parameters: &'a [Value],
 }
 
-/// As many tasks are found where nobody wrote any.
-const FOUND: usize = 3;
+/// How many tasks are chosen if none are given.
+const MAX_CHOSEN: usize = 3;
 
-/// Tasks of operations that only read and need nothing to be called with: lists whose answers can be shaped if there are
-/// any, at even distances, so that nobody picks the best ones.
-pub(crate) fn find(operations: &[Known<'_>]) -> Vec<Task> {
-    let callable = |known: &&Known<'_>| {
+/// Chooses tasks among the read-only operations without required parameters. Lists whose answers can be shaped are
+/// preferred. The choice is evenly spaced, so that it does not favour good results.
+pub(crate) fn choose(operations: &[OperationSummary<'_>]) -> Vec<Task> {
+    let callable = |known: &&OperationSummary<'_>| {
         let needs = |parameter: &Value| parameter.get("required") == Some(&Value::Bool(true));
         known.is_read && known.name != "introspect" && !known.parameters.iter().any(needs)
     };
-    let callable: Vec<&Known<'_>> = operations.iter().filter(callable).collect();
-    let lists: Vec<&Known<'_>> = callable.iter().filter(|known| takes(known.parameters, "fields")).copied().collect();
+    let callable: Vec<&OperationSummary<'_>> = operations.iter().filter(callable).collect();
+    let lists: Vec<&OperationSummary<'_>> =
+        callable.iter().filter(|known| has_parameter(known.parameters, "fields")).copied().collect();
     let chosen = if lists.is_empty() { callable } else { lists };
-    let count = chosen.len().min(FOUND);
+    let count = chosen.len().min(MAX_CHOSEN);
     let middle = |index: usize| (2 * index + 1) * chosen.len() / (2 * count.max(1));
     (0..count)
         .filter_map(|index| chosen.get(middle(index)))
@@ -87,23 +88,23 @@ pub(crate) fn find(operations: &[Known<'_>]) -> Vec<Task> {
         .collect()
 }
 
-/// Whether a parameter of this name is taken.
-pub(crate) fn takes(parameters: &[Value], name: &str) -> bool {
+/// Whether there is a parameter with this name.
+pub(crate) fn has_parameter(parameters: &[Value], name: &str) -> bool {
     parameters.iter().any(|parameter| parameter.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// As many fields are asked for in a found task,
+/// How many fields a chosen task requests.
 const FEW_FIELDS: usize = 2;
-/// and as many rows.
+/// How many rows a chosen task requests.
 const FEW_ROWS: usize = 5;
 
-/// The shapes that an operation's answer can be asked for in, seen from the answer as it comes: some fields, a short page,
-/// both. What has no rows has no other shape.
+/// The shapes in which the answer of an operation can be requested, derived from its plain answer: some fields, a short
+/// page, or both. An answer without rows has no other shape.
 pub(crate) fn shapes(parameters: &[Value], data: &Value) -> Vec<(&'static str, Map<String, Value>)> {
     let Some(row) = first_row(data, 0) else { return Vec::new() };
     let names: Vec<Value> = row.keys().take(FEW_FIELDS).map(|name| Value::from(name.as_str())).collect();
-    let fields = takes(parameters, "fields").then(|| ("fields".to_owned(), Value::from(names)));
-    let page = ["first", "limit", "page_size"].into_iter().find(|name| takes(parameters, name));
+    let fields = has_parameter(parameters, "fields").then(|| ("fields".to_owned(), Value::from(names)));
+    let page = ["first", "limit", "page_size"].into_iter().find(|name| has_parameter(parameters, name));
     let page = page.map(|name| (name.to_owned(), Value::from(FEW_ROWS)));
     let shape = |parts: &[&Option<(String, Value)>]| parts.iter().copied().flatten().cloned().collect();
     match (&fields, &page) {
@@ -116,7 +117,7 @@ pub(crate) fn shapes(parameters: &[Value], data: &Value) -> Vec<(&'static str, M
     }
 }
 
-/// The first row of the first rows that there are, not too deep inside.
+/// The first row of the first list, searched at most two levels deep.
 fn first_row(data: &Value, depth: usize) -> Option<&Map<String, Value>> {
     match data {
         Value::Array(rows) => rows.first()?.as_object(),
@@ -125,14 +126,14 @@ fn first_row(data: &Value, depth: usize) -> Option<&Map<String, Value>> {
     }
 }
 
-/// Parameters that concern items, which sums alone do not return: servers may refuse them beside sums.
-const OF_ITEMS: &[&str] =
+/// Parameters that concern items. Aggregates alone return no items, and servers may refuse these parameters with them.
+const ITEM_PARAMS: &[&str] =
     &["first", "last", "limit", "offset", "page", "page_size", "sort", "order", "fields", "preset"];
 
-/// Parameters laid over others.
-pub(crate) fn laid_over(params: &Map<String, Value>, shape: &Map<String, Value>) -> Map<String, Value> {
+/// Merges the parameters of a task with those of a shape.
+pub(crate) fn merge_params(params: &Map<String, Value>, shape: &Map<String, Value>) -> Map<String, Value> {
     let has_items = !shape.contains_key("aggregate") || shape.get("include_items") == Some(&Value::Bool(true));
-    let kept = params.iter().filter(|(name, _)| has_items || !OF_ITEMS.contains(&name.as_str()));
+    let kept = params.iter().filter(|(name, _)| has_items || !ITEM_PARAMS.contains(&name.as_str()));
     kept.chain(shape).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
@@ -144,8 +145,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_tasks_is_read_and_its_mistakes_are_told() {
-        let tasks = read(
+    fn task_files_are_parsed_and_mistakes_are_reported() {
+        let tasks = parse(
             r#"
             [[task]]
             name = "open orders"
@@ -169,20 +170,20 @@ mod tests {
             ("", "no [[task]]"),
             ("[[task]]\nname = 'a'", "missing field `operation`"),
             ("[[task]]\nname = 'a'\noperation = 'b'\nparam = {}", "unknown field `param`"),
-            ("[[task]]\nname='a'\noperation='b'\n[[task]]\nname='a'\noperation='c'", "2 tasks are called 'a'"),
+            ("[[task]]\nname='a'\noperation='b'\n[[task]]\nname='a'\noperation='c'", "2 tasks are named 'a'"),
             ("[[task", "line 1"),
         ];
         for (text, words) in wrong {
-            let told = read(text).unwrap_err();
-            assert!(told.contains(words), "{text}: {told}");
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
         }
     }
 
     #[test]
-    fn found_tasks_only_read_and_need_nothing() {
+    fn chosen_tasks_only_read_and_have_no_required_parameters() {
         let fields = [json!({ "name": "fields", "required": false })];
         let needs = [json!({ "name": "id", "required": true })];
-        let known = |name, is_read, parameters| Known { name, is_read, parameters };
+        let known = |name, is_read, parameters| OperationSummary { name, is_read, parameters };
         let all = [
             known("delete_all", false, &fields[..]),
             known("get_one", true, &needs[..]),
@@ -190,17 +191,18 @@ mod tests {
             known("status", true, &[]),
             known("list_a", true, &fields[..]),
         ];
-        let names = |known: &[Known<'_>]| find(known).into_iter().map(|task| task.operation).collect::<Vec<_>>();
+        let names =
+            |known: &[OperationSummary<'_>]| choose(known).into_iter().map(|task| task.operation).collect::<Vec<_>>();
         assert_eq!(names(&all), ["list_a"]);
         assert_eq!(names(&all[..4]), ["status"]);
         assert!(names(&all[..3]).is_empty());
         let many: Vec<String> = (0..12).map(|n| format!("list_{n:02}")).collect();
-        let many: Vec<Known<'_>> = many.iter().map(|name| known(name, true, &fields[..])).collect();
+        let many: Vec<OperationSummary<'_>> = many.iter().map(|name| known(name, true, &fields[..])).collect();
         assert_eq!(names(&many), ["list_02", "list_06", "list_10"]);
     }
 
     #[test]
-    fn shapes_come_from_what_the_operation_takes_and_what_it_answered() {
+    fn shapes_come_from_the_parameters_and_the_answer() {
         let both = [json!({ "name": "fields" }), json!({ "name": "first" })];
         let rows = json!({ "items": [{ "id": 1, "name": "a", "size": 2 }], "pageInfo": {} });
         let shapes_of = |parameters: &[Value], data: &Value| {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_take_the_place_of_pages() {
+    fn aggregates_replace_page_parameters() {
         let map = |value: Value| value.as_object().cloned().unwrap_or_default();
         let params = map(json!({ "filter": {}, "first": 5, "sort": "id" }));
         for (shape, expected) in [
@@ -231,7 +233,7 @@ mod tests {
                 json!({ "filter": {}, "first": 5, "sort": "id", "aggregate": {}, "include_items": true }),
             ),
         ] {
-            assert_eq!(laid_over(&params, &map(shape)), map(expected));
+            assert_eq!(merge_params(&params, &map(shape)), map(expected));
         }
     }
 }

@@ -1,43 +1,43 @@
-//! A report as bars, before anybody draws them: text and SVG show the same.
+//! The chart of a report, independent of the output format: text and SVG show the same.
 
-use crate::count::Counts;
-use crate::offender::Offender;
-use crate::report::{Kind, Outcome, Report, Task, Way};
-use crate::seen::Apart;
+use crate::count::TokenCounts;
+use crate::definition_cost::DefinitionCost;
+use crate::model_view::NonText;
+use crate::report::{Outcome, Report, SurfaceKind, Task, TaskRun};
 
-/// As many of the largest are shown; the report has more.
-const MAX_BYTES: usize = 5;
+/// How many of the largest definitions are shown. The report has more.
+const MAX_SHOWN: usize = 5;
 
-/// Everything that is drawn.
+/// A chart of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// What was measured.
     pub title: String,
-    /// What matters most, in sentences.
+    /// The main results, in sentences.
     pub lead: Vec<String>,
-    /// Bars that are compared with each other.
+    /// Groups of bars that share a scale.
     pub sections: Vec<Section>,
-    /// What else is to be known.
+    /// Notes below the chart.
     pub remarks: Vec<String>,
 }
 
-/// Bars of one scale.
+/// Bars that share a scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// What they are about.
+    /// The heading.
     pub title: String,
     /// The bars.
     pub bars: Vec<Bar>,
 }
 
 impl Section {
-    /// The longest bar.
+    /// The tokens of the longest bar.
     #[must_use]
     pub fn largest(&self) -> usize {
         self.bars.iter().map(|bar| bar.tokens.o200k_base).max().unwrap_or_default()
     }
 
-    /// The length of a bar where the longest has `width`. What is there is seen.
+    /// The length of a bar if the longest has `width`.
     #[must_use]
     pub fn length(&self, bar: &Bar, width: f64) -> f64 {
         let (tokens, largest) = (bar.tokens.o200k_base as f64, self.largest().max(1) as f64);
@@ -45,81 +45,83 @@ impl Section {
     }
 }
 
-/// One bar. Its length is that of `o200k_base`.
+/// One bar. Its length shows the tokens of `o200k_base`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// What this one and those after it belong to, where that begins.
+    /// The heading of a group that begins with this bar.
     pub group: Option<String>,
-    /// What it stands for.
+    /// The label.
     pub label: String,
-    /// How long it is.
-    pub tokens: Counts,
-    /// What is said beside it.
+    /// The tokens it shows.
+    pub tokens: TokenCounts,
+    /// The note beside it.
     pub note: String,
-    /// The tools it was measured with, for its colour.
-    pub surface: Option<Kind>,
+    /// The tools it was measured with, which determine the colour.
+    pub surface: Option<SurfaceKind>,
 }
 
 impl Bar {
-    fn new(label: impl Into<String>, tokens: Counts, surface: Option<Kind>) -> Self {
-        Self { group: None, label: clean(&label.into()), tokens, note: String::new(), surface }
+    fn new(label: impl Into<String>, tokens: TokenCounts, surface: Option<SurfaceKind>) -> Self {
+        Self { group: None, label: sanitize(&label.into()), tokens, note: String::new(), surface }
     }
 
     fn note(mut self, note: impl AsRef<str>) -> Self {
-        self.note = clean(note.as_ref());
+        self.note = sanitize(note.as_ref());
         self
     }
 }
 
 impl Chart {
-    /// The chart of a report.
+    /// Builds the chart of a report.
     #[must_use]
-    pub fn of(report: &Report) -> Self {
+    pub fn from_report(report: &Report) -> Self {
         let own = !report.largest_tools.is_empty();
         let mut sections = vec![
-            connect(report),
-            ready(report),
-            around(report),
-            whole(report),
-            answers(report),
-            largest("Largest tools of its own", &report.largest_tools, Some(Kind::Direct)),
-            largest("Largest operations, one look each", if own { &[] } else { &report.largest_operations }, None),
+            connect_section(report),
+            ready_section(report),
+            introspection_section(report),
+            task_section(report),
+            answer_section(report),
+            largest_section("Largest tools of the source", &report.largest_tools, Some(SurfaceKind::Direct)),
+            largest_section("Largest operation details", if own { &[] } else { &report.largest_operations }, None),
         ];
         sections.retain(|section| !section.bars.is_empty());
-        let title = clean(&format!("What a model pays for '{}', in tokens", report.subject));
-        let remarks = report.remarks.iter().map(|remark| clean(remark)).collect();
-        Self { title, lead: lead(report), sections, remarks }
+        let title = sanitize(&format!("Token cost of '{}'", report.subject));
+        let remarks = report.remarks.iter().map(|remark| sanitize(remark)).collect();
+        Self { title, lead: lead_sentences(report), sections, remarks }
     }
 }
 
-fn lead(report: &Report) -> Vec<String> {
-    let direct = report.surfaces.iter().find(|surface| surface.surface == Kind::Direct);
+fn lead_sentences(report: &Report) -> Vec<String> {
+    let direct = report.surfaces.iter().find(|surface| surface.kind == SurfaceKind::Direct);
     let from = direct.map(|direct| direct.connect.o200k_base);
-    let mut said: Vec<String> = Vec::new();
-    said.extend(direct.map(|direct| format!("{} with its own {}", tokens(direct.connect), tools(direct.tools))));
-    for ours in report.surfaces.iter().filter(|surface| surface.surface != Kind::Direct) {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(direct.map(|direct| format!("{} with its own {}", tokens(direct.connect), tools(direct.tools))));
+    for ours in report.surfaces.iter().filter(|surface| surface.kind != SurfaceKind::Direct) {
         let less = from.map(|from| less(from, ours.connect.o200k_base)).unwrap_or_default();
-        said.push(format!("{} as '{}'{less}", tokens(ours.connect), ours.surface.as_str()));
+        parts.push(format!("{} as '{}'{less}", tokens(ours.connect), ours.kind.as_str()));
     }
-    if said.is_empty() {
+    if parts.is_empty() {
         return Vec::new();
     }
     let operations = report.introspection.as_ref().map_or(0, |introspection| introspection.operations);
     let behind = match (direct, operations) {
         (Some(_), _) | (None, 0) => String::new(),
-        (None, count) => format!(", for {} operations", thousands(count)),
+        (None, count) => format!(", for {} operations", format_thousands(count)),
     };
-    let mut lead = vec![format!("At connect: {}{behind}.", said.join(", "))];
-    // What was answered as it comes, with the source's own tools and where it was introspected.
+    let mut lead = vec![format!("At connect: {}{behind}.", parts.join(", "))];
+    // Compare unshaped answers: the tools of the source itself against the introspected surface.
     let introspected = report.introspection.as_ref().map(|introspection| introspection.surface);
-    let whole = |task: &Task, surface: Kind| {
-        let mut ways = task.ways.iter().filter(|way| way.outcome == Outcome::Answered && !way.shaped);
-        ways.find(|way| way.surface == surface).map(|way| way.total)
+    let whole = |task: &Task, surface: SurfaceKind| {
+        let mut runs = task.runs.iter().filter(|run| run.outcome == Outcome::Answered && !run.shaped);
+        runs.find(|run| run.surface == surface).map(|run| run.total)
     };
-    let pair = |task: &Task| Some((whole(task, Kind::Direct)?, whole(task, introspected?)?));
-    let pairs: Vec<(Counts, Counts)> = report.tasks.iter().filter_map(pair).collect();
-    let middle = |side: fn(&(Counts, Counts)) -> Counts| Counts::median(&pairs.iter().map(side).collect::<Vec<_>>());
-    let mode = introspected.map_or("", Kind::as_str);
+    let pair = |task: &Task| Some((whole(task, SurfaceKind::Direct)?, whole(task, introspected?)?));
+    let pairs: Vec<(TokenCounts, TokenCounts)> = report.tasks.iter().filter_map(pair).collect();
+    let middle = |side: fn(&(TokenCounts, TokenCounts)) -> TokenCounts| {
+        TokenCounts::median(&pairs.iter().map(side).collect::<Vec<_>>())
+    };
+    let mode = introspected.map_or("", SurfaceKind::as_str);
     if !pairs.is_empty() {
         let (from, to) = (middle(|pair| pair.0), middle(|pair| pair.1));
         let less = less(from.o200k_base, to.o200k_base);
@@ -132,19 +134,19 @@ fn lead(report: &Report) -> Vec<String> {
     } else if let (Some(from), Some(to)) = (from, ready_with_ours(report)) {
         let less = less(from, to.o200k_base);
         lead.push(format!(
-            "Until a call can be made: {} with its own tools, {} as '{mode}'{less}.",
-            thousands(from),
+            "Until the first call: {} with its own tools, {} as '{mode}'{less}.",
+            format_thousands(from),
             tokens(to)
         ));
     }
     lead
 }
 
-fn tokens(counts: Counts) -> String {
-    thousands(counts.o200k_base)
+fn tokens(counts: TokenCounts) -> String {
+    format_thousands(counts.o200k_base)
 }
 
-/// The difference in words, where there is one worth telling.
+/// The difference in words; empty if there is nothing to compare with.
 fn less(from: usize, to: usize) -> String {
     if from == 0 {
         return String::new();
@@ -154,46 +156,46 @@ fn less(from: usize, to: usize) -> String {
 }
 
 fn tools(count: usize) -> String {
-    format!("{} {}", thousands(count), if count == 1 { "tool" } else { "tools" })
+    format!("{} {}", format_thousands(count), if count == 1 { "tool" } else { "tools" })
 }
 
-fn connect(report: &Report) -> Section {
+fn connect_section(report: &Report) -> Section {
     let mut bars = Vec::new();
     for surface in &report.surfaces {
-        let label = format!("{} ({})", surface.surface.as_str(), tools(surface.tools));
-        bars.push(Bar::new(label, surface.connect, Some(surface.surface)).note(apart(&surface.apart)));
+        let label = format!("{} ({})", surface.kind.as_str(), tools(surface.tools));
+        bars.push(Bar::new(label, surface.connect, Some(surface.kind)).note(describe_non_text(&surface.non_text)));
         if let Some(instructions) = surface.instructions {
-            bars.push(Bar::new("  its instructions", instructions, Some(surface.surface)));
+            bars.push(Bar::new("  its instructions", instructions, Some(surface.kind)));
         }
     }
     Section { title: "At connect".to_owned(), bars }
 }
 
-/// What is paid until a call can be made with our tools: shown, searched, looked at.
-fn ready_with_ours(report: &Report) -> Option<Counts> {
+/// The typical cost until the first call through MCP-AQL: connect, one search, one detail.
+fn ready_with_ours(report: &Report) -> Option<TokenCounts> {
     let introspection = report.introspection.as_ref()?;
-    let surface = report.surfaces.iter().find(|surface| surface.surface == introspection.surface)?;
+    let surface = report.surfaces.iter().find(|surface| surface.kind == introspection.surface)?;
     Some(surface.connect + introspection.search.as_ref()?.median + introspection.detail.as_ref()?.median)
 }
 
-fn ready(report: &Report) -> Section {
-    let direct = report.surfaces.iter().find(|surface| surface.surface == Kind::Direct);
+fn ready_section(report: &Report) -> Section {
+    let direct = report.surfaces.iter().find(|surface| surface.kind == SurfaceKind::Direct);
     let mut bars = Vec::new();
-    // With nothing to compare it with, it is a sum that everybody can see below.
+    // Without direct tools there is nothing to compare with, and the parts are shown below.
     if let (Some(direct), Some(ours), Some(introspection)) = (direct, ready_with_ours(report), &report.introspection) {
         let surface = introspection.surface;
-        bars.push(Bar::new(Kind::Direct.as_str(), direct.connect, Some(Kind::Direct)));
-        bars.push(Bar::new(surface.as_str(), ours, Some(surface)).note("connect, one search, one look"));
+        bars.push(Bar::new(SurfaceKind::Direct.as_str(), direct.connect, Some(SurfaceKind::Direct)));
+        bars.push(Bar::new(surface.as_str(), ours, Some(surface)).note("connect, one search, one detail"));
     }
-    Section { title: "Until a call can be made, typical".to_owned(), bars }
+    Section { title: "Until the first call, typical".to_owned(), bars }
 }
 
-fn around(report: &Report) -> Section {
+fn introspection_section(report: &Report) -> Section {
     let mut bars = Vec::new();
     if let Some(introspection) = &report.introspection {
         let surface = Some(introspection.surface);
         let list = &introspection.list;
-        let operations = thousands(introspection.operations);
+        let operations = format_thousands(introspection.operations);
         if list.pages > 1 {
             let pages = list.pages;
             bars.push(Bar::new(format!("list, first of {pages} pages"), list.first_page, surface));
@@ -209,24 +211,24 @@ fn around(report: &Report) -> Section {
             bars.push(Bar::new("one operation, largest", detail.largest, surface).note(&detail.largest_name));
         }
     }
-    Section { title: "To look around, request and answer".to_owned(), bars }
+    Section { title: "Introspection, request and answer".to_owned(), bars }
 }
 
-fn whole(report: &Report) -> Section {
+fn task_section(report: &Report) -> Section {
     let mut bars = Vec::new();
     for task in &report.tasks {
-        // A shaped answer saves the same on every surface of ours: one of them is enough to see it.
-        let last = task.ways.iter().map(|way| way.surface).max();
-        let shown = |way: &&Way| !way.shaped || Some(way.surface) == last;
-        for (index, way) in task.ways.iter().filter(shown).enumerate() {
+        // A shaped answer saves the same on every surface, so it is shown for one of them.
+        let last = task.runs.iter().map(|run| run.surface).max();
+        let shown = |run: &&TaskRun| !run.shaped || Some(run.surface) == last;
+        for (index, run) in task.runs.iter().filter(shown).enumerate() {
             let label =
-                if way.shaped { format!("{}, shaped", way.surface.as_str()) } else { way.surface.as_str().to_owned() };
-            let mut bar = Bar::new(format!("  {label}"), way.total, Some(way.surface)).note(said(way));
-            bar.group = (index == 0).then(|| clean(&heading(task)));
+                if run.shaped { format!("{}, shaped", run.surface.as_str()) } else { run.surface.as_str().to_owned() };
+            let mut bar = Bar::new(format!("  {label}"), run.total, Some(run.surface)).note(run_notes(run));
+            bar.group = (index == 0).then(|| sanitize(&heading(task)));
             bars.push(bar);
         }
     }
-    Section { title: "Whole tasks: connect, search, look, call, answer".to_owned(), bars }
+    Section { title: "Whole tasks: connect, search, detail, call, answer".to_owned(), bars }
 }
 
 fn heading(task: &Task) -> String {
@@ -239,25 +241,25 @@ fn heading(task: &Task) -> String {
     }
 }
 
-/// What is not plain about a way.
-fn said(way: &Way) -> String {
+/// What deserves a note about a run.
+fn run_notes(run: &TaskRun) -> String {
     let mut notes = Vec::new();
-    if way.found == Some(false) && way.outcome != Outcome::NotCalled {
-        notes.push("not found by its words".to_owned());
+    if run.found == Some(false) && run.outcome != Outcome::NotCalled {
+        notes.push("the search did not find it".to_owned());
     }
-    let why = way.why.as_deref().unwrap_or_default();
-    match way.outcome {
+    let reason = run.reason.as_deref().unwrap_or_default();
+    match run.outcome {
         Outcome::Answered => {}
-        Outcome::Refused => notes.push(format!("refused: {why}")),
-        Outcome::NotCalled => notes.push(format!("not called: {why}")),
+        Outcome::Refused => notes.push(format!("refused: {reason}")),
+        Outcome::NotCalled => notes.push(format!("not called: {reason}")),
     }
-    if !way.apart.is_empty() {
-        notes.push(apart(&way.apart));
+    if !run.non_text.is_empty() {
+        notes.push(describe_non_text(&run.non_text));
     }
     notes.join("; ")
 }
 
-fn answers(report: &Report) -> Section {
+fn answer_section(report: &Report) -> Section {
     let mut bars = Vec::new();
     for task in &report.tasks {
         let Some((plain, shapes)) = task.answers.split_first() else { continue };
@@ -267,46 +269,47 @@ fn answers(report: &Report) -> Section {
             bars.push(Bar::new(task.operation.as_str(), plain.read, None).note(shapes.join(", ")));
         }
     }
-    Section { title: "Answers as they come, and shaped".to_owned(), bars }
+    Section { title: "Answers, unshaped and shaped".to_owned(), bars }
 }
 
-fn largest(title: &str, offenders: &[Offender], surface: Option<Kind>) -> Section {
-    let bars = offenders.iter().take(MAX_BYTES).map(|offender| {
+fn largest_section(title: &str, costs: &[DefinitionCost], surface: Option<SurfaceKind>) -> Section {
+    let bars = costs.iter().take(MAX_SHOWN).map(|cost| {
         let parts = [
-            ("description", offender.description.o200k_base),
-            ("schema", offender.schema.o200k_base),
-            ("of it unused definitions", offender.unused_definitions.o200k_base),
+            ("description", cost.description.o200k_base),
+            ("schema", cost.schema.o200k_base),
+            ("unused definitions in it", cost.unused_definitions.o200k_base),
         ];
         let parts = parts.iter().filter(|(_, tokens)| *tokens > 0);
-        let mut parts: Vec<String> = parts.map(|(name, tokens)| format!("{name} {}", thousands(*tokens))).collect();
-        if !offender.apart.is_empty() {
-            parts.push(apart(&offender.apart));
+        let mut parts: Vec<String> =
+            parts.map(|(name, tokens)| format!("{name} {}", format_thousands(*tokens))).collect();
+        if !cost.non_text.is_empty() {
+            parts.push(describe_non_text(&cost.non_text));
         }
-        Bar::new(offender.name.as_str(), offender.tokens, surface).note(parts.join(", "))
+        Bar::new(cost.name.as_str(), cost.tokens, surface).note(parts.join(", "))
     });
     Section { title: title.to_owned(), bars: bars.collect() }
 }
 
-/// What is no text, in words; empty if there is nothing.
-fn apart(apart: &Apart) -> String {
+/// Describes binary content; empty if there is none.
+fn describe_non_text(non_text: &NonText) -> String {
     let kinds = [
-        (apart.images, "image", "images"),
-        (apart.audio, "sound", "sounds"),
-        (apart.blobs, "binary resource", "binary resources"),
-        (apart.icons, "icon", "icons"),
+        (non_text.images, "image", "images"),
+        (non_text.audio, "sound", "sounds"),
+        (non_text.blobs, "binary resource", "binary resources"),
+        (non_text.icons, "icon", "icons"),
     ];
     let there = kinds.iter().filter(|(count, ..)| *count > 0);
     let words: Vec<String> = there
-        .map(|(count, one, many)| format!("{} {}", thousands(*count), if *count == 1 { one } else { many }))
+        .map(|(count, one, many)| format!("{} {}", format_thousands(*count), if *count == 1 { one } else { many }))
         .collect();
     match words.as_slice() {
         [] => String::new(),
-        words => format!("{} apart ({} bytes)", words.join(", "), thousands(apart.bytes)),
+        words => format!("plus {} ({} bytes)", words.join(", "), format_thousands(non_text.bytes)),
     }
 }
 
-/// Names come from outside: nothing of them may move a cursor or end a document.
-fn clean(text: &str) -> String {
+/// Replaces characters that could control a terminal or break a document: names come from foreign servers.
+fn sanitize(text: &str) -> String {
     let harmless = |c: char| {
         if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
             '\u{fffd}'
@@ -317,9 +320,9 @@ fn clean(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
-/// A number with commas between its thousands.
+/// Formats a number with thousands separators.
 #[must_use]
-pub fn thousands(number: usize) -> String {
+pub fn format_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,19 +1,19 @@
-//! A chart as an SVG that needs nothing else: it looks right in light and in dark, its text can be read and selected, and
-//! whatever a server calls its tools is text in it and nothing more.
+//! Draws a chart as a self-contained SVG. It adapts to light and dark themes, its text can be selected, and names from
+//! servers are escaped.
 
 use std::fmt::Write as _;
 
-use crate::render::chart::{Chart, thousands};
-use crate::report::Kind;
+use crate::render::chart::{Chart, format_thousands};
+use crate::report::SurfaceKind;
 
 const WIDTH: usize = 860;
 const MARGIN: usize = 24;
 const ROW: usize = 24;
-/// Where bars begin,
+/// Where bars begin.
 const BARS: usize = 260;
-/// and how long the longest is: the rest is for its number.
-const MAX_LEN: f64 = 390.0;
-/// Longer texts are cut; the whole is in the tooltip.
+/// The length of the longest bar. The rest of the width is for its number.
+const MAX_BAR_LEN: f64 = 390.0;
+/// Longer texts are truncated. The tooltip has the full text.
 const MAX_LABEL_LEN: usize = 34;
 const MAX_LINE_LEN: usize = 112;
 
@@ -25,52 +25,53 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:#1f2328
 @media(prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#f0f6fc}.small{fill:#9198a1}\
 .bar{fill:#8b949e}.direct{fill:#f0883e}.semantic{fill:#58a6ff}.single{fill:#3fb950}.all{fill:#bc8cff}}";
 
-/// Draws it.
+/// Draws a chart.
 #[must_use]
 pub fn draw(chart: &Chart) -> String {
     let mut body = String::new();
     let mut y = MARGIN + 12;
-    text(&mut body, MARGIN, y, "title", &cut(&chart.title, 90));
+    push_text(&mut body, MARGIN, y, "title", &truncate(&chart.title, 90));
     for sentence in &chart.lead {
         y += ROW;
-        text(&mut body, MARGIN, y, "", &cut(sentence, MAX_LINE_LEN));
+        push_text(&mut body, MARGIN, y, "", &truncate(sentence, MAX_LINE_LEN));
     }
     y += ROW;
     let legend = "Tokens of o200k_base, in brackets those of cl100k_base. Bars are compared within a block.";
-    text(&mut body, MARGIN, y, "small", legend);
+    push_text(&mut body, MARGIN, y, "small", legend);
     for section in &chart.sections {
         y += ROW + ROW / 2;
-        text(&mut body, MARGIN, y, "head", &cut(&section.title, MAX_LINE_LEN));
+        push_text(&mut body, MARGIN, y, "head", &truncate(&section.title, MAX_LINE_LEN));
         for bar in &section.bars {
             if let Some(group) = &bar.group {
                 y += ROW;
-                text(&mut body, MARGIN, y, "small", &cut(group, MAX_LINE_LEN));
+                push_text(&mut body, MARGIN, y, "small", &truncate(group, MAX_LINE_LEN));
             }
             y += ROW;
-            let length = section.length(bar, MAX_LEN).max(1.0);
-            let numbers = format!("{} ({})", thousands(bar.tokens.o200k_base), thousands(bar.tokens.cl100k_base));
+            let length = section.length(bar, MAX_BAR_LEN).max(1.0);
+            let numbers =
+                format!("{} ({})", format_thousands(bar.tokens.o200k_base), format_thousands(bar.tokens.cl100k_base));
             let whole = [bar.label.trim(), &numbers, &bar.note].join(" ");
-            let class = bar.surface.map_or("bar", Kind::as_str);
-            let _ = write!(body, "<g><title>{}</title>", escaped(whole.trim()));
-            text(&mut body, MARGIN, y, "", &cut(&bar.label, MAX_LABEL_LEN));
+            let class = bar.surface.map_or("bar", SurfaceKind::as_str);
+            let _ = write!(body, "<g><title>{}</title>", escape(whole.trim()));
+            push_text(&mut body, MARGIN, y, "", &truncate(&bar.label, MAX_LABEL_LEN));
             let top = y - 13;
             let _ =
                 write!(body, r#"<rect class="{class}" x="{BARS}" y="{top}" width="{length:.1}" height="17" rx="2"/>"#);
-            text(&mut body, BARS + length.ceil() as usize + 8, y, "", &numbers);
+            push_text(&mut body, BARS + length.ceil() as usize + 8, y, "", &numbers);
             body.push_str("</g>\n");
             if !bar.note.is_empty() {
                 y += 16;
-                text(&mut body, BARS, y, "small", &cut(&bar.note, 90));
+                push_text(&mut body, BARS, y, "small", &truncate(&bar.note, 90));
             }
         }
     }
     for remark in &chart.remarks {
         y += ROW;
-        text(&mut body, MARGIN, y, "small", &cut(&format!("Note: {remark}."), MAX_LINE_LEN));
+        push_text(&mut body, MARGIN, y, "small", &truncate(&format!("Note: {remark}."), MAX_LINE_LEN));
     }
     let height = y + MARGIN;
-    let title = escaped(&chart.title);
-    let about = escaped(&chart.lead.join(" "));
+    let title = escape(&chart.title);
+    let about = escape(&chart.lead.join(" "));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">{title}</title>\n<desc id=\"desc\">{about}</desc>\n\
@@ -78,13 +79,13 @@ pub fn draw(chart: &Chart) -> String {
     )
 }
 
-fn text(body: &mut String, x: usize, y: usize, class: &str, text: &str) {
+fn push_text(body: &mut String, x: usize, y: usize, class: &str, text: &str) {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    let _ = writeln!(body, "<text x=\"{x}\" y=\"{y}\"{class}>{}</text>", escaped(text));
+    let _ = writeln!(body, "<text x=\"{x}\" y=\"{y}\"{class}>{}</text>", escape(text));
 }
 
-/// Text, and nothing but text, for element content and attributes. The chart has taken out what XML does not allow.
-fn escaped(text: &str) -> String {
+/// Escapes text for element content and attributes. The chart has already removed characters that XML does not allow.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -99,7 +100,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn cut(text: &str, longest: usize) -> String {
+fn truncate(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
         return text.to_owned();
     }

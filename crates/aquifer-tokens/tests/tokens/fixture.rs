@@ -1,48 +1,48 @@
-//! Servers that say what a test wants them to say, and remember what they were asked.
+//! Fake servers with scripted answers that record their calls.
 
 use std::sync::Mutex;
 
-use aquifer_tokens::{Options, Report, Server, Subject, Unanswered, measure, task};
+use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, task};
 use serde_json::{Value, json};
 
 type Answer = Box<dyn Fn(&str, &Value) -> Value>;
 
-/// A server.
-pub(crate) struct Fake {
+/// A fake server.
+pub(crate) struct FakeServer {
     pub(crate) tools: Vec<Value>,
     instructions: Option<String>,
     answer: Answer,
     calls: Mutex<Vec<(String, Value)>>,
 }
 
-impl Fake {
+impl FakeServer {
     pub(crate) fn new(tools: Vec<Value>, answer: impl Fn(&str, &Value) -> Value + 'static) -> Self {
         Self { tools, instructions: None, answer: Box::new(answer), calls: Mutex::default() }
     }
 
-    pub(crate) fn saying(mut self, instructions: &str) -> Self {
+    pub(crate) fn with_instructions(mut self, instructions: &str) -> Self {
         self.instructions = Some(instructions.to_owned());
         self
     }
 
-    /// What it was asked to do, but introspection.
-    pub(crate) fn done(&self) -> Vec<String> {
+    /// The tools or operations that were called, without introspection.
+    pub(crate) fn called(&self) -> Vec<String> {
         let calls = self.calls.lock().unwrap();
         let named = calls.iter().map(|(tool, arguments)| arguments["operation"].as_str().unwrap_or(tool).to_owned());
         named.filter(|name| name != "introspect").collect()
     }
 }
 
-impl Server for Fake {
+impl Server for FakeServer {
     fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
-    async fn tools(&self) -> Result<Vec<Value>, Unanswered> {
+    async fn tools(&self) -> Result<Vec<Value>, ServerError> {
         Ok(self.tools.clone())
     }
 
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Unanswered> {
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ServerError> {
         self.calls.lock().unwrap().push((tool.to_owned(), arguments.clone()));
         Ok((self.answer)(tool, arguments))
     }
@@ -56,11 +56,11 @@ pub(crate) fn tool(name: &str, annotations: Value) -> Value {
     json!({ "name": name, "description": "Does it.", "inputSchema": { "type": "object" }, "annotations": annotations })
 }
 
-/// A server with tools of its own. One says that it only reads, and nobody believes it.
-pub(crate) fn own() -> Fake {
+/// A server with four tools. One declares to be read-only but must not be trusted.
+pub(crate) fn own() -> FakeServer {
     let tools = ["list-things", "delete-thing", "get-picture", "read-doubtful"]
         .map(|name| tool(name, json!({ "readOnlyHint": name == "read-doubtful" })));
-    Fake::new(tools.to_vec(), |name, _| match name {
+    FakeServer::new(tools.to_vec(), |name, _| match name {
         "get-picture" => picture(),
         _ => json!({ "content": [{ "type": "text", "text": "thing ".repeat(30) }] }),
     })
@@ -73,18 +73,18 @@ fn picture() -> Value {
     ] })
 }
 
-/// The same behind MCP-AQL, with one tool or with one for each family.
-pub(crate) fn aql(names: &[&str]) -> Fake {
+/// The same server behind MCP-AQL, with these tools.
+pub(crate) fn aql(names: &[&str]) -> FakeServer {
     let schema = json!({ "type": "object", "properties": { "operation": { "type": "string" }, "params": { "type": "object" } } });
     let tools = names.iter().map(|name| json!({ "name": name, "description": "MCP-AQL.", "inputSchema": schema }));
-    Fake::new(tools.collect(), answer)
+    FakeServer::new(tools.collect(), answer)
 }
 
-pub(crate) fn single() -> Fake {
+pub(crate) fn single() -> FakeServer {
     aql(&["mcp_aql"])
 }
 
-pub(crate) fn semantic() -> Fake {
+pub(crate) fn semantic() -> FakeServer {
     aql(&["mcp_aql_delete", "mcp_aql_read"])
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn refusal(words: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": envelope.to_string() }], "isError": true })
 }
 
-/// Lists come in pages of two.
+/// Answers a call. Lists have pages of two.
 fn answer(tool: &str, arguments: &Value) -> Value {
     let operations =
         [("list_things", "READ"), ("delete_thing", "DELETE"), ("get_picture", "READ"), ("read_doubtful", "READ")];
@@ -159,9 +159,9 @@ fn answer(tool: &str, arguments: &Value) -> Value {
     }
 }
 
-/// Measures servers with a file of tasks, or without one.
-pub(crate) fn report(direct: &[Fake], served: &[Fake], tasks: Option<&str>, allow_writes: bool) -> Report {
-    let tasks = tasks.map(|text| task::read(text).unwrap());
+/// Measures servers, optionally with a file of tasks.
+pub(crate) fn report(direct: &[FakeServer], served: &[FakeServer], tasks: Option<&str>, allow_writes: bool) -> Report {
+    let tasks = tasks.map(|text| task::parse(text).unwrap());
     let options = Options { tasks, allow_writes, no_calls: false };
     let subject = Subject { name: "things".to_owned(), direct, served };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

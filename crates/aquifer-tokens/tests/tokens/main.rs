@@ -1,7 +1,7 @@
-//! What a model pays, measured on servers made of closures.
+//! Token measurements of fake servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod compared;
-mod drawn;
+mod charts;
+mod comparison;
 mod fixture;
-mod measured;
+mod measurement;

@@ -1,24 +1,24 @@
-//! Charts in a terminal, in a file, and as a picture.
+//! Charts for terminals, files and as SVG.
 
 use aquifer_tokens::render::chart::Chart;
 use aquifer_tokens::render::text::Canvas;
 use aquifer_tokens::render::{svg, text};
 use serde_json::json;
 
-use crate::fixture::{Fake, own, report, semantic, single, tool};
+use crate::fixture::{FakeServer, own, report, semantic, single, tool};
 
 fn chart() -> Chart {
     let tasks = "[[task]]\nname = 'look at things'\nsearch = 'things'\noperation = 'list_things'\n\
                  [[task]]\nname = 'b'\noperation = 'delete_thing'";
-    Chart::of(&report(&[own()], &[semantic(), single()], Some(tasks), false))
+    Chart::from_report(&report(&[own()], &[semantic(), single()], Some(tasks), false))
 }
 
-/// Whatever a server may call its tools to reach into a terminal or a document.
+/// Names with which a server tries to control a terminal or to inject markup.
 fn hostile() -> Chart {
     let name = "</text><script>alert(1)</script>&\"'\u{1b}[2J\u{0}\u{202e}\u{ffff}";
     let mut bad = tool(name, json!({ "readOnlyHint": true }));
     bad["description"] = name.repeat(20).into();
-    let server = Fake::new(vec![bad], |_, _| json!({ "content": [] }));
+    let server = FakeServer::new(vec![bad], |_, _| json!({ "content": [] }));
     let task = r#"
         [[task]]
         name = "</svg><x>\u0007"
@@ -28,7 +28,7 @@ fn hostile() -> Chart {
     let mut report = report(&[server], &[single()], Some(task), false);
     report.subject = name.to_owned();
     report.remarks.push(name.to_owned());
-    Chart::of(&report)
+    Chart::from_report(&report)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_chart_is_no_wider_than_its_canvas() {
         for width in [60, 80, 100, 140, 220] {
             for blocks in [false, true] {
                 let drawn = text::draw(&chart, Canvas { width, blocks });
-                // The title is never cut: it may be needed to be copied.
+                // The title is never truncated, so that it can be copied.
                 for line in drawn.lines().skip(1) {
                     assert!(line.chars().count() <= width, "{width}: {line}");
                 }
@@ -47,7 +47,7 @@ fn a_chart_is_no_wider_than_its_canvas() {
 }
 
 #[test]
-fn what_is_no_terminal_gets_no_blocks_and_a_terminal_does() {
+fn block_characters_are_used_only_on_terminals() {
     let plain = text::draw(&chart(), Canvas::PLAIN);
     assert!(plain.contains("###") && !plain.contains('█'), "{plain}");
     let blocks = text::draw(&chart(), Canvas { width: 80, blocks: true });
@@ -55,10 +55,10 @@ fn what_is_no_terminal_gets_no_blocks_and_a_terminal_does() {
 }
 
 #[test]
-fn the_first_lines_say_what_matters() {
+fn the_first_lines_summarize_the_report() {
     let drawn = text::draw(&chart(), Canvas::PLAIN);
     let lines: Vec<&str> = drawn.lines().collect();
-    assert_eq!(lines[0], "What a model pays for 'things', in tokens");
+    assert_eq!(lines[0], "Token cost of 'things'");
     assert!(lines[1].starts_with("At connect: ") && lines[1].contains("its own 4 tools, "), "{drawn}");
     assert!(lines[2].starts_with("From connect to the answer (the task): "), "{drawn}");
     assert!(drawn.contains("not called: it may write"), "{drawn}");
@@ -66,7 +66,7 @@ fn the_first_lines_say_what_matters() {
 }
 
 #[test]
-fn nothing_from_outside_reaches_the_terminal_or_the_document() {
+fn names_from_servers_cannot_inject_escapes_or_markup() {
     let drawn = text::draw(&hostile(), Canvas::PLAIN);
     assert!(!drawn.contains(|c: char| c.is_control() && c != '\n'), "{drawn:?}");
     let picture = svg::draw(&hostile());
@@ -75,7 +75,7 @@ fn nothing_from_outside_reaches_the_terminal_or_the_document() {
 }
 
 #[test]
-fn a_picture_is_whole_and_needs_nothing_else() {
+fn an_svg_is_well_formed_and_self_contained() {
     for chart in [chart(), hostile()] {
         let picture = svg::draw(&chart);
         assert!(picture.contains("prefers-color-scheme:dark"));
@@ -85,7 +85,7 @@ fn a_picture_is_whole_and_needs_nothing_else() {
     }
 }
 
-/// Reads tags from the first to the last; what is not closed in its place is left.
+/// Parses all tags and returns those that are not closed properly.
 fn open_elements(document: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut rest = document;

@@ -1,40 +1,40 @@
-//! What a model sees of MCP, defined once. `docs/tokens.md` says the same in words.
+//! Defines what a model sees of MCP. `docs/tokens.md` describes the same rules.
 //!
-//! - Of a tool: its name, description and input schema, as compact JSON in that order. Titles, annotations, output
+//! - Tool: its name, description and input schema, as compact JSON in that order. Titles, annotations, output
 //!   schemas, icons and `_meta` are for clients.
-//! - Of a list of tools: one JSON array of those.
-//! - Of a call: what the model writes, `{"name", "arguments"}` as compact JSON.
-//! - Of a result: the text of its blocks. `structuredContent` says the same once more and counts only where there is no
-//!   text. Images, audio and other binary data cost what a model's vendor says and are no text: they are told apart, by
-//!   their number and size.
+//! - List of tools: one JSON array of those.
+//! - Call: what the model writes, `{"name", "arguments"}` as compact JSON.
+//! - Result: the text of its blocks. `structuredContent` repeats the text and counts only if there is none. Images, audio
+//!   and other binary data are not text, and their cost depends on the vendor of the model: they are reported separately,
+//!   by number and size.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What is no text: how many of each, and how many bytes they are once decoded.
+/// Binary content: how many items of each kind, and their decoded size in bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Apart {
-    /// Pictures in results.
+pub struct NonText {
+    /// Images in results.
     pub images: usize,
-    /// Sounds in results.
+    /// Audio in results.
     pub audio: usize,
     /// Other binary resources in results.
     pub blobs: usize,
-    /// Icons of tools, those inside of the list and those it links to.
+    /// Icons of tools, embedded or linked.
     pub icons: usize,
-    /// The bytes of all of them that came along.
+    /// The bytes of everything that was embedded.
     pub bytes: usize,
 }
 
-impl Apart {
-    /// Whether there is nothing.
+impl NonText {
+    /// Whether there is no binary content.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -47,18 +47,18 @@ impl Apart {
     }
 }
 
-/// What a model reads of a result.
+/// A result as a model sees it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Seen {
+pub struct ModelView {
     /// The text.
     pub text: String,
-    /// What is no text.
-    pub apart: Apart,
-    /// Whether the tool says that it failed.
+    /// The binary content.
+    pub non_text: NonText,
+    /// Whether the tool reports a failure.
     pub failed: bool,
 }
 
-/// What a model sees of a tool.
+/// A tool as a model sees it.
 #[must_use]
 pub fn tool(tool: &Value) -> Value {
     let members = ["name", "description", "inputSchema"];
@@ -66,39 +66,43 @@ pub fn tool(tool: &Value) -> Value {
     Value::Object(shown.collect::<Map<String, Value>>())
 }
 
-/// What a model sees of a list of tools.
+/// A list of tools as a model sees it.
 #[must_use]
 pub fn tools(tools: &[Value]) -> String {
     Value::from(tools.iter().map(tool).collect::<Vec<_>>()).to_string()
 }
 
-/// What a model writes to call a tool.
+/// The call of a tool as a model writes it.
 #[must_use]
 pub fn call(tool: &str, arguments: &Value) -> String {
     json!({ "name": tool, "arguments": arguments }).to_string()
 }
 
-/// The icons of a tool. Most are data URIs, many times the size of the tool's text.
+/// The icons of a tool. Most are data URIs, many times larger than the text of the tool.
 #[must_use]
-pub fn icons(tool: &Value) -> Apart {
+pub fn icons(tool: &Value) -> NonText {
     let icons = tool.get("icons").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let source = |icon: &Value| icon.get("src").and_then(Value::as_str).map_or(0, data_bytes);
-    Apart { icons: icons.len(), bytes: icons.iter().map(source).sum(), ..Apart::default() }
+    NonText { icons: icons.len(), bytes: icons.iter().map(source).sum(), ..NonText::default() }
 }
 
-/// What a model reads of a result.
+/// A result as a model sees it.
 #[must_use]
-pub fn result(result: &Value) -> Seen {
+pub fn result(result: &Value) -> ModelView {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut apart = Apart::default();
+    let mut non_text = NonText::default();
     let mut texts: Vec<String> = Vec::new();
     for block in blocks {
         let text = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         match text("type") {
-            "image" => apart = apart.and(Apart { images: 1, bytes: decoded(text("data")), ..Apart::default() }),
-            "audio" => apart = apart.and(Apart { audio: 1, bytes: decoded(text("data")), ..Apart::default() }),
+            "image" => {
+                non_text = non_text.and(NonText { images: 1, bytes: decoded(text("data")), ..NonText::default() })
+            }
+            "audio" => {
+                non_text = non_text.and(NonText { audio: 1, bytes: decoded(text("data")), ..NonText::default() })
+            }
             "resource" => match block.pointer("/resource/blob").and_then(Value::as_str) {
-                Some(blob) => apart = apart.and(Apart { blobs: 1, bytes: decoded(blob), ..Apart::default() }),
+                Some(blob) => non_text = non_text.and(NonText { blobs: 1, bytes: decoded(blob), ..NonText::default() }),
                 None => texts.extend(block.pointer("/resource/text").and_then(Value::as_str).map(str::to_owned)),
             },
             "resource_link" => {
@@ -113,15 +117,15 @@ pub fn result(result: &Value) -> Seen {
         texts.extend(result.get("structuredContent").map(Value::to_string));
     }
     let failed = result.get("isError") == Some(&Value::Bool(true));
-    Seen { text: texts.join("\n"), apart, failed }
+    ModelView { text: texts.join("\n"), non_text, failed }
 }
 
-/// The bytes behind base64.
+/// The decoded size of base64 text.
 fn decoded(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
 
-/// The bytes inside of a data URI; none behind any other address.
+/// The decoded size of a data URI; 0 for any other URI.
 fn data_bytes(address: &str) -> usize {
     match address.strip_prefix("data:").and_then(|data| data.split_once(',')) {
         Some((head, data)) if head.ends_with(";base64") => decoded(data),
@@ -135,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_tool_a_model_sees_name_description_and_input_schema() {
+    fn a_model_sees_name_description_and_input_schema_of_a_tool() {
         let whole = json!({
             "inputSchema": { "type": "object" }, "title": "A tool", "name": "a", "outputSchema": {}, "description": "Does.",
             "annotations": { "readOnlyHint": true }, "icons": [{ "src": "data:image/png;base64,AAAA" }, { "src": "https://x/i.png" }],
@@ -145,17 +149,20 @@ mod tests {
             tools(std::slice::from_ref(&whole)),
             r#"[{"name":"a","description":"Does.","inputSchema":{"type":"object"}}]"#
         );
-        assert_eq!(icons(&whole), Apart { icons: 2, bytes: 3, ..Apart::default() });
+        assert_eq!(icons(&whole), NonText { icons: 2, bytes: 3, ..NonText::default() });
         assert_eq!(tools(&[json!({ "name": "b" })]), r#"[{"name":"b"}]"#);
-        assert_eq!(icons(&json!({ "name": "b" })), Apart::default());
+        assert_eq!(icons(&json!({ "name": "b" })), NonText::default());
     }
 
     #[test]
-    fn of_a_result_a_model_reads_the_text_once_and_the_rest_is_told_apart() {
+    fn a_model_reads_result_text_once_and_the_rest_is_counted_separately() {
         let both = json!({ "content": [{ "type": "text", "text": "{\"a\":1}" }], "structuredContent": { "a": 1 } });
         assert_eq!(result(&both).text, "{\"a\":1}");
         let only = json!({ "content": [], "structuredContent": { "a": 1 }, "isError": true });
-        assert_eq!(result(&only), Seen { text: "{\"a\":1}".to_owned(), apart: Apart::default(), failed: true });
+        assert_eq!(
+            result(&only),
+            ModelView { text: "{\"a\":1}".to_owned(), non_text: NonText::default(), failed: true }
+        );
         let mixed = json!({ "content": [
             { "type": "text", "text": "Look:" },
             { "type": "image", "data": "AAAAAAA=", "mimeType": "image/png" },
@@ -164,9 +171,9 @@ mod tests {
             { "type": "resource", "resource": { "uri": "x:2", "blob": "AAAA" } },
             { "type": "resource_link", "uri": "x:3", "name": "three", "mimeType": "text/plain" },
         ] });
-        let seen = result(&mixed);
-        assert_eq!(seen.text, "Look:\ninside\n{\"uri\":\"x:3\",\"name\":\"three\"}");
-        assert_eq!(seen.apart, Apart { images: 1, audio: 1, blobs: 1, icons: 0, bytes: 5 + 3 + 3 });
-        assert_eq!(result(&json!({})), Seen::default());
+        let view = result(&mixed);
+        assert_eq!(view.text, "Look:\ninside\n{\"uri\":\"x:3\",\"name\":\"three\"}");
+        assert_eq!(view.non_text, NonText { images: 1, audio: 1, blobs: 1, icons: 0, bytes: 5 + 3 + 3 });
+        assert_eq!(result(&json!({})), ModelView::default());
     }
 }

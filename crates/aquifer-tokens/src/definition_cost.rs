@@ -1,72 +1,72 @@
-//! Which tools and operations cost most, and which part of them.
+//! The cost of the definition of a tool or operation, by part.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::count::Counts;
-use crate::seen::{self, Apart};
+use crate::count::TokenCounts;
+use crate::model_view::{self, NonText};
 
-/// As many are reported, the most expensive first.
-pub(crate) const MAX_COUNT: usize = 20;
+/// How many definitions a report lists, the most expensive first.
+pub(crate) const MAX_REPORTED: usize = 20;
 
-/// One tool, or one operation as introspection shows it, and what it costs.
+/// The cost of a tool definition, or of an operation as introspection describes it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Offender {
+pub struct DefinitionCost {
     /// Its name.
     pub name: String,
-    /// All that a model sees of it.
-    pub tokens: Counts,
-    /// Of that, the description.
-    pub description: Counts,
-    /// Of that, the schema of the parameters.
-    pub schema: Counts,
-    /// Of the schema, definitions that nothing in it refers to.
-    pub unused_definitions: Counts,
+    /// Everything that a model sees of it.
+    pub tokens: TokenCounts,
+    /// The description alone.
+    pub description: TokenCounts,
+    /// The schema of the parameters alone.
+    pub schema: TokenCounts,
+    /// Definitions in the schema that nothing refers to.
+    pub unused_definitions: TokenCounts,
     /// Its icons, which a model does not see.
-    #[serde(default, skip_serializing_if = "Apart::is_empty")]
-    pub apart: Apart,
+    #[serde(rename = "apart", default, skip_serializing_if = "NonText::is_empty")]
+    pub non_text: NonText,
 }
 
-impl Offender {
-    /// A tool, as its server lists it.
+impl DefinitionCost {
+    /// The cost of a tool, as its server lists it.
     #[must_use]
-    pub fn tool(tool: &Value) -> Self {
+    pub fn from_tool(tool: &Value) -> Self {
         let schema = tool.get("inputSchema");
         let unused = schema.map(unused_definitions).unwrap_or_default();
         Self {
             name: word(tool, "name"),
-            tokens: Counts::of(&seen::tool(tool).to_string()),
-            description: Counts::of(&word(tool, "description")),
-            schema: schema.map(|schema| Counts::of(&schema.to_string())).unwrap_or_default(),
+            tokens: TokenCounts::count(&model_view::tool(tool).to_string()),
+            description: TokenCounts::count(&word(tool, "description")),
+            schema: schema.map(|schema| TokenCounts::count(&schema.to_string())).unwrap_or_default(),
             unused_definitions: if unused.is_empty() {
-                Counts::default()
+                TokenCounts::default()
             } else {
-                Counts::of(&Value::Object(unused).to_string())
+                TokenCounts::count(&Value::Object(unused).to_string())
             },
-            apart: seen::icons(tool),
+            non_text: model_view::icons(tool),
         }
     }
 
-    /// An operation, as introspection shows it.
+    /// The cost of an operation, as introspection describes it.
     #[must_use]
-    pub fn operation(detail: &Value) -> Self {
+    pub fn from_operation(detail: &Value) -> Self {
         Self {
             name: word(detail, "name"),
-            tokens: Counts::of(&detail.to_string()),
-            description: Counts::of(&word(detail, "description")),
-            schema: detail.get("parameters").map(|schema| Counts::of(&schema.to_string())).unwrap_or_default(),
-            unused_definitions: Counts::default(),
-            apart: Apart::default(),
+            tokens: TokenCounts::count(&detail.to_string()),
+            description: TokenCounts::count(&word(detail, "description")),
+            schema: detail.get("parameters").map(|schema| TokenCounts::count(&schema.to_string())).unwrap_or_default(),
+            unused_definitions: TokenCounts::default(),
+            non_text: NonText::default(),
         }
     }
 
-    /// The most expensive of many.
+    /// The most expensive ones.
     pub(crate) fn largest(mut all: Vec<Self>) -> Vec<Self> {
         all.sort_by(|a, b| b.tokens.o200k_base.cmp(&a.tokens.o200k_base).then_with(|| a.name.cmp(&b.name)));
-        all.truncate(MAX_COUNT);
+        all.truncate(MAX_REPORTED);
         all
     }
 }
@@ -83,7 +83,7 @@ fn unused_definitions(schema: &Value) -> Map<String, Value> {
     if let Value::Object(members) = schema {
         waiting.extend(members.iter().filter(|(name, _)| !PLACES.contains(&name.as_str())).map(|(_, value)| value));
     }
-    // A stack of our own: schemas from outside may be nested deeper than ours.
+    // An explicit stack, because foreign schemas may be nested too deeply for recursion.
     while let Some(value) = waiting.pop() {
         match value {
             Value::Array(items) => waiting.extend(items),
@@ -143,26 +143,27 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_told_by_its_parts() {
+    fn the_cost_of_a_tool_is_split_by_part() {
         let tool = json!({
             "name": "a", "description": "Some words about it.",
             "inputSchema": { "type": "object", "$defs": { "Unused": { "type": "string" } } },
             "icons": [{ "src": format!("data:image/png;base64,{}", "A".repeat(4000)) }],
         });
-        let found = Offender::tool(&tool);
-        assert_eq!(found.description, Counts::of("Some words about it."));
-        assert_eq!(found.schema, Counts::of(r#"{"type":"object","$defs":{"Unused":{"type":"string"}}}"#));
-        assert_eq!(found.unused_definitions, Counts::of(r#"{"Unused":{"type":"string"}}"#));
-        assert_eq!((found.apart.icons, found.apart.bytes), (1, 3000));
+        let found = DefinitionCost::from_tool(&tool);
+        assert_eq!(found.description, TokenCounts::count("Some words about it."));
+        assert_eq!(found.schema, TokenCounts::count(r#"{"type":"object","$defs":{"Unused":{"type":"string"}}}"#));
+        assert_eq!(found.unused_definitions, TokenCounts::count(r#"{"Unused":{"type":"string"}}"#));
+        assert_eq!((found.non_text.icons, found.non_text.bytes), (1, 3000));
         assert!(found.tokens.o200k_base < 60, "icons are no text: {found:?}");
     }
 
     #[test]
-    fn the_largest_come_first_and_no_more_than_a_screen() {
-        let tools =
-            (0..30).map(|n| Offender::tool(&json!({ "name": format!("t{n:02}"), "description": "word ".repeat(n) })));
-        let largest = Offender::largest(tools.collect());
-        assert_eq!(largest.len(), MAX_COUNT);
+    fn the_largest_definitions_come_first_and_their_number_is_limited() {
+        let tools = (0..30).map(|n| {
+            DefinitionCost::from_tool(&json!({ "name": format!("t{n:02}"), "description": "word ".repeat(n) }))
+        });
+        let largest = DefinitionCost::largest(tools.collect());
+        assert_eq!(largest.len(), MAX_REPORTED);
         assert_eq!(largest.first().unwrap().name, "t29");
     }
 }
