@@ -15,4 +15,4 @@ pub mod report;
 pub mod run;
 mod transport;
 
-pub use transport::{Broken, Dial, Target, Wire};
+pub use transport::{Connection, Connector, Target, TransportError};

@@ -24,7 +24,7 @@ pub struct Record {
     /// What `data.type` said for each type, in the order of the list.
     pub type_details: Vec<Value>,
     /// The exchanges that show something, in the order they happened.
-    pub seen: Vec<Seen>,
+    pub exchanges: Vec<RecordedExchange>,
 }
 
 /// One surface: a connection, and how operations are grouped into tools there.
@@ -53,7 +53,7 @@ pub enum Mode {
 impl Mode {
     /// The mode as the protocol writes it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Semantic => "semantic",
             Self::Single => "single",
@@ -64,7 +64,7 @@ impl Mode {
 
 /// One exchange and what it was for.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Seen {
+pub struct RecordedExchange {
     /// What it was for.
     pub purpose: Purpose,
     /// What was said. `answer` is a whole envelope.

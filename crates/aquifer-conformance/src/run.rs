@@ -9,7 +9,7 @@ use crate::context::CheckContext;
 use crate::options::Options;
 use crate::record::{Record, Surface};
 use crate::report::{Category, Header, Outcome, Report, Tally, Verdict};
-use crate::transport::{Broken, Dial};
+use crate::transport::{Connector, TransportError};
 
 /// How far a run has come.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub enum Progress {
     Checking {
         /// Its place, from 1.
         number: usize,
-        /// Of how many.
-        of: usize,
+        /// The total number of checks.
+        total: usize,
         /// The check's stable name.
         id: &'static str,
     },
@@ -52,48 +52,52 @@ pub struct Run {
 
 /// The server could not be run against at all.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unreachable(pub String);
+pub struct RunError(pub String);
 
-impl fmt::Display for Unreachable {
+impl fmt::Display for RunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unreachable {}
+impl std::error::Error for RunError {}
 
-impl From<Broken> for Unreachable {
-    fn from(Broken(reason): Broken) -> Self {
+impl From<TransportError> for RunError {
+    fn from(TransportError(reason): TransportError) -> Self {
         Self(reason)
     }
 }
 
 /// Runs every check of the level that is asked for.
-pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
+pub async fn run(
+    target: &dyn Connector,
+    options: &Options,
+    mut progress: impl FnMut(Progress),
+) -> Result<Run, RunError> {
     let mut context = CheckContext::open(target, options).await?;
-    progress(Progress::Connected(surface_words(&context.record).join(", ")));
-    let (operations, types) = (context.described.operations_list.len(), context.described.types_list.len());
+    progress(Progress::Connected(surface_names(&context.record).join(", ")));
+    let (operations, types) = (context.description.operations_list.len(), context.description.types_list.len());
     progress(Progress::Described { operations, types });
     context.prepare(1).await;
     let mut outcomes = Vec::new();
     let mut place = 0;
-    let of = checks::all().iter().filter(|check| asked(check, &context)).count();
-    let later = checks::looking().into_iter().chain(checks::probing()).collect();
-    for phase in [checks::first(), later] {
+    let total = checks::all().iter().filter(|check| is_selected(check, &context)).count();
+    let later = checks::read_checks().into_iter().chain(checks::write_checks()).collect();
+    for phase in [checks::description_checks(), later] {
         if place > 0 {
             // Rows of ours come first: a collection that was empty has something to show then.
             if options.allow_writes {
-                context.populate().await;
+                context.create_rows().await;
             }
             context.prepare(options.max_rows).await;
         }
         for check in phase {
-            if !asked(check, &context) {
+            if !is_selected(check, &context) {
                 continue;
             }
             place += 1;
-            progress(Progress::Checking { number: place, of, id: check.id });
-            let outcome = make(check, &mut context).await;
+            progress(Progress::Checking { number: place, total, id: check.id });
+            let outcome = run_check(check, &mut context).await;
             progress(Progress::Checked { id: check.id, result: outcome.result });
             outcomes.push((check.category, outcome));
         }
@@ -103,27 +107,27 @@ pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(
 }
 
 /// Whether a check belongs to this run: to its level, and to what the server offers.
-fn asked(check: &Check, context: &CheckContext<'_>) -> bool {
-    let level = if check.category.required() { 1 } else { 2 };
-    level <= context.options.level && check.feature.is_none_or(|feature| feature.offered(context))
+fn is_selected(check: &Check, context: &CheckContext<'_>) -> bool {
+    let level = if check.category.is_required() { 1 } else { 2 };
+    level <= context.options.level && check.feature.is_none_or(|feature| feature.is_offered(context))
 }
 
 /// Makes one check.
-async fn make(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
+async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
     if check.writes && !context.options.allow_writes {
-        return skipped(check, "the run was not allowed to write");
+        return skip(check, "the run was not allowed to write");
     }
     if let Some(reason) = context.client.lost.clone() {
-        return skipped(check, &format!("the server is gone: {reason}"));
+        return skip(check, &format!("the server is gone: {reason}"));
     }
-    (check.body)(context, &mut tally).await;
+    (check.run)(context, &mut tally).await;
     if let Some(reason) = context.client.lost.clone() {
-        tally.lose(&reason);
-        context.revive().await;
+        tally.mark_server_lost(&reason);
+        context.reconnect().await;
     }
     let detail = match tally.verdict() {
-        Verdict::Skip if tally.notes.is_empty() => nothing_to_look_at(check, context),
+        Verdict::Skip if tally.notes.is_empty() => skip_detail(check, context),
         _ => tally.detail(check.unit),
     };
     Outcome {
@@ -131,46 +135,47 @@ async fn make(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
         name: check.name.to_owned(),
         result: tally.verdict(),
         detail,
-        looked_at: tally.looked_at,
+        examined: tally.examined,
         findings: tally.findings,
     }
 }
 
 /// Why a check had nothing to look at.
-fn nothing_to_look_at(check: &Check, context: &CheckContext<'_>) -> String {
-    let reason = if check.writes { context.why_nothing_made() } else { String::new() };
-    if reason.is_empty() { check.nothing.to_owned() } else { format!("{}: {reason}", check.nothing) }
+fn skip_detail(check: &Check, context: &CheckContext<'_>) -> String {
+    let reason = if check.writes { context.reason_nothing_created() } else { String::new() };
+    if reason.is_empty() { check.skip_reason.to_owned() } else { format!("{}: {reason}", check.skip_reason) }
 }
 
-fn skipped(check: &Check, reason: &str) -> Outcome {
+fn skip(check: &Check, reason: &str) -> Outcome {
     Outcome {
         id: check.id.to_owned(),
         name: check.name.to_owned(),
         result: Verdict::Skip,
         detail: reason.to_owned(),
-        looked_at: 0,
+        examined: 0,
         findings: Vec::new(),
     }
 }
 
-fn surface_words(record: &Record) -> Vec<String> {
+fn surface_names(record: &Record) -> Vec<String> {
     let words = |surface: &Surface| {
-        let takes = surface.tools.iter().any(|tool| tool.pointer("/inputSchema/properties/operation").is_some());
-        let mode = if takes { surface.mode.word() } else { "no tool for operations" };
+        let takes_operations =
+            surface.tools.iter().any(|tool| tool.pointer("/inputSchema/properties/operation").is_some());
+        let mode = if takes_operations { surface.mode.as_str() } else { "no tool for operations" };
         format!("{mode} over {}", surface.transport)
     };
     record.surfaces.iter().map(words).collect()
 }
 
 fn report(context: &CheckContext<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
-    let version = context.described.protocol().get("version").and_then(Value::as_str);
+    let version = context.description.protocol().get("version").and_then(Value::as_str);
     let header = Header {
         implementation: context.record.implementation.clone(),
         version: context.record.version.clone(),
         spec_version: version.unwrap_or_default().to_owned(),
         requested_level: context.options.level,
-        claimed: context.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
-        surfaces: surface_words(&context.record),
+        claimed: context.description.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
+        surfaces: surface_names(&context.record),
         calls: context.calls(),
     };
     Report::assemble(header, outcomes)

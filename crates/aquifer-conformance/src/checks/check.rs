@@ -7,7 +7,7 @@ use crate::context::CheckContext;
 use crate::report::{Category, Tally};
 
 /// What a check does: it looks, and counts what it sees.
-type Body = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
+type CheckFunction = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
 
 /// One check.
 pub struct Check {
@@ -18,7 +18,7 @@ pub struct Check {
     /// Where it is reported.
     pub category: Category,
     /// The checks whose mistakes may show here, too.
-    pub needs: &'static [&'static str],
+    pub depends_on: &'static [&'static str],
     /// Whether it can be made only where the run may write.
     pub writes: bool,
     /// What is counted.
@@ -26,8 +26,8 @@ pub struct Check {
     /// What a server need not have: where it does not say it has, there is no such check.
     pub(crate) feature: Option<Feature>,
     /// Why there may be nothing to look at.
-    pub(crate) nothing: &'static str,
-    pub(crate) body: Body,
+    pub(crate) skip_reason: &'static str,
+    pub(crate) run: CheckFunction,
 }
 
 impl Check {
@@ -36,14 +36,14 @@ impl Check {
         name: &'static str,
         category: Category,
         unit: &'static str,
-        nothing: &'static str,
-        body: Body,
+        skip_reason: &'static str,
+        run: CheckFunction,
     ) -> Self {
-        Self { id, name, category, needs: &[], writes: false, unit, feature: None, nothing, body }
+        Self { id, name, category, depends_on: &[], writes: false, unit, feature: None, skip_reason, run }
     }
 
-    pub(super) const fn needs(mut self, needs: &'static [&'static str]) -> Self {
-        self.needs = needs;
+    pub(super) const fn depends_on(mut self, depends_on: &'static [&'static str]) -> Self {
+        self.depends_on = depends_on;
         self
     }
 
@@ -52,7 +52,7 @@ impl Check {
         self
     }
 
-    pub(super) const fn of(mut self, feature: Feature) -> Self {
+    pub(super) const fn for_feature(mut self, feature: Feature) -> Self {
         self.feature = Some(feature);
         self
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::context::CheckContext;
-use crate::description::{Kind, Operation};
+use crate::description::{Operation, ValueKind};
 use crate::record::Mode;
 
 /// What a server may have and need not.
@@ -75,42 +75,51 @@ pub(crate) const ALL: [(Feature, &str); 19] = [
 
 impl Feature {
     /// Whether the server documents it.
-    pub(crate) fn offered(self, context: &CheckContext<'_>) -> bool {
-        let any = |holds: &dyn Fn(&Operation) -> bool| context.described.operations.iter().any(holds);
-        let read = |name: &str| context.described.reads().any(|operation| operation.has(name));
+    pub(crate) fn is_offered(self, context: &CheckContext<'_>) -> bool {
+        let any = |holds: &dyn Fn(&Operation) -> bool| context.description.operations.iter().any(holds);
+        let read = |name: &str| context.description.read_operations().any(|operation| operation.has_parameter(name));
         match self {
             Self::Families => context.mode != Mode::Single && context.client.aql_tools().len() > 1,
             Self::Filters => read("filter"),
-            Self::Ranges => context.described.reads().any(tells_ranges),
+            Self::Ranges => context.description.read_operations().any(documents_ranges),
             Self::Sorting => read("sort"),
-            Self::Cursors => {
-                context.described.reads().any(|operation| operation.has("first") && operation.has("after"))
-            }
-            Self::Offsets => {
-                context.described.reads().any(|operation| operation.has("limit") && operation.has("offset"))
-            }
+            Self::Cursors => context
+                .description
+                .read_operations()
+                .any(|operation| operation.has_parameter("first") && operation.has_parameter("after")),
+            Self::Offsets => context
+                .description
+                .read_operations()
+                .any(|operation| operation.has_parameter("limit") && operation.has_parameter("offset")),
             Self::Totals => read("total"),
-            Self::Presets => context.described.reads().any(|operation| !presets(operation).is_empty()),
+            Self::Presets => context.description.read_operations().any(|operation| !presets(operation).is_empty()),
             Self::Aggregates => read("aggregate"),
-            Self::Computed => any(&|operation| !computed(operation).is_empty()),
-            Self::Defaults => context.described.reads().flat_map(|operation| &operation.parameters).any(|parameter| {
-                parameter.default.as_ref().is_some_and(|default| !default.is_null()) && !parameter.required
-            }),
+            Self::Computed => any(&|operation| !declared_computed_fields(operation).is_empty()),
+            Self::Defaults => {
+                context.description.read_operations().flat_map(|operation| &operation.parameters).any(|parameter| {
+                    parameter.default.as_ref().is_some_and(|default| !default.is_null()) && !parameter.required
+                })
+            }
             Self::LongNames => {
-                let tried = context.described.reads().filter(|operation| context.working.contains_key(&operation.name));
+                let tried = context
+                    .description
+                    .read_operations()
+                    .filter(|operation| context.valid_requests.contains_key(&operation.name));
                 tried.flat_map(|operation| &operation.parameters).any(is_long)
             }
             Self::Getting => context.resources.iter().any(|resource| resource.get.is_some()),
             Self::OwnKeys => context.resources.iter().any(|resource| {
-                let takes = |create: &Operation| resource.key.iter().all(|key| create.has(key));
+                let takes = |create: &Operation| resource.key.iter().all(|key| create.has_parameter(key));
                 resource.get.is_some() && resource.create.as_ref().is_some_and(takes)
             }),
             Self::Nullable => context.resources.iter().any(|resource| {
-                let fields = resource.update.iter().flat_map(|update| context.updatable(update));
-                fields.into_iter().any(|field| field.takes(&Kind::Null))
+                let fields = resource.update.iter().flat_map(|update| context.updatable_fields(update));
+                fields.into_iter().any(|field| field.accepts(&ValueKind::Null))
             }),
-            Self::DryRuns => context.described.writes().any(|operation| operation.has("dry_run")),
-            Self::Confirmation => context.described.writes().any(|operation| operation.has("confirmation_token")),
+            Self::DryRuns => context.description.write_operations().any(|operation| operation.has_parameter("dry_run")),
+            Self::Confirmation => {
+                context.description.write_operations().any(|operation| operation.has_parameter("confirmation_token"))
+            }
             Self::Controls => {
                 ["first", "limit", "page_size", "fields", "filter", "sort", "total", "aggregate"].into_iter().any(read)
             }
@@ -124,13 +133,13 @@ fn is_long(parameter: &crate::description::Parameter) -> bool {
 }
 
 /// Whether the words on `filter` speak of comparisons.
-pub(crate) fn tells_ranges(operation: &Operation) -> bool {
+pub(crate) fn documents_ranges(operation: &Operation) -> bool {
     let filter = operation.parameter("filter").map(|filter| filter.description.as_str()).unwrap_or_default();
     ["gte", "$gt", ">="].iter().any(|word| filter.contains(word))
 }
 
 /// The computed fields that an operation declares.
-pub(crate) fn computed(operation: &Operation) -> Vec<String> {
+pub(crate) fn declared_computed_fields(operation: &Operation) -> Vec<String> {
     let declared = operation.raw.get("computed_fields").and_then(Value::as_array);
     declared.into_iter().flatten().filter_map(|field| field.get("name")?.as_str().map(str::to_owned)).collect()
 }

@@ -15,19 +15,19 @@ pub use check::Check;
 /// Every check, in the order in which a run makes them.
 #[must_use]
 pub fn all() -> Vec<&'static Check> {
-    first().into_iter().chain(looking()).chain(probing()).collect()
+    description_checks().into_iter().chain(read_checks()).chain(write_checks()).collect()
 }
 
 /// The checks of what the server says of itself, and of its modes: these may not know the same rows once we write.
-pub(crate) fn first() -> Vec<&'static Check> {
+pub(crate) fn description_checks() -> Vec<&'static Check> {
     [introspection::lists::CHECKS, introspection::details::CHECKS, modes::CHECKS].into_iter().flatten().collect()
 }
 
 /// The checks that only read.
-pub(crate) fn looking() -> Vec<&'static Check> {
+pub(crate) fn read_checks() -> Vec<&'static Check> {
     let tables: [&'static [Check]; 7] = [
-        requests::routing::LOOKING,
-        batch::LOOKING,
+        requests::routing::READ_CHECKS,
+        batch::READ_CHECKS,
         collections::fields::CHECKS,
         collections::filter::CHECKS,
         collections::sort::CHECKS,
@@ -38,18 +38,18 @@ pub(crate) fn looking() -> Vec<&'static Check> {
 }
 
 /// The checks that may write or break something.
-pub(crate) fn probing() -> Vec<&'static Check> {
+pub(crate) fn write_checks() -> Vec<&'static Check> {
     let tables: [&'static [Check]; 12] = [
-        writes::roundtrip::FIRST,
+        writes::roundtrip::CREATE_CHECKS,
         requests::fidelity::CHECKS,
         requests::parameters::CHECKS,
         errors::refusals::CHECKS,
         writes::constraints::CHECKS,
-        requests::routing::WRITING,
+        requests::routing::WRITE_CHECKS,
         writes::roundtrip::CHECKS,
         writes::confirm::CHECKS,
-        batch::WRITING,
-        writes::roundtrip::LAST,
+        batch::WRITE_CHECKS,
+        writes::roundtrip::DELETE_CHECKS,
         errors::malformed::CHECKS,
         errors::invariants::CHECKS,
     ];

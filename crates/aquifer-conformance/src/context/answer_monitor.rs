@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 use serde_json::{Map, Value};
 
-use crate::mcp::{Kind, Reply};
+use crate::mcp::{Reply, ReplyKind};
 use crate::report::Tally;
 
 /// What must never be in a message that a caller reads.
@@ -34,7 +34,7 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
 
 /// Everything that was noticed on the way.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct AnswerMonitor {
     /// Answers that are no envelope of the published shape.
     pub(crate) envelope: Tally,
     /// Failures that came as JSON-RPC errors.
@@ -51,59 +51,59 @@ pub(crate) struct Watch {
     pub(crate) actionable: Tally,
 }
 
-impl Watch {
+impl AnswerMonitor {
     /// Looks at one answer. A malformed request may be refused by MCP itself.
     pub(crate) fn observe(&mut self, reply: &Reply, well_formed: bool) {
         let subject = subject(reply);
         match reply.kind {
-            Kind::Lost => return,
-            Kind::RpcError => {
+            ReplyKind::Lost => return,
+            ReplyKind::RpcError => {
                 if well_formed {
-                    self.transport.look();
+                    self.transport.count();
                     self.transport.fail(
                         &subject,
                         "the request failed with a JSON-RPC error instead of a tool result",
                         Some(reply),
                     );
                 }
-                self.leak(&subject, reply.exchange.answer.get("message").and_then(Value::as_str), reply);
+                self.check_leak(&subject, reply.exchange.answer.get("message").and_then(Value::as_str), reply);
                 return;
             }
             _ => {}
         }
-        self.envelope.look();
-        if let Some(problem) = malformed(&reply.exchange.answer) {
+        self.envelope.count();
+        if let Some(problem) = envelope_problem(&reply.exchange.answer) {
             self.envelope.fail(&subject, problem, Some(reply));
         }
         if let Some(agree) = reply.texts_agree {
-            self.texts.look();
+            self.texts.count();
             if !agree {
                 self.texts.fail(&subject, "the first text block is not the JSON of 'structuredContent'", Some(reply));
             }
         }
-        if reply.kind == Kind::Failure {
-            self.transport.look();
+        if reply.kind == ReplyKind::Failure {
+            self.transport.count();
             if let Some(code) = reply.exchange.answer.pointer("/error/code").and_then(Value::as_str) {
-                self.codes.look();
-                if !upper_snake(code) {
+                self.codes.count();
+                if !is_upper_snake(code) {
                     self.codes.fail(&subject, format!("code '{code}' is not written as UPPER_SNAKE"), Some(reply));
                 }
             }
-            self.leak(&subject, Some(reply.message()), reply);
+            self.check_leak(&subject, Some(reply.message()), reply);
             let errors = reply.exchange.answer.pointer("/error/details/errors").and_then(Value::as_array);
             for error in errors.into_iter().flatten() {
-                self.leak(&subject, error.get("message").and_then(Value::as_str), reply);
+                self.check_leak(&subject, error.get("message").and_then(Value::as_str), reply);
             }
         }
         for warning in reply.warnings() {
-            self.leak(&subject, warning.get("message").and_then(Value::as_str), reply);
+            self.check_leak(&subject, warning.get("message").and_then(Value::as_str), reply);
         }
     }
 
     /// A failure that should have one of these codes.
     pub(crate) fn expect_code(&mut self, subject: &str, codes: &[&str], reply: &Reply) {
-        if reply.kind == Kind::Failure && !reply.code().is_empty() {
-            self.registry.look();
+        if reply.kind == ReplyKind::Failure && !reply.code().is_empty() {
+            self.registry.count();
             if !codes.contains(&reply.code()) {
                 let problem = format!("the code is '{}', not '{}'", reply.code(), codes.join("' or '"));
                 self.registry.warn(subject, problem, Some(reply));
@@ -113,10 +113,10 @@ impl Watch {
 
     /// A failure whose message should name one of the words of each group.
     pub(crate) fn expect_words(&mut self, subject: &str, groups: &[&[String]], reply: &Reply) {
-        if !reply.refused() {
+        if !reply.is_refused() {
             return;
         }
-        self.actionable.look();
+        self.actionable.count();
         let missing = groups.iter().find(|group| !group.iter().any(|word| reply.message().contains(word.as_str())));
         if let Some(missing) = missing {
             let problem = format!("the message does not say '{}'", missing.join("' or '"));
@@ -124,9 +124,9 @@ impl Watch {
         }
     }
 
-    fn leak(&mut self, subject: &str, message: Option<&str>, reply: &Reply) {
+    fn check_leak(&mut self, subject: &str, message: Option<&str>, reply: &Reply) {
         let Some(message) = message else { return };
-        self.leaks.look();
+        self.leaks.count();
         if LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message)) {
             self.leaks.fail(subject, "the message shows the inside of the implementation", Some(reply));
         }
@@ -141,25 +141,25 @@ fn subject(reply: &Reply) -> String {
     }
 }
 
-pub(crate) fn upper_snake(code: &str) -> bool {
+pub(crate) fn is_upper_snake(code: &str) -> bool {
     code.starts_with(|first: char| first.is_ascii_uppercase())
         && code.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
 }
 
 /// What is wrong with an envelope, if anything is.
-fn malformed(answer: &Value) -> Option<String> {
+fn envelope_problem(answer: &Value) -> Option<String> {
     let Some(envelope) = answer.as_object() else {
         return Some("the answer is no JSON object".into());
     };
     match envelope.get("success") {
-        Some(Value::Bool(true)) => malformed_success(envelope),
-        Some(Value::Bool(false)) => malformed_failure(envelope),
+        Some(Value::Bool(true)) => success_problem(envelope),
+        Some(Value::Bool(false)) => failure_problem(envelope),
         Some(_) => Some("'success' is neither true nor false".into()),
         None => Some("there is no 'success'".into()),
     }
 }
 
-fn malformed_success(envelope: &Map<String, Value>) -> Option<String> {
+fn success_problem(envelope: &Map<String, Value>) -> Option<String> {
     const KNOWN: [&str; 8] =
         ["success", "data", "warnings", "_meta", "results", "summary", "halted_at", "pending_operations"];
     if envelope.contains_key("error") {
@@ -177,13 +177,13 @@ fn malformed_success(envelope: &Map<String, Value>) -> Option<String> {
         Some(_) => return Some("'warnings' is no list".into()),
     };
     let bad = |warning: &Value| {
-        let code = warning.get("code").and_then(Value::as_str).is_some_and(upper_snake);
+        let code = warning.get("code").and_then(Value::as_str).is_some_and(is_upper_snake);
         !(code && warning.get("message").is_some_and(Value::is_string))
     };
     warnings.iter().any(bad).then(|| "a warning has no code in capitals or no message".into())
 }
 
-fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
+fn failure_problem(envelope: &Map<String, Value>) -> Option<String> {
     const KNOWN: [&str; 7] =
         ["success", "error", "confirmation", "deprecated", "deprecationMessage", "deprecatedSince", "removalVersion"];
     let error = match envelope.get("error") {

@@ -6,30 +6,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::answer_monitor::Watch;
+use super::answer_monitor::AnswerMonitor;
 use super::introspect;
 use super::sandbox::Sandbox;
-use super::values::Values;
+use super::values::ValueGenerator;
 use super::walk::Collection;
 use super::writes::Recipe;
 use crate::description::resources::{self, Resource};
-use crate::description::{Described, Operation, Parameter};
-use crate::mcp::rows::{Row, rows, settled};
-use crate::mcp::{Client, Kind, Reply};
+use crate::description::{Operation, Parameter, ServerDescription};
+use crate::mcp::rows::{Row, rows, without_volatile};
+use crate::mcp::{Client, Reply, ReplyKind};
 use crate::options::Options;
-use crate::record::{Mode, Purpose, Record, Seen, Surface};
-use crate::transport::{Broken, Dial};
+use crate::record::{Mode, Purpose, Record, RecordedExchange, Surface};
+use crate::transport::{Connector, TransportError};
 
 /// Exchanges kept for evidence; whatever is more is of the same kind.
-const MAX_SEEN: usize = 5_000;
+const MAX_EXCHANGES: usize = 5_000;
 
 /// Answers larger than this are no evidence: one that was cut would show something else.
-const MAX_SEEN_BYTES: usize = 256 * 1024;
+const MAX_EXCHANGE_BYTES: usize = 256 * 1024;
 
 /// The other mode of the server.
-pub(crate) enum Second {
+pub(crate) enum SecondSurface {
     /// There is none, and why.
-    None(String),
+    Unavailable(String),
     /// The first connection shows both.
     Same,
     /// A connection of its own.
@@ -38,21 +38,21 @@ pub(crate) enum Second {
 
 /// Where checks work.
 pub(crate) struct CheckContext<'a> {
-    pub(crate) dial: &'a dyn Dial,
+    pub(crate) connector: &'a dyn Connector,
     pub(crate) options: &'a Options,
     pub(crate) client: Client,
-    pub(crate) described: Arc<Described>,
+    pub(crate) description: Arc<ServerDescription>,
     pub(crate) resources: Arc<Vec<Resource>>,
-    pub(crate) watch: Watch,
+    pub(crate) monitor: AnswerMonitor,
     pub(crate) record: Record,
     pub(crate) mode: Mode,
-    pub(crate) second: Second,
+    pub(crate) second: SecondSurface,
     /// In single mode, the one tool; of the second connection or of the first.
     pub(crate) single_tool: Option<String>,
     /// Parameters with which a READ operation succeeded.
-    pub(crate) working: BTreeMap<String, Map<String, Value>>,
+    pub(crate) valid_requests: BTreeMap<String, Map<String, Value>>,
     /// The last answer to a valid request of each READ operation.
-    pub(crate) tried: BTreeMap<String, Reply>,
+    pub(crate) last_replies: BTreeMap<String, Reply>,
     pub(crate) collections: Arc<Vec<Arc<Collection>>>,
     /// Rows that lists gave, by [`list_id`](resources::list_id).
     pub(crate) known_rows: BTreeMap<String, Vec<Row>>,
@@ -64,43 +64,44 @@ pub(crate) struct CheckContext<'a> {
     /// How each thing was created, or was not.
     pub(crate) creations: Vec<(String, Reply)>,
     /// Operations that got no answer, and what was waited for; nobody asks for them again.
-    pub(crate) silent: Vec<(String, String)>,
+    pub(crate) unanswered: Vec<(String, String)>,
     pub(crate) calls_before: usize,
-    reopened: usize,
+    reconnects: usize,
 }
 
 impl<'a> CheckContext<'a> {
     /// Connects and reads what the server says of itself.
-    pub(crate) async fn open(dial: &'a dyn Dial, options: &'a Options) -> Result<Self, Broken> {
-        let wire = dial.open(None).await?.ok_or_else(|| Broken("there is nothing to connect to".into()))?;
-        let mut client = Client::open(wire, options.deadline).await?;
-        let mut watch = Watch::default();
-        let described = introspect::read(&mut client, &mut watch, options.max_operations).await;
+    pub(crate) async fn open(connector: &'a dyn Connector, options: &'a Options) -> Result<Self, TransportError> {
+        let connection =
+            connector.open(None).await?.ok_or_else(|| TransportError("there is nothing to connect to".into()))?;
+        let mut client = Client::open(connection, options.deadline).await?;
+        let mut monitor = AnswerMonitor::default();
+        let description = introspect::read_description(&mut client, &mut monitor, options.max_operations).await;
         if let Some(reason) = &client.lost {
-            return Err(Broken(reason.clone()));
+            return Err(TransportError(reason.clone()));
         }
-        let mode = mode_of(&described, &client);
+        let mode = detect_mode(&description, &client);
         let mut context = Self {
-            dial,
+            connector,
             options,
-            resources: Arc::new(resources::find(&described)),
-            described: Arc::new(described),
-            watch,
+            resources: Arc::new(resources::find_resources(&description)),
+            description: Arc::new(description),
+            monitor,
             record: Record::default(),
             mode,
-            second: Second::None("it was not looked for".into()),
+            second: SecondSurface::Unavailable("it was not looked for".into()),
             single_tool: None,
-            working: BTreeMap::new(),
-            tried: BTreeMap::new(),
+            valid_requests: BTreeMap::new(),
+            last_replies: BTreeMap::new(),
             collections: Arc::default(),
             known_rows: BTreeMap::new(),
             kinds_bound: false,
             recipes: BTreeMap::new(),
             sandbox: Sandbox::new(),
             creations: Vec::new(),
-            silent: Vec::new(),
+            unanswered: Vec::new(),
             calls_before: 0,
-            reopened: 0,
+            reconnects: 0,
             client,
         };
         context.start_record();
@@ -108,11 +109,11 @@ impl<'a> CheckContext<'a> {
     }
 
     fn start_record(&mut self) {
-        let described = self.described.clone();
+        let description = self.description.clone();
         let answer = |reply: &Option<Reply>| reply.as_ref().map(|reply| reply.exchange.answer.clone());
-        let mut operations = answer(&described.operations_reply).unwrap_or_default();
+        let mut operations = answer(&description.operations_reply).unwrap_or_default();
         if let Some(list) = operations.pointer_mut("/data/operations") {
-            *list = json!(described.operations_list);
+            *list = json!(description.operations_list);
         }
         let details = |replies: &[(String, Reply)], key: &str| {
             let details = replies.iter().filter_map(|(_, reply)| reply.data().get(key));
@@ -121,18 +122,18 @@ impl<'a> CheckContext<'a> {
         self.record = Record {
             implementation: self.client.name.clone(),
             version: self.client.version.clone(),
-            protocol: described.protocol().clone(),
+            protocol: description.protocol().clone(),
             surfaces: vec![self.surface(self.mode, &self.client)],
             operations_list: operations,
-            types_list: answer(&described.types_reply).unwrap_or_default(),
-            operation_details: details(&described.operation_replies, "operation"),
-            type_details: details(&described.type_replies, "type"),
-            seen: Vec::new(),
+            types_list: answer(&description.types_reply).unwrap_or_default(),
+            operation_details: details(&description.operation_replies, "operation"),
+            type_details: details(&description.type_replies, "type"),
+            exchanges: Vec::new(),
         };
     }
 
     fn surface(&self, mode: Mode, client: &Client) -> Surface {
-        Surface { mode, transport: self.dial.transport().to_owned(), tools: client.tools.clone() }
+        Surface { mode, transport: self.connector.transport().to_owned(), tools: client.tools.clone() }
     }
 
     /// Calls an operation on its own tool.
@@ -141,8 +142,8 @@ impl<'a> CheckContext<'a> {
         let tool = operation.tool.clone();
         let reply = self.send(&tool, arguments).await;
         // What reads is kept once, by whoever found out how to ask.
-        if reply.ok() && !operation.reads() {
-            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+        if reply.is_success() && !operation.is_read() {
+            self.record_exchange(Purpose::Valid { operation: operation.name.clone() }, &reply);
         }
         reply
     }
@@ -159,15 +160,15 @@ impl<'a> CheckContext<'a> {
     /// Sends a well-formed request to a tool.
     pub(crate) async fn send(&mut self, tool: &str, arguments: Value) -> Reply {
         let reply = self.client.call(tool, arguments).await;
-        self.watch.observe(&reply, true);
-        self.sandbox.notice(&reply, &self.resources);
+        self.monitor.observe(&reply, true);
+        self.sandbox.record_effects(&reply, &self.resources);
         reply
     }
 
     /// Sends what need not be a request.
     pub(crate) async fn send_malformed(&mut self, tool: &str, arguments: Value) -> Reply {
         let reply = self.client.call(tool, arguments).await;
-        self.watch.observe(&reply, false);
+        self.monitor.observe(&reply, false);
         reply
     }
 
@@ -175,109 +176,109 @@ impl<'a> CheckContext<'a> {
     pub(crate) async fn call_second(&mut self, arguments: Value) -> Reply {
         let tool = self.single_tool.clone().unwrap_or_default();
         let reply = match &mut self.second {
-            Second::Own(client) => {
+            SecondSurface::Own(client) => {
                 let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or_default();
                 let tool = if self.mode == Mode::Single {
                     // The second surface is the semantic one: the operation's own tool there has to be asked for.
-                    let own = tool_in(client, operation).await;
+                    let own = find_tool(client, operation).await;
                     own.unwrap_or(tool)
                 } else {
                     tool
                 };
                 client.call(&tool, arguments).await
             }
-            Second::Same => self.client.call(&tool, arguments).await,
-            Second::None(_) => Reply::lost(&tool, arguments),
+            SecondSurface::Same => self.client.call(&tool, arguments).await,
+            SecondSurface::Unavailable(_) => Reply::unanswered(&tool, arguments),
         };
-        self.watch.observe(&reply, true);
+        self.monitor.observe(&reply, true);
         reply
     }
 
     /// Whether the same request is answered differently when it is only made again: it tells the time, or counts.
-    pub(crate) async fn restless(
+    pub(crate) async fn answers_vary(
         &mut self,
         operation: &Operation,
         params: &Map<String, Value>,
         before: &Reply,
     ) -> bool {
         let again = self.call(operation, params.clone()).await;
-        settled(again.data()) != settled(before.data()) || again.ok() != before.ok()
+        without_volatile(again.data()) != without_volatile(before.data()) || again.is_success() != before.is_success()
     }
 
     /// Keeps an exchange as evidence.
-    pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
+    pub(crate) fn record_exchange(&mut self, purpose: Purpose, reply: &Reply) {
         let exchange = &reply.exchange;
         let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
-        if reply.kind != Kind::Lost && self.record.seen.len() < MAX_SEEN && size <= MAX_SEEN_BYTES {
-            self.record.seen.push(Seen { purpose, exchange: exchange.clone() });
+        if reply.kind != ReplyKind::Lost && self.record.exchanges.len() < MAX_EXCHANGES && size <= MAX_EXCHANGE_BYTES {
+            self.record.exchanges.push(RecordedExchange { purpose, exchange: exchange.clone() });
         }
     }
 
     pub(crate) fn calls(&self) -> usize {
-        let second = if let Second::Own(client) = &self.second { client.calls } else { 0 };
+        let second = if let SecondSurface::Own(client) = &self.second { client.calls } else { 0 };
         self.calls_before + self.client.calls + second
     }
 
     /// After the server was lost: connects once more, a few times in a run.
-    pub(crate) async fn revive(&mut self) -> bool {
-        const MAX_COUNT: usize = 3;
-        self.reopened += 1;
-        if self.reopened > MAX_COUNT {
+    pub(crate) async fn reconnect(&mut self) -> bool {
+        const MAX_RECONNECTS: usize = 3;
+        self.reconnects += 1;
+        if self.reconnects > MAX_RECONNECTS {
             return false;
         }
-        let Ok(Some(wire)) = self.dial.open(None).await else { return false };
-        let Ok(client) = Client::open(wire, self.options.deadline).await else { return false };
+        let Ok(Some(connection)) = self.connector.open(None).await else { return false };
+        let Ok(client) = Client::open(connection, self.options.deadline).await else { return false };
         self.calls_before += self.client.calls;
         self.client = client;
-        self.restock().await;
+        self.recreate_lost_rows().await;
         true
     }
 
     /// Where the server was lost over one operation: connects again, and does without that operation from now on.
-    pub(crate) async fn leave_alone(&mut self, operation: &Operation) -> bool {
+    pub(crate) async fn exclude_if_lost(&mut self, operation: &Operation) -> bool {
         let Some(reason) = self.client.lost.clone() else { return false };
-        if Box::pin(self.revive()).await {
-            let mut described = Described::clone(&self.described);
-            described.operations.retain(|own| own.name != operation.name);
-            self.resources = Arc::new(resources::find(&described));
+        if Box::pin(self.reconnect()).await {
+            let mut description = ServerDescription::clone(&self.description);
+            description.operations.retain(|own| own.name != operation.name);
+            self.resources = Arc::new(resources::find_resources(&description));
             self.kinds_bound = false;
-            self.described = Arc::new(described);
-            self.silent.push((operation.name.clone(), reason));
+            self.description = Arc::new(description);
+            self.unanswered.push((operation.name.clone(), reason));
         }
         true
     }
 
     /// What we made may have been lost with the server: then it is made again.
-    async fn restock(&mut self) {
+    async fn recreate_lost_rows(&mut self) {
         let resources = self.resources.clone();
         let mut missing = false;
-        for made in self.sandbox.left() {
-            let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
-            if self.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent()) {
-                self.sandbox.forget(&made);
+        for created in self.sandbox.remaining() {
+            let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
+            if self.read_back(resource, &created.key).await.is_some_and(|(read, _)| read.is_gone()) {
+                self.sandbox.forget(&created);
                 missing = true;
             }
         }
         if missing {
-            self.populate().await;
+            self.create_rows().await;
         }
     }
 
     /// A field that an answer of this operation has.
-    pub(crate) fn described_field(&self, operation: &Operation) -> Option<String> {
-        let data = self.tried.get(&operation.name)?.data();
+    pub(crate) fn known_field(&self, operation: &Operation) -> Option<String> {
+        let data = self.last_replies.get(&operation.name)?.data();
         let row = if data.get("items").is_some() { rows(data)?.into_iter().next()? } else { data.as_object()?.clone() };
         row.keys().find(|key| !key.starts_with('_')).cloned()
     }
 
     /// A value from the description alone.
-    pub(crate) fn made_up(&self, parameter: &Parameter) -> Option<Value> {
-        self.made_up_variant(parameter, 0)
+    pub(crate) fn generate_value(&self, parameter: &Parameter) -> Option<Value> {
+        self.generate_variant(parameter, 0)
     }
 
     /// Another value from the description alone.
-    pub(crate) fn made_up_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
-        Values { types: &self.described.types, salt: self.sandbox.salt(), variant }.valid(parameter)
+    pub(crate) fn generate_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
+        ValueGenerator { types: &self.description.types, salt: self.sandbox.salt(), variant }.generate(parameter)
     }
 
     /// Opens the other mode, or says why that cannot be done.
@@ -285,25 +286,31 @@ impl<'a> CheckContext<'a> {
         let wanted = match self.mode {
             Mode::All => {
                 self.single_tool = shortest(&self.client.aql_tools());
-                self.second = Second::Same;
+                self.second = SecondSurface::Same;
                 return;
             }
             Mode::Single => Mode::Semantic,
             Mode::Semantic => Mode::Single,
         };
-        let wire = match self.dial.open(Some(wanted)).await {
-            Ok(Some(wire)) => wire,
-            Ok(None) => return self.second = Second::None(self.dial.no_second_mode().to_owned()),
-            Err(Broken(reason)) => return self.second = Second::None(format!("in its other mode {reason}")),
+        let connection = match self.connector.open(Some(wanted)).await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => {
+                return self.second = SecondSurface::Unavailable(self.connector.second_mode_unavailable().to_owned());
+            }
+            Err(TransportError(reason)) => {
+                return self.second = SecondSurface::Unavailable(format!("in its other mode {reason}"));
+            }
         };
-        match Client::open(wire, self.options.deadline).await {
+        match Client::open(connection, self.options.deadline).await {
             Ok(client) => {
                 self.single_tool = shortest(&client.aql_tools());
                 let surface = self.surface(wanted, &client);
                 self.record.surfaces.push(surface);
-                self.second = Second::Own(Box::new(client));
+                self.second = SecondSurface::Own(Box::new(client));
             }
-            Err(Broken(reason)) => self.second = Second::None(format!("in its other mode {reason}")),
+            Err(TransportError(reason)) => {
+                self.second = SecondSurface::Unavailable(format!("in its other mode {reason}"))
+            }
         }
     }
 }
@@ -315,10 +322,10 @@ pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// What a semantic surface says is the tool of an operation.
-async fn tool_in(client: &mut Client, operation: &str) -> Option<String> {
+async fn find_tool(client: &mut Client, operation: &str) -> Option<String> {
     for tool in client.aql_tools() {
-        let asked = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
-        let reply = client.call(&tool, asked).await;
+        let request = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
+        let reply = client.call(&tool, request).await;
         if let Some(own) = reply.data().pointer("/operation/mcpTool").and_then(Value::as_str) {
             return Some(own.to_owned());
         }
@@ -331,19 +338,19 @@ fn shortest(tools: &[String]) -> Option<String> {
 }
 
 /// How operations are grouped: as the server says, else as its tools show.
-fn mode_of(described: &Described, client: &Client) -> Mode {
+fn detect_mode(description: &ServerDescription, client: &Client) -> Mode {
     let tools = client.aql_tools();
-    let used = described.tools();
+    let used = description.tools();
     let all = tools
         .iter()
         .any(|tool| !used.contains(&tool.as_str()) && used.iter().all(|used| used.starts_with(tool.as_str())));
-    match described.protocol().get("mode").and_then(Value::as_str) {
+    match description.protocol().get("mode").and_then(Value::as_str) {
         _ if all && !used.is_empty() => Mode::All,
         Some("single") => Mode::Single,
         Some("semantic") => Mode::Semantic,
         _ => {
             let mut categories: Vec<&str> =
-                described.operations.iter().map(|operation| operation.category.as_str()).collect();
+                description.operations.iter().map(|operation| operation.category.as_str()).collect();
             categories.sort_unstable();
             categories.dedup();
             if tools.len() == 1 && categories.len() > 1 { Mode::Single } else { Mode::Semantic }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::context::CheckContext;
-use crate::description::resources::{CONTROLS, Resource, plural_of, split_name};
-use crate::description::{Binding, Kind, Operation, Parameter};
+use crate::description::resources::{CONTROLS, Resource, is_plural_of, split_name};
+use crate::description::{Binding, Operation, Parameter, ValueKind};
 
 /// How many kinds are looked at; those that they refer to come on top.
 const MAX_KINDS: usize = 24;
@@ -23,7 +23,7 @@ const MAX_REFERRED: usize = 24;
 const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
 /// What a kind of things looks like.
-struct Shape {
+struct KindShape {
     fields: Vec<Parameter>,
     /// Fields that the server fills in by itself.
     generated: Vec<String>,
@@ -31,7 +31,7 @@ struct Shape {
 }
 
 /// A family of operations that serve several kinds.
-struct Generic {
+struct GenericFamily {
     resource: Resource,
     list: Operation,
     selector: Parameter,
@@ -43,24 +43,24 @@ impl CheckContext<'_> {
         if std::mem::replace(&mut self.kinds_bound, true) {
             return;
         }
-        let families: Vec<Generic> = self.resources.iter().filter_map(generic).collect();
+        let families: Vec<GenericFamily> = self.resources.iter().filter_map(find_family).collect();
         for family in families {
-            let known = self.kinds_of(&family.selector);
+            let known = self.known_kinds(&family.selector);
             if known.is_empty() {
                 continue;
             }
             let mut resources: Vec<Resource> =
                 self.resources.iter().filter(|own| own.noun != family.resource.noun).cloned().collect();
-            let mut waiting: Vec<Value> = spread(&known, MAX_KINDS);
+            let mut waiting: Vec<Value> = sample_evenly(&known, MAX_KINDS);
             let mut seen: BTreeSet<String> = waiting.iter().map(Value::to_string).collect();
-            let mut referred = 0;
+            let mut referenced = 0;
             while let Some(kind) = waiting.pop() {
-                let Some(shape) = self.shape_of(&family.selector, &kind).await else { continue };
-                for other in shape.fields.iter().filter_map(refers_to) {
+                let Some(shape) = self.fetch_shape(&family.selector, &kind).await else { continue };
+                for other in shape.fields.iter().filter_map(referenced_kind) {
                     // It may be one of those that the first page of the list does not show.
                     let other = Value::from(other);
-                    if referred < MAX_REFERRED && seen.insert(other.to_string()) {
-                        referred += 1;
+                    if referenced < MAX_REFERRED && seen.insert(other.to_string()) {
+                        referenced += 1;
                         waiting.push(other);
                     }
                 }
@@ -71,7 +71,7 @@ impl CheckContext<'_> {
     }
 
     /// The kinds that a parameter can name: as it lists them, or as a list of the server does.
-    fn kinds_of(&self, selector: &Parameter) -> Vec<Value> {
+    fn known_kinds(&self, selector: &Parameter) -> Vec<Value> {
         if !selector.allowed.is_empty() {
             return selector.allowed.clone();
         }
@@ -85,12 +85,12 @@ impl CheckContext<'_> {
         let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
         let is_list = |operation: &&Operation| {
             let plural = split_name(&operation.name).filter(|(verb, _)| *verb == "list").map(|(_, plural)| plural);
-            let told = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-            operation.required().next().is_none()
-                && (plural.is_some_and(|plural| plural_of(&plural, noun))
-                    || told.into_iter().any(|word| word == operation.name))
+            let described_field = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            operation.required_parameters().next().is_none()
+                && (plural.is_some_and(|plural| is_plural_of(&plural, noun))
+                    || described_field.into_iter().any(|word| word == operation.name))
         };
-        let list = self.described.reads().find(is_list)?;
+        let list = self.description.read_operations().find(is_list)?;
         let collected = self.known_rows.get(&list.name)?;
         let fields = [field, "name", "id"];
         let field = fields.into_iter().find(|field| collected.first().is_some_and(|row| row.contains_key(*field)))?;
@@ -105,17 +105,21 @@ impl CheckContext<'_> {
     }
 
     /// Asks what a kind looks like.
-    async fn shape_of(&mut self, selector: &Parameter, kind: &Value) -> Option<Shape> {
-        let described = self.described.clone();
-        let tells = |operation: &&Operation| {
-            let mut required = operation.required();
+    async fn fetch_shape(&mut self, selector: &Parameter, kind: &Value) -> Option<KindShape> {
+        let description = self.description.clone();
+        let describes_kind = |operation: &&Operation| {
+            let mut required = operation.required_parameters();
             required.next().is_some_and(|own| own.name == selector.name) && required.next().is_none()
         };
-        for operation in described.reads().filter(tells).filter(|own| !own.has("first") && !own.has("filter")) {
+        for operation in description
+            .read_operations()
+            .filter(describes_kind)
+            .filter(|own| !own.has_parameter("first") && !own.has_parameter("filter"))
+        {
             let mut params = Map::new();
             params.insert(selector.name.clone(), kind.clone());
             let reply = self.call(operation, params).await;
-            if let Some(shape) = self.read_shape(reply.data()).filter(|_| reply.ok()) {
+            if let Some(shape) = self.parse_shape(reply.data()).filter(|_| reply.is_success()) {
                 return Some(shape);
             }
         }
@@ -123,29 +127,30 @@ impl CheckContext<'_> {
     }
 
     /// Reads a list of fields, wherever it stands in an answer.
-    fn read_shape(&self, data: &Value) -> Option<Shape> {
+    fn parse_shape(&self, data: &Value) -> Option<KindShape> {
         let is_field = |item: &Value| item.get("name").is_some() && item.get("type").is_some();
         let lists = data.as_object()?.values().filter_map(Value::as_array);
         let raw = lists.into_iter().find(|list| !list.is_empty() && list.iter().all(is_field))?;
         let names: Vec<&str> = raw.iter().filter_map(|field| field.get("name")?.as_str()).collect();
         // A type that has these very fields tells more of them; of several, none is known to be meant.
-        let mut alike = self.described.types.values().filter(|own| {
+        let mut alike = self.description.types.values().filter(|own| {
             own.fields.len() == names.len() && own.fields.iter().all(|field| names.contains(&field.name.as_str()))
         });
-        let described = alike.next().filter(|_| alike.next().is_none());
+        let description = alike.next().filter(|_| alike.next().is_none());
         let flag = |raw: &Value, name: &str| raw.get(name).is_some_and(|flag| *flag != json!(false) && !flag.is_null());
         let field = |raw: &Value| {
-            let own = Parameter::read(raw)?;
-            let told = described.and_then(|own_type| own_type.fields.iter().find(|field| field.name == own.name));
-            let mut field = told.cloned().unwrap_or(own);
+            let own = Parameter::parse(raw)?;
+            let described_field =
+                description.and_then(|own_type| own_type.fields.iter().find(|field| field.name == own.name));
+            let mut field = described_field.cloned().unwrap_or(own);
             let values = raw.get("values").and_then(Value::as_array).cloned().unwrap_or_default();
             if field.allowed.is_empty() {
                 field.allowed = values;
             }
             let nullable = raw.get("nullable").is_none_or(|nullable| *nullable == json!(true));
-            field.kinds.retain(|kind| *kind != Kind::Null);
+            field.kinds.retain(|kind| *kind != ValueKind::Null);
             if nullable {
-                field.kinds.push(Kind::Null);
+                field.kinds.push(ValueKind::Null);
             }
             if let Some(to) = raw.get("refers_to").and_then(Value::as_str) {
                 field.description = format!("Refers to {to}.");
@@ -170,7 +175,7 @@ impl CheckContext<'_> {
             list.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>()
         };
         let generated = raw.iter().filter(|field| flag(field, "generated"));
-        Some(Shape {
+        Some(KindShape {
             fields: raw.iter().filter_map(field).collect(),
             generated: generated.filter_map(|field| field.get("name")?.as_str().map(str::to_owned)).collect(),
             key: named("key"),
@@ -179,33 +184,33 @@ impl CheckContext<'_> {
 }
 
 /// The kind of things that a field refers to.
-fn refers_to(field: &Parameter) -> Option<&str> {
+fn referenced_kind(field: &Parameter) -> Option<&str> {
     let (_, rest) = field.description.split_once("efers to ")?;
     rest.split([' ', ',', ';']).next()?.split_once('.').map(|(kind, _)| kind)
 }
 
 /// The family, where every operation of a resource needs the same parameter to know what it is about.
-fn generic(resource: &Resource) -> Option<Generic> {
+fn find_family(resource: &Resource) -> Option<GenericFamily> {
     let list = resource.list.clone()?;
-    let mut required = list.required();
-    let selector = required.next().filter(|own| own.takes(&Kind::String))?.clone();
+    let mut required = list.required_parameters();
+    let selector = required.next().filter(|own| own.accepts(&ValueKind::String))?.clone();
     if required.next().is_some() {
         return None;
     }
     let others = [&resource.create, &resource.get, &resource.update, &resource.delete].into_iter().flatten();
     let shared = others.clone().all(|own| own.parameter(&selector.name).is_some_and(|own| own.required));
-    (shared && others.count() > 0).then(|| Generic { resource: resource.clone(), list: list.clone(), selector })
+    (shared && others.count() > 0).then(|| GenericFamily { resource: resource.clone(), list: list.clone(), selector })
 }
 
 /// So many of them, evenly spread.
-fn spread(all: &[Value], most: usize) -> Vec<Value> {
-    let step = all.len().div_ceil(most).max(1);
+fn sample_evenly(all: &[Value], max: usize) -> Vec<Value> {
+    let step = all.len().div_ceil(max).max(1);
     all.iter().step_by(step).cloned().collect()
 }
 
-impl Generic {
+impl GenericFamily {
     /// The resource of one kind.
-    fn bind(&self, kind: &Value, shape: &Shape, read_only: bool) -> Resource {
+    fn bind(&self, kind: &Value, shape: &KindShape, read_only: bool) -> Resource {
         let mut fixed = Map::new();
         fixed.insert(self.selector.name.clone(), kind.clone());
         let keys: Vec<Parameter> = shape.key.iter().filter_map(|key| shape.field(key, true)).collect();
@@ -250,12 +255,12 @@ impl Generic {
     }
 }
 
-impl Shape {
+impl KindShape {
     fn field(&self, name: &str, required: bool) -> Option<Parameter> {
         self.fields.iter().find(|field| field.name == name).map(|field| Parameter { required, ..field.clone() })
     }
 }
 
 fn takes_object(parameter: &Parameter) -> bool {
-    parameter.kinds.iter().any(|kind| matches!(kind, Kind::Object | Kind::Any | Kind::Named(_)))
+    parameter.kinds.iter().any(|kind| matches!(kind, ValueKind::Object | ValueKind::Any | ValueKind::Named(_)))
 }

@@ -11,6 +11,6 @@ pub(crate) mod values;
 mod walk;
 mod writes;
 
-pub(crate) use answer_monitor::Watch;
-pub(crate) use check_context::{CheckContext, Second, example_params};
+pub(crate) use answer_monitor::AnswerMonitor;
+pub(crate) use check_context::{CheckContext, SecondSurface, example_params};
 pub(crate) use walk::{Collection, Paging, Walk};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::context::{CheckContext, Collection, Paging, example_params};
-use crate::description::resources::{Resource, list_id, plural_of, referred, split_name};
-use crate::description::{Kind, Operation, Parameter};
+use crate::description::resources::{Resource, find_referenced, is_plural_of, list_id, split_name};
+use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, rows};
 use crate::record::Purpose;
@@ -26,25 +26,26 @@ const MAX_KINDS_TRIED: usize = 8;
 
 impl CheckContext<'_> {
     /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
-    pub(crate) async fn prepare(&mut self, most: usize) {
-        let mut collections = self.prepare_lists(most).await;
+    pub(crate) async fn prepare(&mut self, max_rows: usize) {
+        let mut collections = self.prepare_lists(max_rows).await;
         self.bind_kinds().await;
-        let listed = self.prepare_bound_lists(&mut collections, most).await;
+        let listed = self.prepare_bound_lists(&mut collections, max_rows).await;
         self.collections = Arc::new(collections);
-        let described = self.described.clone();
+        let description = self.description.clone();
         let mut searched = Vec::new();
-        let needy = described.reads().filter(|operation| operation.required().next().is_some());
-        for operation in needy.filter(|operation| !listed.contains(&operation.name)) {
-            for params in self.candidates(operation) {
+        let with_required =
+            description.read_operations().filter(|operation| operation.required_parameters().next().is_some());
+        for operation in with_required.filter(|operation| !listed.contains(&operation.name)) {
+            for params in self.candidate_params(operation) {
                 let reply = self.call(operation, params.clone()).await;
-                if self.leave_alone(operation).await {
+                if self.exclude_if_lost(operation).await {
                     break;
                 }
-                let worked = reply.ok();
+                let worked = reply.is_success();
                 let lists = worked && reply.data().get("items").is_some() && searched.len() < MAX_SEARCHES;
-                self.learn(operation, params.clone(), reply);
+                self.remember_reply(operation, params.clone(), reply);
                 if lists {
-                    searched.push(self.collect(operation, params, most).await);
+                    searched.push(self.walk_collection(operation, params, max_rows).await);
                 }
                 if worked {
                     break;
@@ -56,27 +57,29 @@ impl CheckContext<'_> {
     }
 
     /// Tries the READ operations that need nothing.
-    async fn prepare_lists(&mut self, most: usize) -> Vec<Arc<Collection>> {
-        let described = self.described.clone();
+    async fn prepare_lists(&mut self, max_rows: usize) -> Vec<Arc<Collection>> {
+        let description = self.description.clone();
         let mut collections = Vec::new();
-        for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
+        for operation in
+            description.read_operations().filter(|operation| operation.required_parameters().next().is_none())
+        {
             let reply = self.call(operation, Map::new()).await;
-            if self.leave_alone(operation).await {
+            if self.exclude_if_lost(operation).await {
                 continue;
             }
-            let found = rows(reply.data()).filter(|_| reply.ok());
-            self.learn(operation, Map::new(), reply);
+            let found = rows(reply.data()).filter(|_| reply.is_success());
+            self.remember_reply(operation, Map::new(), reply);
             let Some(found) = found else { continue };
-            self.keep_rows(list_id(&operation.name, &Map::new()), found);
+            self.remember_rows(list_id(&operation.name, &Map::new()), found);
             if collections.len() < MAX_COLLECTIONS {
-                collections.push(self.collect(operation, Map::new(), most).await);
+                collections.push(self.walk_collection(operation, Map::new(), max_rows).await);
             }
         }
         collections
     }
 
     /// Lists the kinds of things that share one list operation. The answer names those operations.
-    async fn prepare_bound_lists(&mut self, collections: &mut Vec<Arc<Collection>>, most: usize) -> Vec<String> {
+    async fn prepare_bound_lists(&mut self, collections: &mut Vec<Arc<Collection>>, max_rows: usize) -> Vec<String> {
         let resources = self.resources.clone();
         let mut names: Vec<String> = Vec::new();
         // Those with rows come first: an empty one shows nothing.
@@ -87,74 +90,79 @@ impl CheckContext<'_> {
             if self.client.lost.is_some() {
                 return names;
             }
-            let found = rows(reply.data()).filter(|_| reply.ok());
-            if !names.contains(&list.name) || !self.tried.get(&list.name).is_some_and(Reply::ok) {
-                self.learn(list, resource.list_params.clone(), reply);
+            let found = rows(reply.data()).filter(|_| reply.is_success());
+            if !names.contains(&list.name) || !self.last_replies.get(&list.name).is_some_and(Reply::is_success) {
+                self.remember_reply(list, resource.list_params.clone(), reply);
                 names.push(list.name.clone());
             }
             let Some(found) = found else { continue };
             let has_rows = !found.is_empty();
-            self.keep_rows(list_id(&list.name, &resource.list_params), found);
+            self.remember_rows(list_id(&list.name, &resource.list_params), found);
             if !has_rows {
                 empty.push((list, &resource.list_params));
             } else if collections.len() < MAX_COLLECTIONS {
-                collections.push(self.collect(list, resource.list_params.clone(), most).await);
+                collections.push(self.walk_collection(list, resource.list_params.clone(), max_rows).await);
             }
         }
         for (list, params) in empty {
             if collections.len() < MAX_COLLECTIONS {
-                collections.push(self.collect(list, params.clone(), most).await);
+                collections.push(self.walk_collection(list, params.clone(), max_rows).await);
             }
         }
         // What other checks ask this operation with is what its first collection was asked with.
         for name in &names {
             let first = collections.iter().find(|own| own.operation.name == *name).map(|own| own.params.clone());
-            if let Some(params) = first.filter(|_| self.working.contains_key(name)) {
-                self.working.insert(name.clone(), params);
+            if let Some(params) = first.filter(|_| self.valid_requests.contains_key(name)) {
+                self.valid_requests.insert(name.clone(), params);
             }
         }
         names
     }
 
-    fn keep_rows(&mut self, list: String, mut rows: Vec<Row>) {
+    fn remember_rows(&mut self, list: String, mut rows: Vec<Row>) {
         rows.truncate(MAX_KNOWN_ROWS);
         self.known_rows.insert(list, rows);
     }
 
     /// Walks through a collection.
-    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>, most: usize) -> Arc<Collection> {
-        let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
-        let walk = self.walk(operation, &params, paging, 100, most).await;
+    async fn walk_collection(
+        &mut self,
+        operation: &Operation,
+        params: Map<String, Value>,
+        max_rows: usize,
+    ) -> Arc<Collection> {
+        let paging = Paging::documented_by(operation).first().copied().unwrap_or(Paging::Whole);
+        let walk = self.walk(operation, &params, paging, 100, max_rows).await;
         let id = list_id(&operation.name, &params);
         let listing = |resource: &&Resource| resource.list_id().is_some_and(|own| own == id);
         let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
         if self.known_rows.get(&id).is_some_and(|known| known.len() < walk.rows.len()) {
-            self.keep_rows(id, walk.rows.clone());
+            self.remember_rows(id, walk.rows.clone());
         }
         Arc::new(Collection::new(operation.clone(), params, key, walk))
     }
 
-    fn learn(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
-        if reply.ok() {
-            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
-            self.working.insert(operation.name.clone(), params);
+    fn remember_reply(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
+        if reply.is_success() {
+            self.record_exchange(Purpose::Valid { operation: operation.name.clone() }, &reply);
+            self.valid_requests.insert(operation.name.clone(), params);
         }
-        self.tried.insert(operation.name.clone(), reply);
+        self.last_replies.insert(operation.name.clone(), reply);
     }
 
     /// Valid requests, the most promising one first: with what rows really hold, as the example shows, from types alone.
-    fn candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
+    fn candidate_params(&self, operation: &Operation) -> Vec<Map<String, Value>> {
         let found: Option<Map<String, Value>> = operation
-            .required()
+            .required_parameters()
             .map(|parameter| {
-                let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+                let value = self.known_value(operation, parameter).or_else(|| self.generate_value(parameter))?;
                 Some((parameter.name.clone(), value))
             })
             .collect();
-        let known = operation.required().all(|parameter| self.known_value(operation, parameter).is_some());
+        let known = operation.required_parameters().all(|parameter| self.known_value(operation, parameter).is_some());
         let examples = operation.examples().iter().filter_map(|example| example_params(example).cloned());
-        let examples =
-            examples.filter(|params| operation.required().all(|parameter| params.contains_key(&parameter.name)));
+        let examples = examples
+            .filter(|params| operation.required_parameters().all(|parameter| params.contains_key(&parameter.name)));
         let mut candidates = Vec::new();
         for example in examples.take(2) {
             let least = example.iter().filter(|(name, _)| operation.parameter(name).is_some_and(|own| own.required));
@@ -165,13 +173,13 @@ impl CheckContext<'_> {
             let at = if known { 0 } else { candidates.len() };
             candidates.insert(at, found);
         }
-        let mut bound = self.bound_candidates(operation);
+        let mut bound = self.bound_candidate_params(operation);
         bound.extend(candidates);
         bound
     }
 
     /// Requests of an operation that serves several kinds of things, for those kinds of which rows are known first.
-    fn bound_candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
+    fn bound_candidate_params(&self, operation: &Operation) -> Vec<Map<String, Value>> {
         let needs = |resource: &Resource| {
             let mut selectors = resource.list_params.keys();
             selectors.len() > 0 && selectors.all(|name| operation.parameter(name).is_some_and(|own| own.required))
@@ -186,8 +194,10 @@ impl CheckContext<'_> {
                 let key = resource.key.iter().map(|key| Some((key.clone(), self.value_in(resource, key)?)));
                 return Some(own.wrap(key.collect::<Option<_>>()?));
             }
-            for parameter in operation.required().filter(|own| !resource.list_params.contains_key(&own.name)) {
-                let value = if is_query(parameter) { word_in(self.rows_of(resource)) } else { self.made_up(parameter) };
+            for parameter in operation.required_parameters().filter(|own| !resource.list_params.contains_key(&own.name))
+            {
+                let value =
+                    if is_query(parameter) { word_in(self.rows_of(resource)) } else { self.generate_value(parameter) };
                 params.insert(parameter.name.clone(), value?);
             }
             Some(params)
@@ -201,7 +211,7 @@ impl CheckContext<'_> {
         if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
             return self.value_in(resource, &parameter.name);
         }
-        if is_query(parameter) && operation.reads() {
+        if is_query(parameter) && operation.is_read() {
             return self.known_word(operation);
         }
         if let Some(listed) = self.listed_value(parameter) {
@@ -210,22 +220,22 @@ impl CheckContext<'_> {
         if let Some(row) = self.reference_object(parameter) {
             return Some(row);
         }
-        let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
+        let (resource, field) = find_referenced(&self.resources, &parameter.name, &parameter.description)?;
         self.value_in(resource, &field)
     }
 
     /// An object that names a row: the kind of thing it is, and its key.
     fn reference_object(&self, parameter: &Parameter) -> Option<Value> {
-        let named = parameter.named();
-        let described = named.first().and_then(|name| self.described.types.get(*name))?;
-        let mut required = described.fields.iter().filter(|field| field.required);
-        let kind = required.next().filter(|field| field.takes(&Kind::String))?;
+        let named = parameter.named_types();
+        let description = named.first().and_then(|name| self.description.types.get(*name))?;
+        let mut required = description.fields.iter().filter(|field| field.required);
+        let kind = required.next().filter(|field| field.accepts(&ValueKind::String))?;
         if required.next().is_some() {
             return None;
         }
         let known = |resource: &&Resource| !resource.key.is_empty() && !self.rows_of(resource).is_empty();
         self.resources.iter().filter(known).find_map(|resource| {
-            let names = |value: &&Value| value.as_str().is_some_and(|value| plural_of(value, &resource.noun));
+            let names = |value: &&Value| value.as_str().is_some_and(|value| is_plural_of(value, &resource.noun));
             let value = match kind.allowed.as_slice() {
                 [] => resource.list_params.values().next()?,
                 allowed => allowed.iter().find(names)?,
@@ -243,8 +253,9 @@ impl CheckContext<'_> {
         if parameter.name != "relationship" {
             return None;
         }
-        let told = |own: &Operation| own.raw.pointer("/relationship_capabilities/relationship_types/0").cloned();
-        self.described.operations.iter().find_map(told)
+        let relationship_type =
+            |own: &Operation| own.raw.pointer("/relationship_capabilities/relationship_types/0").cloned();
+        self.description.operations.iter().find_map(relationship_type)
     }
 
     /// A word that rows of the collection that is searched have.
@@ -277,8 +288,8 @@ impl CheckContext<'_> {
     }
 
     /// A valid request of any operation, with nothing but what is required.
-    pub(crate) fn valid(&self, operation: &Operation) -> Option<Map<String, Value>> {
-        let working = self.working.get(&operation.name).and_then(|params| operation.unwrap_params(params));
+    pub(crate) fn minimal_params(&self, operation: &Operation) -> Option<Map<String, Value>> {
+        let working = self.valid_requests.get(&operation.name).and_then(|params| operation.unwrap_params(params));
         if let Some(params) = working {
             return Some(params);
         }
@@ -286,16 +297,16 @@ impl CheckContext<'_> {
             return json!({"query": "operations"}).as_object().cloned();
         }
         let value = |parameter: &Parameter| {
-            let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+            let value = self.known_value(operation, parameter).or_else(|| self.generate_value(parameter))?;
             Some((parameter.name.clone(), value))
         };
-        operation.required().map(value).collect()
+        operation.required_parameters().map(value).collect()
     }
 }
 
 /// Whether a parameter takes words to search for.
 fn is_query(parameter: &Parameter) -> bool {
-    ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && parameter.takes(&Kind::String)
+    ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && parameter.accepts(&ValueKind::String)
 }
 
 /// A word that some row has.

@@ -12,12 +12,12 @@ use crate::mcp::rows::{Row, object_with};
 /// The rows that are ours.
 pub(crate) struct Sandbox {
     salt: String,
-    rows: Vec<Made>,
+    rows: Vec<CreatedRow>,
 }
 
 /// One row that a run created.
 #[derive(Clone, Debug)]
-pub(crate) struct Made {
+pub(crate) struct CreatedRow {
     pub(crate) noun: String,
     /// What finds it again.
     pub(crate) key: Map<String, Value>,
@@ -39,15 +39,17 @@ impl Sandbox {
     }
 
     /// The next texts are others.
-    pub(crate) fn stir(&mut self) {
+    pub(crate) fn change_salt(&mut self) {
         let number = u32::from_str_radix(&self.salt, 16).unwrap_or_default();
         self.salt = format!("{:06x}", number.wrapping_add(0x9_e377) & 0xff_ffff);
     }
 
     /// Looks whether an answer created or deleted something.
-    pub(crate) fn notice(&mut self, reply: &Reply, resources: &[Resource]) {
+    pub(crate) fn record_effects(&mut self, reply: &Reply, resources: &[Resource]) {
         let arguments = &reply.exchange.arguments;
-        let Some(operation) = arguments.get("operation").and_then(Value::as_str).filter(|_| reply.ok()) else { return };
+        let Some(operation) = arguments.get("operation").and_then(Value::as_str).filter(|_| reply.is_success()) else {
+            return;
+        };
         let mut params: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         params.remove("operation");
         if let Some(Value::Object(inner)) = params.remove("params") {
@@ -63,29 +65,29 @@ impl Sandbox {
             let Some(row) = object_with(reply.data(), &resource.key) else { return };
             let key = resource.key.iter().filter_map(|key| Some((key.clone(), row.get(key)?.clone()))).collect();
             let noun = resource.noun.clone();
-            self.rows.push(Made { noun, key, submitted, row: row.clone() });
+            self.rows.push(CreatedRow { noun, key, submitted, row: row.clone() });
         } else if let Some((resource, named)) = resources.iter().find_map(|own| Some((own, meant(&own.delete)?))) {
-            let gone = |made: &Made| {
-                made.noun == resource.noun && made.key.iter().all(|(key, value)| named.get(key) == Some(value))
+            let gone = |created: &CreatedRow| {
+                created.noun == resource.noun && created.key.iter().all(|(key, value)| named.get(key) == Some(value))
             };
-            self.rows.retain(|made| !gone(made));
+            self.rows.retain(|created| !gone(created));
         }
     }
 
     /// A row of ours was found to be gone.
-    pub(crate) fn forget(&mut self, gone: &Made) {
-        self.rows.retain(|made| made.noun != gone.noun || made.key != gone.key);
+    pub(crate) fn forget(&mut self, gone: &CreatedRow) {
+        self.rows.retain(|created| created.noun != gone.noun || created.key != gone.key);
     }
 
     /// The row of this kind that was made first and is still there.
-    pub(crate) fn row(&self, noun: &str) -> Option<&Made> {
-        self.rows.iter().find(|made| made.noun == noun)
+    pub(crate) fn row(&self, noun: &str) -> Option<&CreatedRow> {
+        self.rows.iter().find(|created| created.noun == noun)
     }
 
     /// A field of our rows of this kind.
     pub(crate) fn values(&self, noun: &str, field: &str) -> Vec<Value> {
-        let ours = self.rows.iter().filter(|made| made.noun == noun);
-        ours.filter_map(|made| made.key.get(field).or_else(|| made.row.get(field)).cloned()).collect()
+        let ours = self.rows.iter().filter(|created| created.noun == noun);
+        ours.filter_map(|created| created.key.get(field).or_else(|| created.row.get(field)).cloned()).collect()
     }
 
     /// Whether no row of ours is there.
@@ -94,7 +96,7 @@ impl Sandbox {
     }
 
     /// The rows that are still there, the last made one first.
-    pub(crate) fn left(&self) -> Vec<Made> {
+    pub(crate) fn remaining(&self) -> Vec<CreatedRow> {
         self.rows.iter().rev().cloned().collect()
     }
 }

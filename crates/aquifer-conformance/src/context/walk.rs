@@ -22,12 +22,12 @@ pub(crate) enum Paging {
 
 impl Paging {
     /// The styles that an operation documents, the preferred one first.
-    pub(crate) fn of(operation: &Operation) -> Vec<Self> {
+    pub(crate) fn documented_by(operation: &Operation) -> Vec<Self> {
         let mut styles = Vec::new();
         for (style, one, other) in
             [(Self::Cursor, "first", "after"), (Self::Offset, "limit", "offset"), (Self::Number, "page", "page_size")]
         {
-            if operation.has(one) && operation.has(other) {
+            if operation.has_parameter(one) && operation.has_parameter(other) {
                 styles.push(style);
             }
         }
@@ -113,7 +113,7 @@ impl CheckContext<'_> {
         base: &Map<String, Value>,
         paging: Paging,
         size: usize,
-        most: usize,
+        max_rows: usize,
     ) -> Walk {
         let mut walk = Walk::default();
         let mut cursor: Option<String> = None;
@@ -153,7 +153,7 @@ impl CheckContext<'_> {
             if more && came == 0 {
                 walk.wrong_ends.push("an empty page says that there is more");
             }
-            let failed = !reply.ok();
+            let failed = !reply.is_success();
             walk.first.get_or_insert_with(|| reply.clone());
             walk.last = Some(reply);
             let stuck = paging == Paging::Cursor && next.is_none();
@@ -161,7 +161,7 @@ impl CheckContext<'_> {
                 walk.complete = !(failed || more && stuck);
                 return walk;
             }
-            if walk.rows.len() >= most {
+            if walk.rows.len() >= max_rows {
                 return walk;
             }
             cursor = next;

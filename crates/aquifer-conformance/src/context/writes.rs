@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::context::{CheckContext, Paging};
-use crate::description::resources::{CONTROLS, Resource, referred};
-use crate::description::{Kind, Operation, Parameter};
+use crate::description::resources::{CONTROLS, Resource, find_referenced};
+use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
-use crate::mcp::rows::{Row, object_with, same, total};
+use crate::mcp::rows::{Row, object_with, total, values_equal};
 
 /// How many kinds of things a run creates.
 const MAX_RESOURCES: usize = 15;
@@ -38,14 +38,14 @@ pub(crate) enum Recipe {
 
 impl CheckContext<'_> {
     /// Creates one of each thing that can be created, those first that others refer to.
-    pub(crate) async fn populate(&mut self) {
+    pub(crate) async fn create_rows(&mut self) {
         let resources = self.resources.clone();
         let mut waiting: Vec<&Resource> = resources.iter().filter(|resource| resource.create.is_some()).collect();
         let mut created = 0;
         while !waiting.is_empty() && created < MAX_RESOURCES {
             let needs_another = |resource: &&&Resource| {
-                let create = resource.create.iter().flat_map(Operation::required);
-                let others = create.filter_map(|own| referred(&resources, &own.name, &own.description));
+                let create = resource.create.iter().flat_map(Operation::required_parameters);
+                let others = create.filter_map(|own| find_referenced(&resources, &own.name, &own.description));
                 others.into_iter().any(|(other, _)| {
                     other.noun != resource.noun && waiting.iter().any(|waiting| waiting.noun == other.noun)
                 })
@@ -53,18 +53,18 @@ impl CheckContext<'_> {
             // Where things refer to each other in a circle, somebody has to begin.
             let next = waiting.iter().position(|resource| !needs_another(&resource)).unwrap_or_default();
             let resource = waiting.remove(next);
-            let reply = self.create(resource).await;
-            created += usize::from(reply.as_ref().is_some_and(Reply::ok));
+            let reply = self.create_row(resource).await;
+            created += usize::from(reply.as_ref().is_some_and(Reply::is_success));
             self.creations.extend(reply.map(|reply| (resource.noun.clone(), reply)));
             if self.client.lost.is_some() {
                 return;
             }
         }
-        self.fill_up(&resources).await;
+        self.add_missing_rows(&resources).await;
     }
 
     /// Adds rows where there are too few to compare or to sort.
-    async fn fill_up(&mut self, resources: &[Resource]) {
+    async fn add_missing_rows(&mut self, resources: &[Resource]) {
         let mut filled = 0;
         for resource in resources.iter().filter(|resource| resource.create.is_some() && resource.list.is_some()) {
             if self.sandbox.row(&resource.noun).is_none() || self.rows_of(resource).len() >= ENOUGH_ROWS {
@@ -73,8 +73,8 @@ impl CheckContext<'_> {
             let mut added = 0;
             for variant in 1..=2 * ENOUGH_ROWS {
                 let Some(create) = resource.create.as_ref().filter(|_| added + 1 < ENOUGH_ROWS) else { break };
-                let Some(params) = self.follow(resource, Recipe::Variant(variant)) else { break };
-                added += usize::from(self.call(create, params).await.ok());
+                let Some(params) = self.build_params(resource, Recipe::Variant(variant)) else { break };
+                added += usize::from(self.call(create, params).await.is_success());
             }
             filled += usize::from(added > 0);
             if filled == MAX_FILLED || self.client.lost.is_some() {
@@ -85,18 +85,18 @@ impl CheckContext<'_> {
 
     /// Creates one: with everything that can be said of it, else in ways that are less likely to meet a rule that
     /// introspection does not tell.
-    async fn create(&mut self, resource: &Resource) -> Option<Reply> {
+    async fn create_row(&mut self, resource: &Resource) -> Option<Reply> {
         let create = resource.create.as_ref()?;
         let plain = [Recipe::Full, Recipe::Least, Recipe::LikeOther, Recipe::SameAsOther];
         let mut attempts = 0;
         let mut refusal: Option<Reply> = None;
         for recipe in plain.into_iter().chain((1..=60).map(Recipe::Variant)) {
-            let Some(params) = self.follow(resource, recipe) else { continue };
+            let Some(params) = self.build_params(resource, recipe) else { continue };
             if matches!(recipe, Recipe::Variant(_)) && self.is_taken(resource, create, &params) {
                 continue;
             }
             let reply = self.call(create, params).await;
-            if reply.ok() {
+            if reply.is_success() {
                 self.recipes.insert(resource.noun.clone(), recipe);
                 return Some(reply);
             }
@@ -107,7 +107,7 @@ impl CheckContext<'_> {
                 return None;
             }
             // What was refused for what it says counts more than what the world did not allow.
-            if refusal.as_ref().is_none_or(|before| !before.invalid()) {
+            if refusal.as_ref().is_none_or(|before| !before.is_invalid_request()) {
                 refusal = Some(reply);
             }
             attempts += 1;
@@ -122,24 +122,25 @@ impl CheckContext<'_> {
     fn is_taken(&self, resource: &Resource, create: &Operation, params: &Map<String, Value>) -> bool {
         let refers = |name: &str| {
             let own = create.parameter(name);
-            own.is_some_and(|own| referred(&self.resources, &own.name, &own.description).is_some())
+            own.is_some_and(|own| find_referenced(&self.resources, &own.name, &own.description).is_some())
         };
         let telling: Vec<_> =
             params.iter().filter(|(name, _)| resource.key.contains(name) || refers(name.as_str())).collect();
-        let equals = |row: &Row| telling.iter().all(|(name, value)| row.get(*name).is_some_and(|own| same(own, value)));
+        let equals =
+            |row: &Row| telling.iter().all(|(name, value)| row.get(*name).is_some_and(|own| values_equal(own, value)));
         !telling.is_empty() && self.rows_of(resource).iter().any(equals)
     }
 
     /// Parameters for a new one, other ones each time, in the way that worked before.
-    pub(crate) fn creation(&mut self, resource: &Resource) -> Option<Map<String, Value>> {
+    pub(crate) fn creation_params(&mut self, resource: &Resource) -> Option<Map<String, Value>> {
         let recipe = self.recipes.get(&resource.noun).copied().unwrap_or_default();
-        self.follow(resource, recipe)
+        self.build_params(resource, recipe)
     }
 
     /// Parameters made up in one way.
-    fn follow(&mut self, resource: &Resource, recipe: Recipe) -> Option<Map<String, Value>> {
+    fn build_params(&mut self, resource: &Resource, recipe: Recipe) -> Option<Map<String, Value>> {
         let create = resource.create.as_ref()?;
-        self.sandbox.stir();
+        self.sandbox.change_salt();
         let other = match recipe {
             Recipe::LikeOther | Recipe::SameAsOther => Some(self.rows_of(resource).first()?.clone()),
             _ => None,
@@ -149,7 +150,7 @@ impl CheckContext<'_> {
             let control = CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
             let is_key = resource.key.contains(&parameter.name);
             // A number that need not be given is counted by the server; another key may have to be given all the same.
-            let is_counted = is_key && parameter.takes(&Kind::Integer) && !parameter.required;
+            let is_counted = is_key && parameter.accepts(&ValueKind::Integer) && !parameter.required;
             let is_optional = !parameter.required && !is_key;
             let least = matches!(recipe, Recipe::Least | Recipe::Variant(_)) && is_optional;
             if control || least || is_counted || recipe == Recipe::Least && !parameter.required {
@@ -158,7 +159,7 @@ impl CheckContext<'_> {
             let copied = other.as_ref().filter(|_| !is_key).map(|row| {
                 let value = row.get(&parameter.name).filter(|value| !value.is_null()).cloned();
                 if recipe == Recipe::LikeOther && is_free_text(parameter) && value.is_some() {
-                    self.made_up(parameter)
+                    self.generate_value(parameter)
                 } else {
                     value
                 }
@@ -181,7 +182,7 @@ impl CheckContext<'_> {
     /// A value for one field of a new row: what it refers to, or one from its description.
     fn field_value(&self, parameter: &Parameter, recipe: Recipe, place: usize) -> Option<Value> {
         let variant = if let Recipe::Variant(variant) = recipe { variant } else { 0 };
-        if let Some((resource, field)) = referred(&self.resources, &parameter.name, &parameter.description) {
+        if let Some((resource, field)) = find_referenced(&self.resources, &parameter.name, &parameter.description) {
             let values = self.values_in(resource, &field);
             // Several references of one row change at different paces, so that all pairs are met in the end.
             let chosen = if place.is_multiple_of(2) { variant } else { variant / values.len().clamp(1, 8) + variant };
@@ -193,20 +194,20 @@ impl CheckContext<'_> {
                 return None;
             }
         }
-        self.made_up_variant(parameter, variant)
+        self.generate_variant(parameter, variant)
     }
 
     /// A value that a field of a row of ours could be set to.
-    pub(crate) fn value_of(&self, parameter: &Parameter) -> Option<Value> {
+    pub(crate) fn settable_value(&self, parameter: &Parameter) -> Option<Value> {
         self.field_value(parameter, Recipe::Full, 0)
     }
 
     /// Why nothing of ours is there to be looked at.
-    pub(crate) fn why_nothing_made(&self) -> String {
+    pub(crate) fn reason_nothing_created(&self) -> String {
         if self.resources.iter().all(|resource| resource.create.is_none() || resource.get.is_none()) {
             return "no operation creates something that another one gets".to_owned();
         }
-        let refused = self.creations.iter().find(|(_, reply)| !reply.ok());
+        let refused = self.creations.iter().find(|(_, reply)| !reply.is_success());
         match refused {
             Some((noun, reply)) if self.sandbox.is_empty() => {
                 format!("creating '{noun}' was answered {}: {}", reply.code(), reply.message())
@@ -216,12 +217,12 @@ impl CheckContext<'_> {
     }
 
     /// The fields that an update can change, as they are described.
-    pub(crate) fn updatable(&self, update: &Operation) -> Vec<Parameter> {
+    pub(crate) fn updatable_fields(&self, update: &Operation) -> Vec<Parameter> {
         let Some(input) = update.parameter("input") else {
             let own = |parameter: &&Parameter| !CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
             return update.parameters.iter().filter(own).cloned().collect();
         };
-        let known = input.named().first().and_then(|name| self.described.types.get(*name));
+        let known = input.named_types().first().and_then(|name| self.description.types.get(*name));
         if let Some(known) = known {
             return known.fields.clone();
         }
@@ -235,18 +236,18 @@ impl CheckContext<'_> {
     }
 
     /// One change to a row of ours: the field and its new value.
-    pub(crate) fn change(&mut self, resource: &Resource, row: &Row) -> Option<(String, Value)> {
-        self.changes(resource, row).into_iter().next()
+    pub(crate) fn pick_change(&mut self, resource: &Resource, row: &Row) -> Option<(String, Value)> {
+        self.possible_changes(resource, row).into_iter().next()
     }
 
     /// Changes to a row of ours, each a field and its new value, the least likely to meet a rule first.
-    pub(crate) fn changes(&mut self, resource: &Resource, row: &Row) -> Vec<(String, Value)> {
+    pub(crate) fn possible_changes(&mut self, resource: &Resource, row: &Row) -> Vec<(String, Value)> {
         let Some(update) = resource.update.as_ref() else { return Vec::new() };
-        self.sandbox.stir();
-        let mut fields = self.updatable(update);
-        let rank = |field: &Parameter| (!is_free_text(field), !field.takes(&Kind::Number));
+        self.sandbox.change_salt();
+        let mut fields = self.updatable_fields(update);
+        let rank = |field: &Parameter| (!is_free_text(field), !field.accepts(&ValueKind::Number));
         fields.sort_by_key(rank);
-        let refers = |field: &Parameter| referred(&self.resources, &field.name, &field.description).is_some();
+        let refers = |field: &Parameter| find_referenced(&self.resources, &field.name, &field.description).is_some();
         let usable = fields.iter().filter(|field| !refers(field) && !field.sensitive && row.contains_key(&field.name));
         let change = |field: &Parameter| {
             let before = row.get(&field.name)?;
@@ -257,9 +258,9 @@ impl CheckContext<'_> {
                 if before.is_i64() { json!(next as i64) } else { json!(next) }
             });
             let flag = before.as_bool().map(|flag| json!(!flag));
-            let text = || field.takes(&Kind::String).then(|| self.made_up(field)).flatten();
+            let text = || field.accepts(&ValueKind::String).then(|| self.generate_value(field)).flatten();
             let value = if field.allowed.is_empty() { number.or(flag).or_else(text) } else { other };
-            value.filter(|value| !same(value, before)).map(|value| (field.name.clone(), value))
+            value.filter(|value| !values_equal(value, before)).map(|value| (field.name.clone(), value))
         };
         usable.filter_map(change).collect()
     }
@@ -272,7 +273,7 @@ impl CheckContext<'_> {
         value: Value,
     ) -> Map<String, Value> {
         let mut params = key.clone();
-        if update.has("input") {
+        if update.has_parameter("input") {
             params.insert("input".into(), json!({field: value}));
         } else {
             params.insert(field.to_owned(), value);
@@ -281,23 +282,23 @@ impl CheckContext<'_> {
     }
 
     /// A valid request that can do no harm even where the server runs it: reads, additions, and writes to rows of ours.
-    pub(crate) fn harmless(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+    pub(crate) fn harmless_params(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         let resources = self.resources.clone();
         let about = |resource: &&Resource| resource.has_operation(operation);
         // Of several kinds of things, one of which there is a row of ours.
         let ours = resources.iter().filter(about).find(|own| self.sandbox.row(&own.noun).is_some());
         let resource = ours.or_else(|| resources.iter().find(about));
         match (operation.category.as_str(), resource) {
-            ("READ", _) => self.valid(operation),
+            ("READ", _) => self.minimal_params(operation),
             ("CREATE", Some(resource)) if self.options.allow_writes => {
-                let params = self.creation(resource)?;
+                let params = self.creation_params(resource)?;
                 Some(resource.create.as_ref()?.wrap(params))
             }
             ("UPDATE", Some(resource)) if self.options.allow_writes => {
-                let made = self.sandbox.row(&resource.noun)?.clone();
-                let (field, value) = self.change(resource, &made.row)?;
+                let created = self.sandbox.row(&resource.noun)?.clone();
+                let (field, value) = self.pick_change(resource, &created.row)?;
                 let update = resource.update.as_ref()?;
-                Some(update.wrap(Self::update_params(update, &made.key, &field, value)))
+                Some(update.wrap(Self::update_params(update, &created.key, &field, value)))
             }
             ("DELETE", Some(resource)) if self.options.allow_writes => {
                 let key = self.sandbox.row(&resource.noun)?.key.clone();
@@ -308,23 +309,25 @@ impl CheckContext<'_> {
     }
 
     /// A request that is to be broken before it is sent, so that it must be refused.
-    pub(crate) fn breakable(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
-        if !operation.reads() && !self.options.allow_writes {
+    pub(crate) fn params_to_break(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+        if !operation.is_read() && !self.options.allow_writes {
             return None;
         }
-        match self.harmless(operation) {
+        match self.harmless_params(operation) {
             Some(params) => Some(params),
             // What needs nothing runs on everybody's data where the server does not look at what is wrong.
-            None if !operation.reads() && operation.required().next().is_none() => None,
+            None if !operation.is_read() && operation.required_parameters().next().is_none() => None,
             // Rows of others are never named, not even in a request that has to fail.
-            None => operation.required().map(|own| Some((own.name.clone(), self.made_up(own)?))).collect(),
+            None => {
+                operation.required_parameters().map(|own| Some((own.name.clone(), self.generate_value(own)?))).collect()
+            }
         }
     }
 
     /// How many rows a collection has, where that can be found out.
-    pub(crate) async fn count(&mut self, resource: &Resource) -> Option<usize> {
+    pub(crate) async fn count_rows(&mut self, resource: &Resource) -> Option<usize> {
         let list = resource.list.as_ref()?;
-        if list.has("total") {
+        if list.has_parameter("total") {
             let mut params = resource.list_params.clone();
             params.insert("total".into(), json!(true));
             let reply = self.call(list, params).await;
@@ -332,7 +335,7 @@ impl CheckContext<'_> {
                 return usize::try_from(total).ok();
             }
         }
-        let paging = Paging::of(list).first().copied().unwrap_or(Paging::Whole);
+        let paging = Paging::documented_by(list).first().copied().unwrap_or(Paging::Whole);
         let walk = self.walk(list, &resource.list_params, paging, 100, self.options.max_rows).await;
         walk.complete.then_some(walk.rows.len())
     }
@@ -349,7 +352,7 @@ impl CheckContext<'_> {
 /// Whether any text would do.
 fn is_free_text(parameter: &Parameter) -> bool {
     let unbound = parameter.allowed.is_empty() && parameter.pattern.is_none() && parameter.format.is_none();
-    unbound && parameter.takes(&Kind::String)
+    unbound && parameter.accepts(&ValueKind::String)
 }
 
 /// Whether an operation that serves several kinds of things refuses this kind altogether.

@@ -6,5 +6,5 @@ pub(crate) mod resources;
 mod server_description;
 
 pub(crate) use binding::Binding;
-pub(crate) use parameter::{Kind, Parameter};
-pub(crate) use server_description::{CATEGORIES, Described, Operation, Type};
+pub(crate) use parameter::{Parameter, ValueKind};
+pub(crate) use server_description::{CATEGORIES, Operation, ServerDescription, Type};

@@ -8,9 +8,9 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) required: bool,
     /// The alternatives that its type names.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<ValueKind>,
     /// The type as it is written.
-    pub(crate) words: String,
+    pub(crate) type_text: String,
     pub(crate) description: String,
     pub(crate) default: Option<Value>,
     pub(crate) allowed: Vec<Value>,
@@ -27,7 +27,7 @@ pub(crate) struct Parameter {
 
 /// One word of a type.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// Text.
     String,
     /// A whole number.
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     /// An object of no told shape.
     Object,
     /// A list, of these where it is told.
-    Array(Option<Box<Kind>>),
+    Array(Option<Box<ValueKind>>),
     /// Null.
     Null,
     /// Whatever JSON there is.
@@ -50,21 +50,21 @@ pub(crate) enum Kind {
 
 impl Parameter {
     /// Reads what can be read; only something without a name is no parameter.
-    pub(crate) fn read(raw: &Value) -> Option<Self> {
-        let mut parameter = Self::element(raw);
+    pub(crate) fn parse(raw: &Value) -> Option<Self> {
+        let mut parameter = Self::parse_element(raw);
         parameter.name = raw.get("name")?.as_str()?.to_owned();
         Some(parameter)
     }
 
-    fn element(raw: &Value) -> Self {
+    fn parse_element(raw: &Value) -> Self {
         let word = |key: &str| raw.get(key).and_then(Value::as_str).map(str::to_owned);
         let length = |key: &str| raw.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
-        let words = word("type").unwrap_or_default();
+        let type_text = word("type").unwrap_or_default();
         Self {
             name: String::new(),
             required: raw.get("required").and_then(Value::as_bool).unwrap_or_default(),
-            kinds: words.split('|').map(|word| Kind::read(word.trim())).collect(),
-            words,
+            kinds: type_text.split('|').map(|word| ValueKind::parse(word.trim())).collect(),
+            type_text,
             description: word("description").unwrap_or_default(),
             default: raw.get("default").cloned(),
             allowed: raw.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
@@ -74,37 +74,37 @@ impl Parameter {
             max_length: length("maxLength"),
             pattern: word("pattern"),
             format: word("format"),
-            items: raw.get("items").filter(|items| items.is_object()).map(|items| Box::new(Self::element(items))),
+            items: raw.get("items").filter(|items| items.is_object()).map(|items| Box::new(Self::parse_element(items))),
             sensitive: raw.get("sensitive").and_then(Value::as_bool).unwrap_or_default(),
         }
     }
 
-    pub(crate) fn takes(&self, kind: &Kind) -> bool {
+    pub(crate) fn accepts(&self, kind: &ValueKind) -> bool {
         self.kinds.contains(kind)
     }
 
-    pub(crate) fn takes_list(&self) -> bool {
-        self.kinds.iter().any(|kind| matches!(kind, Kind::Array(_)))
+    pub(crate) fn accepts_list(&self) -> bool {
+        self.kinds.iter().any(|kind| matches!(kind, ValueKind::Array(_)))
     }
 
     /// The types it names that are not of JSON.
-    pub(crate) fn named(&self) -> Vec<&str> {
-        let mut named: Vec<&str> = self.kinds.iter().filter_map(Kind::name).collect();
-        named.extend(self.items.iter().flat_map(|items| items.named()));
+    pub(crate) fn named_types(&self) -> Vec<&str> {
+        let mut named: Vec<&str> = self.kinds.iter().filter_map(ValueKind::name).collect();
+        named.extend(self.items.iter().flat_map(|items| items.named_types()));
         named
     }
 }
 
-impl Kind {
-    pub(crate) fn read(word: &str) -> Self {
+impl ValueKind {
+    pub(crate) fn parse(word: &str) -> Self {
         if let Some(element) = word.strip_suffix("[]") {
-            return Self::Array(Some(Box::new(Self::read(element.trim_matches(['(', ')'])))));
+            return Self::Array(Some(Box::new(Self::parse(element.trim_matches(['(', ')'])))));
         }
         let lower = word.to_ascii_lowercase();
         if let Some(element) = lower.strip_prefix("array<").and_then(|rest| rest.strip_suffix('>')) {
             let at = "array<".len();
             let element = word.get(at..at + element.len()).unwrap_or(element);
-            return Self::Array(Some(Box::new(Self::read(element))));
+            return Self::Array(Some(Box::new(Self::parse(element))));
         }
         match lower.as_str() {
             "string" | "str" | "text" => Self::String,
@@ -132,30 +132,30 @@ impl Kind {
 mod tests {
     use serde_json::json;
 
-    use super::{Kind, Parameter};
+    use super::{Parameter, ValueKind};
 
     #[test]
     fn type_words_are_read_in_every_spelling() {
-        let named = |name: &str| Kind::Named(name.to_owned());
-        let list = |kind: Kind| Kind::Array(Some(Box::new(kind)));
-        for (words, kinds) in [
-            ("string", vec![Kind::String]),
-            ("string | string[]", vec![Kind::String, list(Kind::String)]),
-            ("Sort | Sort[] | string", vec![named("Sort"), list(named("Sort")), Kind::String]),
-            ("integer | null", vec![Kind::Integer, Kind::Null]),
+        let named = |name: &str| ValueKind::Named(name.to_owned());
+        let list = |kind: ValueKind| ValueKind::Array(Some(Box::new(kind)));
+        for (type_text, kinds) in [
+            ("string", vec![ValueKind::String]),
+            ("string | string[]", vec![ValueKind::String, list(ValueKind::String)]),
+            ("Sort | Sort[] | string", vec![named("Sort"), list(named("Sort")), ValueKind::String]),
+            ("integer | null", vec![ValueKind::Integer, ValueKind::Null]),
             ("Array<Widget>", vec![list(named("Widget"))]),
-            ("array", vec![Kind::Array(None)]),
-            ("", vec![Kind::Any]),
+            ("array", vec![ValueKind::Array(None)]),
+            ("", vec![ValueKind::Any]),
         ] {
-            let parameter = Parameter::read(&json!({"name": "x", "type": words})).unwrap_or_default();
-            assert_eq!(parameter.kinds, kinds, "{words}");
+            let parameter = Parameter::parse(&json!({"name": "x", "type": type_text})).unwrap_or_default();
+            assert_eq!(parameter.kinds, kinds, "{type_text}");
         }
     }
 
     #[test]
     fn what_is_broken_is_read_as_far_as_it_goes() {
-        assert!(Parameter::read(&json!({"type": "string"})).is_none());
-        let parameter = Parameter::read(&json!({"name": "x", "required": "yes", "enum": 7, "minimum": "low"}));
+        assert!(Parameter::parse(&json!({"type": "string"})).is_none());
+        let parameter = Parameter::parse(&json!({"name": "x", "required": "yes", "enum": 7, "minimum": "low"}));
         assert!(parameter.is_some_and(|own| !own.required && own.allowed.is_empty() && own.minimum.is_none()));
     }
 }

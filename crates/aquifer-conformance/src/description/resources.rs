@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::description::{Described, Operation};
+use crate::description::{Operation, ServerDescription};
 
 /// Parameters that steer an operation and are no part of the thing it is about.
 pub(crate) const CONTROLS: [&str; 8] =
@@ -31,7 +31,7 @@ impl Resource {
     /// Whether it has this very operation, or the one that this is a form of.
     pub(crate) fn has_operation(&self, operation: &Operation) -> bool {
         self.operations()
-            .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is(operation) })
+            .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is_same_as(operation) })
     }
 
     /// What its list is called, with the kind of things it is asked for.
@@ -46,18 +46,18 @@ pub(crate) fn list_id(operation: &str, params: &Map<String, Value>) -> String {
 }
 
 /// The resources that operation names and categories show.
-pub(crate) fn find(described: &Described) -> Vec<Resource> {
+pub(crate) fn find_resources(description: &ServerDescription) -> Vec<Resource> {
     let mut resources: Vec<Resource> = Vec::new();
-    for operation in &described.operations {
+    for operation in &description.operations {
         let Some((verb, noun)) = split_name(&operation.name) else { continue };
         if ["list", "search", "query"].contains(&verb) {
             continue;
         }
-        let at = resources.iter().position(|resource| resource.noun == noun).unwrap_or_else(|| {
+        let index = resources.iter().position(|resource| resource.noun == noun).unwrap_or_else(|| {
             resources.push(Resource { noun: noun.clone(), ..Resource::default() });
             resources.len() - 1
         });
-        let Some(resource) = resources.get_mut(at) else { continue };
+        let Some(resource) = resources.get_mut(index) else { continue };
         let place = match operation.category.as_str() {
             "CREATE" => &mut resource.create,
             "READ" => &mut resource.get,
@@ -70,13 +70,13 @@ pub(crate) fn find(described: &Described) -> Vec<Resource> {
     for resource in &mut resources {
         let lists = |operation: &&Operation| {
             let lists = |(verb, plural): (&str, String)| {
-                ["list", "query"].contains(&verb) && plural_of(&plural, &resource.noun)
+                ["list", "query"].contains(&verb) && is_plural_of(&plural, &resource.noun)
             };
-            operation.reads() && split_name(&operation.name).is_some_and(lists)
+            operation.is_read() && split_name(&operation.name).is_some_and(lists)
         };
-        resource.list = described.operations.iter().find(lists).cloned();
+        resource.list = description.operations.iter().find(lists).cloned();
         let keyed = [&resource.get, &resource.delete, &resource.update].into_iter().flatten().next();
-        let required = keyed.map(|operation| operation.required().map(|parameter| parameter.name.clone()));
+        let required = keyed.map(|operation| operation.required_parameters().map(|parameter| parameter.name.clone()));
         resource.key = required.into_iter().flatten().filter(|name| !CONTROLS.contains(&name.as_str())).collect();
     }
     resources.retain(|resource| !resource.key.is_empty());
@@ -91,13 +91,13 @@ pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
         "query",
     ];
     let words: Vec<&str> = name.split('_').collect();
-    let at = words.iter().position(|word| VERBS.contains(word)).filter(|_| words.len() > 1)?;
-    let about = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
-    Some((words.get(at)?, about.collect::<Vec<_>>().join("_")))
+    let index = words.iter().position(|word| VERBS.contains(word)).filter(|_| words.len() > 1)?;
+    let about = words.iter().enumerate().filter(|(place, _)| *place != index).map(|(_, word)| *word);
+    Some((words.get(index)?, about.collect::<Vec<_>>().join("_")))
 }
 
 /// Whether `plural` is more than one of `noun`.
-pub(crate) fn plural_of(plural: &str, noun: &str) -> bool {
+pub(crate) fn is_plural_of(plural: &str, noun: &str) -> bool {
     plural == noun
         || plural.strip_suffix('s') == Some(noun)
         || plural.strip_suffix("es") == Some(noun)
@@ -105,18 +105,23 @@ pub(crate) fn plural_of(plural: &str, noun: &str) -> bool {
 }
 
 /// The resource that a parameter refers to, and by which field: `order_id`, or "refers to orders.id" in words.
-pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &str) -> Option<(&'a Resource, String)> {
+pub(crate) fn find_referenced<'a>(
+    resources: &'a [Resource],
+    name: &str,
+    description: &str,
+) -> Option<(&'a Resource, String)> {
     let lower = description.to_ascii_lowercase();
-    let told = lower.split_once("refers to ").and_then(|(_, rest)| {
+    let stated = lower.split_once("refers to ").and_then(|(_, rest)| {
         let place = rest.split([' ', ',', ';']).next()?.trim_end_matches('.');
         place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
     });
-    if let Some((table, field)) = told {
+    if let Some((table, field)) = stated {
         // Where there are several sources, their names stand in front of the nouns, but not in descriptions.
         let behind_prefix = |noun: &str| {
-            noun.match_indices('_').any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| plural_of(&table, rest)))
+            noun.match_indices('_')
+                .any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| is_plural_of(&table, rest)))
         };
-        let exact = resources.iter().find(|resource| plural_of(&table, &resource.noun));
+        let exact = resources.iter().find(|resource| is_plural_of(&table, &resource.noun));
         let prefixed = || resources.iter().find(|resource| behind_prefix(&resource.noun));
         if let Some(resource) = exact.or_else(prefixed) {
             return Some((resource, field));
@@ -130,7 +135,7 @@ pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &
 
 #[cfg(test)]
 mod tests {
-    use super::{Resource, plural_of, referred, split_name};
+    use super::{Resource, find_referenced, is_plural_of, split_name};
 
     #[test]
     fn verbs_are_found_behind_the_prefix_of_a_source() {
@@ -148,9 +153,9 @@ mod tests {
     #[test]
     fn plurals_are_known() {
         for (plural, noun) in [("orders", "order"), ("categories", "category"), ("boxes", "box"), ("staff", "staff")] {
-            assert!(plural_of(plural, noun), "{plural}");
+            assert!(is_plural_of(plural, noun), "{plural}");
         }
-        assert!(!plural_of("order_lines", "order"));
+        assert!(!is_plural_of("order_lines", "order"));
     }
 
     #[test]
@@ -158,7 +163,7 @@ mod tests {
         let resource = |noun: &str| Resource { noun: noun.into(), key: vec!["id".into()], ..Resource::default() };
         let resources = [resource("order"), resource("customer")];
         let to = |name: &str, words: &str| {
-            referred(&resources, name, words).map(|(to, field)| format!("{}.{field}", to.noun))
+            find_referenced(&resources, name, words).map(|(to, field)| format!("{}.{field}", to.noun))
         };
         assert_eq!(to("order_id", ""), Some("order.id".into()));
         assert_eq!(to("referred_by", "Who sent them. Refers to customers.id."), Some("customer.id".into()));

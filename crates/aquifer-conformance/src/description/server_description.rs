@@ -13,7 +13,7 @@ pub(crate) const CATEGORIES: [&str; 5] = ["CREATE", "READ", "UPDATE", "DELETE", 
 
 /// Everything introspection told.
 #[derive(Clone, Default)]
-pub(crate) struct Described {
+pub(crate) struct ServerDescription {
     /// The tool that answers `introspect`.
     pub(crate) tool: String,
     /// The first page of the operations list, and of the types list.
@@ -56,7 +56,7 @@ pub(crate) struct Type {
     pub(crate) members: Vec<String>,
 }
 
-impl Described {
+impl ServerDescription {
     pub(crate) fn protocol(&self) -> &Value {
         self.operations_reply.as_ref().and_then(|reply| reply.data().get("_protocol")).unwrap_or(&Value::Null)
     }
@@ -66,12 +66,12 @@ impl Described {
     }
 
     /// Operations that change nothing, without `introspect` itself.
-    pub(crate) fn reads(&self) -> impl Iterator<Item = &Operation> {
-        self.operations.iter().filter(|operation| operation.reads() && operation.name != "introspect")
+    pub(crate) fn read_operations(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().filter(|operation| operation.is_read() && operation.name != "introspect")
     }
 
-    pub(crate) fn writes(&self) -> impl Iterator<Item = &Operation> {
-        self.operations.iter().filter(|operation| !operation.reads())
+    pub(crate) fn write_operations(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().filter(|operation| !operation.is_read())
     }
 
     /// The tools that operations name, each once.
@@ -84,14 +84,14 @@ impl Described {
 }
 
 impl Operation {
-    pub(crate) fn read(raw: &Value) -> Option<Self> {
+    pub(crate) fn parse(raw: &Value) -> Option<Self> {
         let word = |key: &str| raw.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let parameters = raw.get("parameters").and_then(Value::as_array);
         Some(Self {
             name: raw.get("name")?.as_str()?.to_owned(),
             category: word("semantic_category"),
             tool: word("mcpTool"),
-            parameters: parameters.into_iter().flatten().filter_map(Parameter::read).collect(),
+            parameters: parameters.into_iter().flatten().filter_map(Parameter::parse).collect(),
             raw: raw.clone(),
             binding: None,
         })
@@ -113,12 +113,12 @@ impl Operation {
     }
 
     /// Whether this is the same operation, for the same kind of things.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         let fixed = |operation: &Self| operation.binding.as_ref().map(|binding| binding.fixed.clone());
         self.name == other.name && fixed(self) == fixed(other)
     }
 
-    pub(crate) fn reads(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.category == "READ"
     }
 
@@ -126,11 +126,11 @@ impl Operation {
         self.parameters.iter().find(|parameter| parameter.name == name)
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.parameter(name).is_some()
     }
 
-    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn required_parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().filter(|parameter| parameter.required)
     }
 
@@ -140,11 +140,11 @@ impl Operation {
 }
 
 impl Type {
-    pub(crate) fn read(raw: &Value) -> Self {
+    pub(crate) fn parse(raw: &Value) -> Self {
         let list = |key: &str| raw.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         Self {
             kind: raw.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            fields: list("fields").iter().filter_map(Parameter::read).collect(),
+            fields: list("fields").iter().filter_map(Parameter::parse).collect(),
             values: list("values"),
             members: list("members").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         }

@@ -13,7 +13,9 @@ pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     let semantic = profile.filter(|profile| !profile.starts_with("crude")).unwrap_or("crude");
     let has_worked = |is_unified: bool| {
         let tools = record.surfaces.iter().flat_map(|surface| tools(surface, is_unified));
-        let answered = |tool: &str| record.seen.iter().any(|seen| seen.exchange.tool == tool && worked(&seen.exchange));
+        let answered = |tool: &str| {
+            record.exchanges.iter().any(|recorded| recorded.exchange.tool == tool && worked(&recorded.exchange))
+        };
         tools.into_iter().any(answered)
     };
     let modes = [(semantic, false), ("single", true)];
@@ -38,7 +40,7 @@ fn worked(exchange: &Exchange) -> bool {
 
 /// Whether an answer was seen that holds of its items what was asked for and nothing else.
 pub(super) fn selects_fields(record: &Record) -> bool {
-    record.seen.iter().any(|seen| selected(&seen.exchange))
+    record.exchanges.iter().any(|recorded| selected(&recorded.exchange))
 }
 
 fn selected(exchange: &Exchange) -> bool {
@@ -65,8 +67,8 @@ fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
 
 /// The shortest answer to a batch that answers every operation in it.
 pub(super) fn batch_example(record: &Record) -> Option<&Value> {
-    let batches = record.seen.iter().filter(|seen| seen.purpose == Purpose::Batch);
-    let whole = batches.map(|seen| &seen.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));
+    let batches = record.exchanges.iter().filter(|recorded| recorded.purpose == Purpose::Batch);
+    let whole = batches.map(|recorded| &recorded.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));
     whole.map(|exchange| &exchange.answer).min_by_key(|answer| answer.to_string().len())
 }
 

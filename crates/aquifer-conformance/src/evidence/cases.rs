@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::record::{Purpose, Record, Seen};
+use crate::record::{Purpose, Record, RecordedExchange};
 
 /// For each operation, the parameters that were accepted: the documented ones in their order, then any other.
 pub(super) fn accepted_parameters(record: &Record) -> Value {
     let mut operations = Map::new();
     for detail in &record.operation_details {
         let Some(operation) = detail.get("name").and_then(Value::as_str) else { continue };
-        let accepted: Vec<&str> = record.seen.iter().flat_map(|seen| accepted_in(seen, operation)).collect();
+        let accepted: Vec<&str> =
+            record.exchanges.iter().flat_map(|recorded| accepted_in(recorded, operation)).collect();
         let documented = detail.get("parameters").and_then(Value::as_array).into_iter().flatten();
         let documented = documented.filter_map(|parameter| parameter.get("name")?.as_str());
         let mut names: Vec<&str> = documented.filter(|name| accepted.contains(name)).collect();
@@ -26,19 +27,22 @@ pub(super) fn accepted_parameters(record: &Record) -> Value {
 }
 
 /// The parameters of an operation that an exchange shows to be accepted.
-fn accepted_in<'a>(seen: &'a Seen, wanted: &str) -> Vec<&'a str> {
-    match &seen.purpose {
+fn accepted_in<'a>(recorded: &'a RecordedExchange, wanted: &str) -> Vec<&'a str> {
+    match &recorded.purpose {
         Purpose::Accepted { operation, parameter } if operation == wanted => {
-            if is_known(&seen.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
+            if is_known(&recorded.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
         }
         // What succeeds accepts all that it was sent.
-        Purpose::Valid { operation } if operation == wanted && succeeded(&seen.exchange.answer) => sent(seen).collect(),
+        Purpose::Valid { operation } if operation == wanted && succeeded(&recorded.exchange.answer) => {
+            sent(recorded).collect()
+        }
         // What is refused for its value is known by its name.
-        Purpose::Error { .. } if names_operation(&seen.exchange.arguments, wanted) => {
-            let message = seen.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        Purpose::Error { .. } if names_operation(&recorded.exchange.arguments, wanted) => {
+            let message =
+                recorded.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
             let is_meant =
-                |name: &&str| is_known(&seen.exchange.answer, name) && message.contains(&format!("'{name}'"));
-            sent(seen).filter(is_meant).collect()
+                |name: &&str| is_known(&recorded.exchange.answer, name) && message.contains(&format!("'{name}'"));
+            sent(recorded).filter(is_meant).collect()
         }
         _ => Vec::new(),
     }
@@ -49,8 +53,8 @@ fn names_operation(arguments: &Value, operation: &str) -> bool {
 }
 
 /// The parameters of a request.
-fn sent(seen: &Seen) -> impl Iterator<Item = &str> {
-    let params = seen.exchange.arguments.get("params").and_then(Value::as_object);
+fn sent(recorded: &RecordedExchange) -> impl Iterator<Item = &str> {
+    let params = recorded.exchange.arguments.get("params").and_then(Value::as_object);
     params.into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
@@ -147,7 +151,7 @@ pub(super) fn constraints(record: &Record) -> Value {
 }
 
 fn cases(record: &Record, case: impl Fn(&Purpose, &Value) -> Option<Value>) -> Value {
-    record.seen.iter().filter_map(|seen| case(&seen.purpose, &seen.exchange.answer)).collect()
+    record.exchanges.iter().filter_map(|recorded| case(&recorded.purpose, &recorded.exchange.answer)).collect()
 }
 
 /// The scalars among expectations: of what is nested, the runner would compare the order of names, too.

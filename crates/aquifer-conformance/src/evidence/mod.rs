@@ -15,12 +15,12 @@ use crate::record::Record;
 
 /// The sections of a bundle about which nothing was seen.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Empty {
+pub struct EmptySectionsError {
     /// Their names, as in the bundle.
     pub sections: Vec<&'static str>,
 }
 
-impl fmt::Display for Empty {
+impl fmt::Display for EmptySectionsError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -30,13 +30,13 @@ impl fmt::Display for Empty {
     }
 }
 
-impl std::error::Error for Empty {}
+impl std::error::Error for EmptySectionsError {}
 
 /// The bundle for a level.
 ///
 /// # Errors
 /// The run saw nothing for a section of that level.
-pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
+pub fn bundle(record: &Record, level: u8) -> Result<Value, EmptySectionsError> {
     let sections = sections(record);
     let empty: Vec<&'static str> = sections
         .iter()
@@ -44,7 +44,7 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
         .map(|section| section.name)
         .collect();
     if !empty.is_empty() {
-        return Err(Empty { sections: empty });
+        return Err(EmptySectionsError { sections: empty });
     }
     let mut bundle = Map::new();
     bundle.insert("implementation".to_owned(), Value::from(record.implementation.as_str()));
@@ -56,7 +56,7 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
     bundle
         .insert("capabilities".to_owned(), json!({ "field_selection": selects, "batch_operations": batch.is_some() }));
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
-        put(&mut bundle, section.name, section.content);
+        insert_section(&mut bundle, section.name, section.content);
     }
     if let Some(batch) = batch {
         bundle.insert("batch_example".to_owned(), batch.clone());
@@ -108,7 +108,7 @@ fn listed(envelope: &Value, name: &str) -> Value {
 }
 
 /// Puts a section at its place, which is at most one level down.
-fn put(bundle: &mut Map<String, Value>, name: &str, content: Value) {
+fn insert_section(bundle: &mut Map<String, Value>, name: &str, content: Value) {
     let Some((outer, inner)) = name.split_once('.') else {
         bundle.insert(name.to_owned(), content);
         return;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::mcp::Reply;
-use crate::transport::{Broken, Wire};
+use crate::transport::{Connection, TransportError};
 
 /// The revision we speak. Servers that know a later one accept it as well.
 const REVISION: &str = "2025-06-18";
@@ -15,7 +15,7 @@ const MAX_PAGES: usize = 50;
 
 /// One connection after its handshake.
 pub(crate) struct Client {
-    wire: Box<dyn Wire>,
+    connection: Box<dyn Connection>,
     deadline: Duration,
     next_id: u64,
     /// How many calls were made.
@@ -30,9 +30,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) async fn open(wire: Box<dyn Wire>, deadline: Duration) -> Result<Self, Broken> {
+    pub(crate) async fn open(connection: Box<dyn Connection>, deadline: Duration) -> Result<Self, TransportError> {
         let mut client = Self {
-            wire,
+            connection,
             deadline,
             next_id: 0,
             calls: 0,
@@ -41,28 +41,32 @@ impl Client {
             version: String::new(),
             tools: Vec::new(),
         };
-        let hello = json!({
+        let params = json!({
             "protocolVersion": REVISION,
             "capabilities": {},
             "clientInfo": {"name": "aquifer-conformance", "version": env!("CARGO_PKG_VERSION")},
         });
-        let answer = client.request("initialize", hello).await?;
+        let answer = client.request("initialize", params).await?;
         let info = answer.get("serverInfo").cloned().unwrap_or_default();
         let word = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or("unknown").to_owned();
         (client.name, client.version) = (word("name"), word("version"));
-        let told = client.wire.tell(&INITIALIZED);
-        tokio::time::timeout(deadline, told).await.map_err(|_| Broken("the server takes no notification".into()))??;
+        let notified = client.connection.notify(&INITIALIZED);
+        tokio::time::timeout(deadline, notified)
+            .await
+            .map_err(|_| TransportError("the server takes no notification".into()))??;
         client.list_tools().await?;
         Ok(client)
     }
 
-    async fn list_tools(&mut self) -> Result<(), Broken> {
+    async fn list_tools(&mut self) -> Result<(), TransportError> {
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let page = self.request("tools/list", params).await?;
             let tools = page.get("tools").and_then(Value::as_array);
-            self.tools.extend(tools.ok_or_else(|| Broken("'tools/list' was answered without 'tools'".into()))?.clone());
+            self.tools.extend(
+                tools.ok_or_else(|| TransportError("'tools/list' was answered without 'tools'".into()))?.clone(),
+            );
             cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
             if cursor.is_none() {
                 return Ok(());
@@ -78,54 +82,55 @@ impl Client {
         self.tools.iter().filter(takes_operations).filter_map(name).collect()
     }
 
-    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
-        let answer = self.ask(method, params).await?;
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, TransportError> {
+        let answer = self.send_request(method, params).await?;
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => {
-                let said = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
-                Err(Broken(format!("'{method}' was refused: {said}")))
+                let reason_given =
+                    answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
+                Err(TransportError(format!("'{method}' was refused: {reason_given}")))
             }
         }
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
+    async fn send_request(&mut self, method: &str, params: Value) -> Result<Value, TransportError> {
         self.next_id += 1;
         let request = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
-        match tokio::time::timeout(self.deadline, self.wire.ask(&request)).await {
+        match tokio::time::timeout(self.deadline, self.connection.request(&request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Broken(format!("no answer within {} ms to '{method}'", self.deadline.as_millis()))),
+            Err(_) => Err(TransportError(format!("no answer within {} ms to '{method}'", self.deadline.as_millis()))),
         }
     }
 
     /// Calls a tool. A server that is lost stays lost: further calls are answered with nothing, at once.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Reply {
         if self.lost.is_some() {
-            return Reply::lost(tool, arguments);
+            return Reply::unanswered(tool, arguments);
         }
         self.calls += 1;
-        match self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await {
-            Ok(message) => Reply::read(tool, arguments, &message),
-            Err(Broken(reason)) => {
+        match self.send_request("tools/call", json!({"name": tool, "arguments": arguments})).await {
+            Ok(message) => Reply::from_message(tool, arguments, &message),
+            Err(TransportError(reason)) => {
                 self.lost = Some(reason);
-                Reply::lost(tool, arguments)
+                Reply::unanswered(tool, arguments)
             }
         }
     }
 
     /// Sends bytes that are no request, and then asks whether the server still lives.
-    pub(crate) async fn disturb(&mut self, bytes: &[u8]) -> bool {
-        const TIMEOUT: Duration = Duration::from_millis(150);
+    pub(crate) async fn send_garbage(&mut self, bytes: &[u8]) -> bool {
+        const GARBAGE_TIMEOUT: Duration = Duration::from_millis(150);
         if self.lost.is_some() {
             return false;
         }
         self.calls += 1;
-        let survived = match self.wire.raw(bytes, TIMEOUT).await {
+        let survived = match self.connection.send_raw(bytes, GARBAGE_TIMEOUT).await {
             Ok(_) => self.request("ping", json!({})).await,
             Err(broken) => Err(broken),
         };
         // A server without 'ping' that says so lives.
-        if let Err(Broken(reason)) = survived
+        if let Err(TransportError(reason)) = survived
             && !reason.starts_with("'ping' was refused")
         {
             self.lost = Some(reason);

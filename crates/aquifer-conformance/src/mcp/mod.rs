@@ -5,4 +5,4 @@ mod reply;
 pub(crate) mod rows;
 
 pub(crate) use client::Client;
-pub(crate) use reply::{Kind, Reply};
+pub(crate) use reply::{Reply, ReplyKind};

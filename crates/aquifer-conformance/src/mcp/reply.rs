@@ -6,7 +6,7 @@ use crate::record::Exchange;
 
 /// What came back.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ReplyKind {
     /// An envelope that says `success: true`.
     Success,
     /// An envelope that says `success: false`.
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     /// A JSON-RPC error.
     RpcError,
     /// A tool result that is no envelope.
-    Odd,
+    Malformed,
     /// Nothing: the server is gone.
     Lost,
 }
@@ -23,38 +23,38 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) exchange: Exchange,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ReplyKind,
     /// Whether the text block and the structured content say the same; `None` where only one of them is there.
     pub(crate) texts_agree: Option<bool>,
 }
 
 impl Reply {
-    pub(crate) fn lost(tool: &str, arguments: Value) -> Self {
+    pub(crate) fn unanswered(tool: &str, arguments: Value) -> Self {
         let exchange = Exchange { tool: tool.to_owned(), arguments, answer: Value::Null };
-        Self { exchange, kind: Kind::Lost, texts_agree: None }
+        Self { exchange, kind: ReplyKind::Lost, texts_agree: None }
     }
 
-    pub(crate) fn read(tool: &str, arguments: Value, message: &Value) -> Self {
+    pub(crate) fn from_message(tool: &str, arguments: Value, message: &Value) -> Self {
         let (answer, texts_agree) = match message.get("result") {
             Some(result) => envelope(result),
             None => (message.get("error").cloned().unwrap_or_else(|| message.clone()), None),
         };
         let kind = match answer.get("success").and_then(Value::as_bool) {
-            _ if message.get("result").is_none() => Kind::RpcError,
-            Some(true) => Kind::Success,
-            Some(false) => Kind::Failure,
-            None => Kind::Odd,
+            _ if message.get("result").is_none() => ReplyKind::RpcError,
+            Some(true) => ReplyKind::Success,
+            Some(false) => ReplyKind::Failure,
+            None => ReplyKind::Malformed,
         };
         Self { exchange: Exchange { tool: tool.to_owned(), arguments, answer }, kind, texts_agree }
     }
 
-    pub(crate) fn ok(&self) -> bool {
-        self.kind == Kind::Success
+    pub(crate) fn is_success(&self) -> bool {
+        self.kind == ReplyKind::Success
     }
 
     /// Whether the caller was told no, in whatever shape.
-    pub(crate) fn refused(&self) -> bool {
-        matches!(self.kind, Kind::Failure | Kind::RpcError)
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.kind, ReplyKind::Failure | ReplyKind::RpcError)
     }
 
     pub(crate) fn data(&self) -> &Value {
@@ -78,33 +78,33 @@ impl Reply {
     }
 
     /// Whether the caller was told that something is unknown: refused with its name, or warned.
-    pub(crate) fn tells_of(&self, name: &str) -> bool {
+    pub(crate) fn reports_unknown(&self, name: &str) -> bool {
         match self.kind {
-            Kind::Success => !self.warnings().is_empty(),
-            _ => self.refused() && self.message().contains(name),
+            ReplyKind::Success => !self.warnings().is_empty(),
+            _ => self.is_refused() && self.message().contains(name),
         }
     }
 
     /// Whether a thing that is asked for is not there.
-    pub(crate) fn not_found(&self) -> bool {
-        self.refused() && self.code().contains("NOT_FOUND")
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.is_refused() && self.code().contains("NOT_FOUND")
     }
 
     /// Whether a failure without a code says in words that a thing is not there.
     pub(crate) fn says_not_found(&self) -> bool {
         let message = self.message().to_lowercase();
-        self.kind == Kind::Failure
+        self.kind == ReplyKind::Failure
             && ["not found", "does not exist", "no such"].iter().any(|words| message.contains(words))
     }
 
     /// Whether a valid request was refused: of something that was there before, that it is gone, in whatever words.
-    pub(crate) fn absent(&self) -> bool {
-        self.refused() && !self.invalid()
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_refused() && !self.is_invalid_request()
     }
 
     /// Whether the request was refused for what it says, and not for what the world is like.
-    pub(crate) fn invalid(&self) -> bool {
-        self.kind == Kind::RpcError || (self.refused() && self.code().contains("VALIDATION"))
+    pub(crate) fn is_invalid_request(&self) -> bool {
+        self.kind == ReplyKind::RpcError || (self.is_refused() && self.code().contains("VALIDATION"))
     }
 
     /// The token of an answer that wants to be confirmed.

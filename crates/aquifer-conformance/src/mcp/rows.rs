@@ -49,7 +49,7 @@ pub(crate) fn object_with<'a>(data: &'a Value, keys: &[String]) -> Option<&'a Ro
 }
 
 /// Whether two values say the same: numbers by what they count, times by what they mean.
-pub(crate) fn same(left: &Value, right: &Value) -> bool {
+pub(crate) fn values_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
             (Some(left), Some(right)) => (left - right).abs() <= f64::EPSILON * left.abs().max(right.abs()).max(1.0),
@@ -57,11 +57,11 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
         },
         (Value::String(left), Value::String(right)) => left == right || instant(left) == instant(right),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| values_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| values_equal(value, other)))
         }
         _ => left == right,
     }
@@ -77,14 +77,16 @@ fn instant(text: &str) -> String {
 }
 
 /// The same without what may differ from answer to answer: cursors, times of the answer, identifiers of the request.
-pub(crate) fn settled(value: &Value) -> Value {
-    const RESTLESS: [&str; 6] = ["cursor", "_meta", "request_id", "session_id", "timestamp", "_etag"];
-    let restless = |key: &str| key.ends_with("Cursor") || key.ends_with("_cursor") || RESTLESS.contains(&key);
+pub(crate) fn without_volatile(value: &Value) -> Value {
+    const VOLATILE: [&str; 6] = ["cursor", "_meta", "request_id", "session_id", "timestamp", "_etag"];
+    let is_volatile = |key: &str| key.ends_with("Cursor") || key.ends_with("_cursor") || VOLATILE.contains(&key);
     match value {
-        Value::Object(object) => {
-            object.iter().filter(|(key, _)| !restless(key)).map(|(key, value)| (key.clone(), settled(value))).collect()
-        }
-        Value::Array(items) => items.iter().map(settled).collect(),
+        Value::Object(object) => object
+            .iter()
+            .filter(|(key, _)| !is_volatile(key))
+            .map(|(key, value)| (key.clone(), without_volatile(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(without_volatile).collect(),
         _ => value.clone(),
     }
 }
@@ -93,7 +95,7 @@ pub(crate) fn settled(value: &Value) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::{rows, same, settled};
+    use super::{rows, values_equal, without_volatile};
 
     #[test]
     fn rows_are_found_wherever_they_stand() {
@@ -112,17 +114,17 @@ mod tests {
 
     #[test]
     fn the_same_in_other_spellings_is_the_same() {
-        assert!(same(&json!(1), &json!(1.0)));
-        assert!(same(&json!("2024-05-06T07:08:09Z"), &json!("2024-05-06T07:08:09.000+00:00")));
-        assert!(same(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
-        assert!(!same(&json!("1"), &json!(1)));
-        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
+        assert!(values_equal(&json!(1), &json!(1.0)));
+        assert!(values_equal(&json!("2024-05-06T07:08:09Z"), &json!("2024-05-06T07:08:09.000+00:00")));
+        assert!(values_equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
+        assert!(!values_equal(&json!("1"), &json!(1)));
+        assert!(!values_equal(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
     }
 
     #[test]
     fn what_differs_from_answer_to_answer_is_left_out() {
         let left = json!({"items": [{"id": 1, "_etag": "a"}], "pageInfo": {"endCursor": "x", "hasNextPage": true}});
         let right = json!({"items": [{"id": 1, "_etag": "b"}], "pageInfo": {"endCursor": "y", "hasNextPage": true}});
-        assert_eq!(settled(&left), settled(&right));
+        assert_eq!(without_volatile(&left), without_volatile(&right));
     }
 }

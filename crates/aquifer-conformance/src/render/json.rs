@@ -16,7 +16,7 @@ pub fn render(report: &Report) -> String {
 
 /// Why a text is no report.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum NoReport {
+pub enum ReportError {
     /// It is no JSON.
     Syntax(String),
     /// It is the evidence of a run, which its reports are made from.
@@ -25,7 +25,7 @@ pub enum NoReport {
     Shape(String),
 }
 
-impl fmt::Display for NoReport {
+impl fmt::Display for ReportError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(problem) => write!(formatter, "not JSON: {problem}"),
@@ -38,24 +38,24 @@ impl fmt::Display for NoReport {
     }
 }
 
-impl std::error::Error for NoReport {}
+impl std::error::Error for ReportError {}
 
 /// Reads a report, ours or one of the specification's runner, which says less.
 ///
 /// # Errors
 /// The text is no report.
-pub fn read(text: &str) -> Result<Report, NoReport> {
-    let value: Value = serde_json::from_str(text).map_err(|error| NoReport::Syntax(error.to_string()))?;
+pub fn parse(text: &str) -> Result<Report, ReportError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| ReportError::Syntax(error.to_string()))?;
     let Value::Object(members) = &value else {
-        return Err(NoReport::Shape("it is no JSON object".to_owned()));
+        return Err(ReportError::Shape("it is no JSON object".to_owned()));
     };
     if !members.contains_key("categories") && members.contains_key("introspection") {
-        return Err(NoReport::Evidence);
+        return Err(ReportError::Evidence);
     }
-    let wanted = ["requestedLevel", "conformanceLevel", "summary", "categories"];
-    let missing: Vec<&str> = wanted.into_iter().filter(|name| !members.contains_key(*name)).collect();
+    let required = ["requestedLevel", "conformanceLevel", "summary", "categories"];
+    let missing: Vec<&str> = required.into_iter().filter(|name| !members.contains_key(*name)).collect();
     if !missing.is_empty() {
-        return Err(NoReport::Shape(format!("it has no {}", missing.join(", no "))));
+        return Err(ReportError::Shape(format!("it has no {}", missing.join(", no "))));
     }
-    serde_json::from_value(value).map_err(|error| NoReport::Shape(error.to_string()))
+    serde_json::from_value(value).map_err(|error| ReportError::Shape(error.to_string()))
 }

@@ -51,27 +51,27 @@ pub fn badge(level: u8) -> Option<&'static str> {
 }
 
 /// What may be claimed: a level never stands without the revision it was tested against.
-fn claim(report: &Report) -> String {
+fn claim_text(report: &Report) -> String {
     let revision = match report.spec_version.as_str() {
         "" => "a revision of the specification that the server does not tell".to_owned(),
-        version => format!("specification {}", visible(version)),
+        version => format!("specification {}", make_visible(version)),
     };
     format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
 }
 
 /// Which level the run got, in one sentence.
-fn verdict(report: &Report) -> String {
+fn verdict_sentence(report: &Report) -> String {
     let claimed = report.claimed_conformance.as_deref();
     let beyond = claimed.filter(|claimed| {
         claimed.strip_prefix("level-").and_then(|level| level.parse().ok()) > Some(report.conformance_level)
     });
     match beyond {
-        Some(claimed) => format!("{} The server claims {}.", granted(report), visible(claimed)),
-        None => granted(report),
+        Some(claimed) => format!("{} The server claims {}.", level_sentence(report), make_visible(claimed)),
+        None => level_sentence(report),
     }
 }
 
-fn granted(report: &Report) -> String {
+fn level_sentence(report: &Report) -> String {
     match (report.conformance_level, report.requested_level) {
         (0, 2..) => "No level is granted: level 1 is withheld, and level 2 needs it.".to_owned(),
         (0, _) => "No level is granted: level 1 is withheld.".to_owned(),
@@ -85,8 +85,8 @@ fn granted(report: &Report) -> String {
 /// What stands before the level that was asked for, a line each: what failed one by one, and what was skipped by the
 /// reason for it, since one cause may have many checks skipped. A report of ours that grants the level has none; other
 /// runners grant theirs in spite of some.
-fn reasons(report: &Report) -> Vec<String> {
-    let blockers = report.blocked_by(report.requested_level);
+fn blocker_lines(report: &Report) -> Vec<String> {
+    let blockers = report.blockers(report.requested_level);
     let skipped = |blocker: &Blocker<'_>| {
         let test = blocker.test.filter(|test| test.result == Verdict::Skip && !test.detail.is_empty())?;
         Some(test.detail.clone())
@@ -100,7 +100,7 @@ fn reasons(report: &Report) -> Vec<String> {
         }
         let others = blockers.iter().skip(place + 1).filter(alike).count();
         let and = if others > 0 {
-            format!(" (and {} for that reason)", counted(others, "more check"))
+            format!(" (and {} for that reason)", pluralized(others, "more check"))
         } else {
             String::new()
         };
@@ -110,7 +110,7 @@ fn reasons(report: &Report) -> Vec<String> {
 }
 
 /// Which level a category belongs to, in words.
-fn needed_for(category: Category) -> &'static str {
+fn level_words(category: Category) -> &'static str {
     match (category.blocks(), category.level()) {
         (false, _) => "no level needs it",
         (true, 1) => "level 1",
@@ -122,24 +122,31 @@ fn needed_for(category: Category) -> &'static str {
 fn reason(blocker: &Blocker<'_>) -> String {
     let category = blocker.category.name();
     match blocker.test {
-        Some(test) if test.detail.is_empty() => format!("{category}: {} ({})", visible(&test.name), test.result.word()),
+        Some(test) if test.detail.is_empty() => {
+            format!("{category}: {} ({})", make_visible(&test.name), test.result.as_str())
+        }
         Some(test) => {
-            format!("{category}: {} ({}): {}", visible(&test.name), test.result.word(), visible(&test.detail))
+            format!(
+                "{category}: {} ({}): {}",
+                make_visible(&test.name),
+                test.result.as_str(),
+                make_visible(&test.detail)
+            )
         }
         None => format!("{category}: nothing of it was checked"),
     }
 }
 
 /// The finding that shows its problem with the fewest words, if any was seen in an exchange.
-fn smallest(findings: &[Finding]) -> Option<&Finding> {
-    let seen = findings.iter().filter_map(|finding| Some((finding, finding.seen.as_ref()?)));
+fn smallest_exchange(findings: &[Finding]) -> Option<&Finding> {
+    let seen = findings.iter().filter_map(|finding| Some((finding, finding.exchange.as_ref()?)));
     let size = |value: &Value| value.to_string().len();
     seen.min_by_key(|(_, seen)| size(&seen.arguments) + size(&seen.answer)).map(|(finding, _)| finding)
 }
 
 /// Text on one line with everything in it to be seen: control characters, and those that hide or turn text around,
 /// stand as escapes.
-fn visible(text: &str) -> String {
+fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -160,17 +167,17 @@ fn is_hidden(letter: char) -> bool {
 }
 
 /// As much of a text as is worth reading, with how much there would be.
-fn shortened(text: &str, most: usize) -> String {
+fn truncate(text: &str, max_chars: usize) -> String {
     let length = text.chars().count();
-    if length <= most {
+    if length <= max_chars {
         return text.to_owned();
     }
-    let start: String = text.chars().take(most).collect();
+    let start: String = text.chars().take(max_chars).collect();
     format!("{start}… ({length} characters)")
 }
 
 /// `1 check`, `2 checks`.
-fn counted(count: usize, what: &str) -> String {
+fn pluralized(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

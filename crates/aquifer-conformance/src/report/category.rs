@@ -19,7 +19,7 @@ pub enum Verdict {
 impl Verdict {
     /// The word in reports.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
             Self::Warn => "WARN",
@@ -89,7 +89,7 @@ impl Category {
 
     /// Whether a level 1 server must pass it.
     #[must_use]
-    pub const fn required(self) -> bool {
+    pub const fn is_required(self) -> bool {
         self.level() == 1
     }
 

@@ -13,8 +13,8 @@ pub struct Finding {
     /// What is wrong and what was expected instead.
     pub problem: String,
     /// Where it was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Exchange>,
+    #[serde(rename = "seen", default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Exchange>,
 }
 
 /// How one check came out.
@@ -32,8 +32,8 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
     /// On how many things the verdict rests. Nothing in reports of other runners, which do not say.
-    #[serde(default)]
-    pub looked_at: usize,
+    #[serde(rename = "lookedAt", default)]
+    pub examined: usize,
     /// What is wrong, one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
@@ -41,8 +41,8 @@ pub struct Outcome {
 
 impl Outcome {
     /// A check that passes over nothing is one that could not be made.
-    pub(super) fn without_vacuity(mut self) -> Self {
-        if self.looked_at == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
+    pub(super) fn skip_if_vacuous(mut self) -> Self {
+        if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
             self.result = Verdict::Skip;
             self.detail = match self.detail.as_str() {
                 "" => "Nothing to check was found.".to_owned(),
@@ -70,7 +70,7 @@ pub struct Section {
 impl Section {
     pub(super) fn new(name: Category, tests: Vec<Outcome>) -> Self {
         let result = section_result(name, &tests);
-        Self { name, required: name.required(), result, tests }
+        Self { name, required: name.is_required(), result, tests }
     }
 }
 
@@ -78,7 +78,7 @@ impl Section {
 pub(super) fn section_result(category: Category, tests: &[Outcome]) -> Verdict {
     let has = |verdict| tests.iter().any(|test| test.result == verdict);
     if has(Verdict::Fail) {
-        return if category.required() { Verdict::Fail } else { Verdict::Warn };
+        return if category.is_required() { Verdict::Fail } else { Verdict::Warn };
     }
     if tests.is_empty() || has(Verdict::Skip) {
         return Verdict::Skip;
@@ -103,7 +103,7 @@ pub struct Summary {
 
 impl Summary {
     /// Counts.
-    pub fn of<'a>(tests: impl IntoIterator<Item = &'a Outcome>) -> Self {
+    pub fn from_outcomes<'a>(tests: impl IntoIterator<Item = &'a Outcome>) -> Self {
         tests.into_iter().fold(Self::default(), |mut summary, test| {
             summary.total += 1;
             match test.result {

@@ -80,13 +80,13 @@ impl Report {
         let Header { implementation, version, spec_version, requested_level, claimed, surfaces, calls } = header;
         let mut by_category: BTreeMap<Category, Vec<Outcome>> = BTreeMap::new();
         for (category, outcome) in outcomes {
-            by_category.entry(category).or_default().push(outcome.without_vacuity());
+            by_category.entry(category).or_default().push(outcome.skip_if_vacuous());
         }
-        by_category.entry(Category::SemanticEvaluation).or_insert_with(|| vec![without_a_model()]);
+        by_category.entry(Category::SemanticEvaluation).or_insert_with(|| vec![skipped_semantic_evaluation()]);
         let shown = Category::ALL.into_iter().filter(|category| category.level() <= requested_level);
         let categories: Vec<Section> =
             shown.map(|category| Section::new(category, by_category.remove(&category).unwrap_or_default())).collect();
-        let summary = Summary::of(categories.iter().flat_map(|section| &section.tests));
+        let summary = Summary::from_outcomes(categories.iter().flat_map(|section| &section.tests));
         let mut report = Self {
             implementation,
             version,
@@ -100,18 +100,18 @@ impl Report {
             summary,
             categories,
         };
-        report.conformance_level = report.granted();
+        report.conformance_level = report.granted_level();
         report
     }
 
     /// What stands between this run and a level; nothing when it is granted. Level 2 needs level 1.
     #[must_use]
-    pub fn blocked_by(&self, level: u8) -> Vec<Blocker<'_>> {
+    pub fn blockers(&self, level: u8) -> Vec<Blocker<'_>> {
         let needed = Category::ALL.into_iter().filter(|category| category.blocks() && category.level() <= level);
-        needed.flat_map(|category| self.blockers_of(category)).collect()
+        needed.flat_map(|category| self.category_blockers(category)).collect()
     }
 
-    fn blockers_of(&self, category: Category) -> Vec<Blocker<'_>> {
+    fn category_blockers(&self, category: Category) -> Vec<Blocker<'_>> {
         let sections = self.categories.iter().filter(|section| section.name == category);
         let tests: Vec<&Outcome> = sections.flat_map(|section| &section.tests).collect();
         if tests.is_empty() {
@@ -122,29 +122,29 @@ impl Report {
     }
 
     /// The highest level up to the requested one that nothing stands before.
-    fn granted(&self) -> u8 {
-        (1..=self.requested_level).take_while(|level| self.blocked_by(*level).is_empty()).last().unwrap_or(0)
+    fn granted_level(&self) -> u8 {
+        (1..=self.requested_level).take_while(|level| self.blockers(*level).is_empty()).last().unwrap_or(0)
     }
 
     /// What a run ends with: 0 the requested level is granted without a warning, 1 level 1 is withheld, 2 level 1 is
     /// granted but something of level 2 is not, or something warned.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        if !self.blocked_by(1).is_empty() {
+        if !self.blockers(1).is_empty() {
             return 1;
         }
         let warned = self.categories.iter().flat_map(|section| &section.tests).any(|test| test.result == Verdict::Warn);
-        u8::from(warned || !self.blocked_by(self.requested_level).is_empty()) * 2
+        u8::from(warned || !self.blockers(self.requested_level).is_empty()) * 2
     }
 }
 
-fn without_a_model() -> Outcome {
+fn skipped_semantic_evaluation() -> Outcome {
     Outcome {
         id: "semantic.evaluation".to_owned(),
         name: "A model understands what the server offers".to_owned(),
         result: Verdict::Skip,
         detail: "Needs a model, and this run has none. No level is withheld over it.".to_owned(),
-        looked_at: 0,
+        examined: 0,
         findings: Vec::new(),
     }
 }

@@ -13,7 +13,7 @@ const MAX_SHOWN_LEN: usize = 20_000;
 /// What a check has seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) looked_at: usize,
+    pub(crate) examined: usize,
     pub(crate) failed: usize,
     pub(crate) warned: usize,
     pub(crate) findings: Vec<Finding>,
@@ -22,27 +22,27 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts one thing.
-    pub(crate) fn look(&mut self) {
-        self.looked_at += 1;
+    pub(crate) fn count(&mut self) {
+        self.examined += 1;
     }
 
     /// Something is wrong.
-    pub(crate) fn fail(&mut self, subject: impl Into<String>, problem: impl Into<String>, seen: Option<&Reply>) {
+    pub(crate) fn fail(&mut self, subject: impl Into<String>, problem: impl Into<String>, exchange: Option<&Reply>) {
         self.failed += 1;
-        self.find(subject.into(), problem.into(), seen);
+        self.add_finding(subject.into(), problem.into(), exchange);
     }
 
     /// Something could be better.
-    pub(crate) fn warn(&mut self, subject: impl Into<String>, problem: impl Into<String>, seen: Option<&Reply>) {
+    pub(crate) fn warn(&mut self, subject: impl Into<String>, problem: impl Into<String>, exchange: Option<&Reply>) {
         self.warned += 1;
-        self.find(subject.into(), problem.into(), seen);
+        self.add_finding(subject.into(), problem.into(), exchange);
     }
 
     /// Counts one thing, which is wrong unless it holds.
-    pub(crate) fn holds(&mut self, holds: bool, subject: &str, problem: &str, seen: Option<&Reply>) -> bool {
-        self.look();
+    pub(crate) fn expect(&mut self, holds: bool, subject: &str, problem: &str, exchange: Option<&Reply>) -> bool {
+        self.count();
         if !holds {
-            self.fail(subject, problem, seen);
+            self.fail(subject, problem, exchange);
         }
         holds
     }
@@ -55,25 +55,25 @@ impl Tally {
         }
     }
 
-    fn find(&mut self, subject: String, problem: String, seen: Option<&Reply>) {
+    fn add_finding(&mut self, subject: String, problem: String, exchange: Option<&Reply>) {
         if self.findings.len() < MAX_FINDINGS {
-            let seen = seen.map(|reply| shortened(&reply.exchange));
-            self.findings.push(Finding { subject, problem, seen });
+            let exchange = exchange.map(|reply| shortened(&reply.exchange));
+            self.findings.push(Finding { subject, problem, exchange });
         }
     }
 
     /// The server was lost while this was looked at: what it did not answer any more says nothing by itself.
-    pub(crate) fn lose(&mut self, reason: &str) {
-        let answered = |finding: &Finding| finding.seen.as_ref().is_none_or(|seen| !seen.answer.is_null());
+    pub(crate) fn mark_server_lost(&mut self, reason: &str) {
+        let answered = |finding: &Finding| finding.exchange.as_ref().is_none_or(|exchange| !exchange.answer.is_null());
         self.findings.retain(answered);
         let problem = format!("it was lost during this check: {reason}");
-        self.findings.insert(0, Finding { subject: "the server".into(), problem, seen: None });
+        self.findings.insert(0, Finding { subject: "the server".into(), problem, exchange: None });
         (self.failed, self.warned) = (self.findings.len(), 0);
-        self.looked_at = self.looked_at.max(self.failed);
+        self.examined = self.examined.max(self.failed);
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        match (self.looked_at, self.failed, self.warned) {
+        match (self.examined, self.failed, self.warned) {
             (_, failed, _) if failed > 0 => Verdict::Fail,
             (0, _, _) => Verdict::Skip,
             (_, _, warned) if warned > 0 => Verdict::Warn,
@@ -85,12 +85,12 @@ impl Tally {
     pub(crate) fn detail(&self, unit: &str) -> String {
         let mut detail = match self.verdict() {
             Verdict::Skip => String::new(),
-            Verdict::Pass => format!("{} {unit}, all as they should be", self.looked_at),
+            Verdict::Pass => format!("{} {unit}, all as they should be", self.examined),
             // One thing can be wrong in several ways.
-            _ if self.failed + self.warned > self.looked_at => {
-                format!("{} things wrong with {} {unit}", self.failed + self.warned, self.looked_at)
+            _ if self.failed + self.warned > self.examined => {
+                format!("{} things wrong with {} {unit}", self.failed + self.warned, self.examined)
             }
-            _ => format!("{} of {} {unit} not as they should be", self.failed + self.warned, self.looked_at),
+            _ => format!("{} of {} {unit} not as they should be", self.failed + self.warned, self.examined),
         };
         if let Some(first) = self.findings.first() {
             detail.push_str(&format!(": {}: {}", first.subject, first.problem));

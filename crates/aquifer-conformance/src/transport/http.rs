@@ -7,30 +7,30 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 
-use super::connection::{Broken, MAX_ANSWER_BYTES, Wire, answers, reply_to};
+use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
 
 const SESSION: &str = "mcp-session-id";
 const PROTOCOL: &str = "mcp-protocol-version";
 
 /// One session over HTTP.
-pub(super) struct Http {
+pub(super) struct HttpConnection {
     client: Client,
     url: Url,
     headers: HeaderMap,
 }
 
-impl Http {
-    pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, Broken> {
-        let url = Url::parse(url).map_err(|cause| Broken(format!("'{url}' is no address: {cause}")))?;
+impl HttpConnection {
+    pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, TransportError> {
+        let url = Url::parse(url).map_err(|cause| TransportError(format!("'{url}' is no address: {cause}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Broken(format!("'{url}' begins neither with http: nor with https:")));
+            return Err(TransportError(format!("'{url}' begins neither with http: nor with https:")));
         }
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         all.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         for (name, value) in headers {
             let (Ok(header), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
-                return Err(Broken(format!("header '{name}' cannot be sent")));
+                return Err(TransportError(format!("header '{name}' cannot be sent")));
             };
             value.set_sensitive(true);
             all.insert(header, value);
@@ -43,13 +43,14 @@ impl Http {
         if url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127.") || host == "[::1]") {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|cause| Broken(cause.without_url().to_string()))?;
+        let client = builder.build().map_err(|cause| TransportError(cause.without_url().to_string()))?;
         Ok(Self { client, url, headers: all })
     }
 
-    async fn post(&mut self, body: Vec<u8>) -> Result<Response, Broken> {
+    async fn post(&mut self, body: Vec<u8>) -> Result<Response, TransportError> {
         let sent = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send().await;
-        let response = sent.map_err(|cause| Broken(format!("the server cannot be reached: {}", root(&cause))))?;
+        let response =
+            sent.map_err(|cause| TransportError(format!("the server cannot be reached: {}", root_cause(&cause))))?;
         if let Some(session) = response.headers().get(SESSION) {
             self.headers.insert(SESSION, session.clone());
         }
@@ -57,13 +58,17 @@ impl Http {
     }
 
     /// The message that `wanted` accepts, from a body of either kind.
-    async fn read(&mut self, response: Response, wanted: impl Fn(&Value) -> bool) -> Result<Option<Value>, Broken> {
+    async fn read(
+        &mut self,
+        response: Response,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, TransportError> {
         let status = response.status();
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("text/event-stream") {
-            return self.events(response, wanted).await;
+            return self.read_events(response, wanted).await;
         }
-        let body = whole(response).await?;
+        let body = read_body(response).await?;
         if let Ok(message) = serde_json::from_slice::<Value>(&body)
             && wanted(&message)
         {
@@ -73,29 +78,29 @@ impl Http {
             return Ok(None);
         }
         // A refusal by the transport is still an answer: nobody was left waiting.
-        let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+        let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
         match status.as_u16() {
             400 | 413 | 415 | 422 => {
-                let said = serde_json::from_str::<Value>(&said).ok();
-                let message = said.as_ref().and_then(|said| said.pointer("/error/message")).and_then(Value::as_str);
+                let text = serde_json::from_str::<Value>(&text).ok();
+                let message = text.as_ref().and_then(|text| text.pointer("/error/message")).and_then(Value::as_str);
                 let message = message.map_or_else(|| format!("HTTP {status}"), str::to_owned);
                 Ok(Some(json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": message}})))
             }
-            _ => Err(Broken(format!("the server answered HTTP {status}: {said}"))),
+            _ => Err(TransportError(format!("the server answered HTTP {status}: {text}"))),
         }
     }
 
-    async fn events(
+    async fn read_events(
         &mut self,
         mut response: Response,
         wanted: impl Fn(&Value) -> bool,
-    ) -> Result<Option<Value>, Broken> {
+    ) -> Result<Option<Value>, TransportError> {
         let mut buffer = Vec::new();
         let mut data = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(cut_off)? {
+        while let Some(piece) = response.chunk().await.map_err(interrupted)? {
             buffer.extend_from_slice(&piece);
             if buffer.len() + data.len() > MAX_ANSWER_BYTES {
-                return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
+                return Err(TransportError(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
             }
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = buffer.drain(..=end).collect();
@@ -114,7 +119,7 @@ impl Http {
                     let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
                     return Ok(Some(message));
                 }
-                if let Some(reply) = reply_to(&message) {
+                if let Some(reply) = answer_to_server(&message) {
                     self.post(reply.to_string().into_bytes()).await?;
                 }
             }
@@ -123,15 +128,15 @@ impl Http {
     }
 }
 
-impl Wire for Http {
-    fn ask<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, Broken>> {
+impl Connection for HttpConnection {
+    fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let id = request.get("id").cloned().unwrap_or_default();
             let response = self.post(request.to_string().into_bytes()).await?;
             let status = response.status();
-            let message = self.read(response, |message| answers(message, &id) || is_refusal(message)).await?;
-            let message =
-                message.ok_or_else(|| Broken(format!("the server answered HTTP {status} without a response")))?;
+            let message = self.read(response, |message| is_response_to(message, &id) || is_refusal(message)).await?;
+            let message = message
+                .ok_or_else(|| TransportError(format!("the server answered HTTP {status} without a response")))?;
             let agreed = message.pointer("/result/protocolVersion").and_then(Value::as_str);
             if let Some(agreed) = agreed.and_then(|agreed| HeaderValue::from_str(agreed).ok()) {
                 self.headers.insert(PROTOCOL, agreed);
@@ -140,15 +145,19 @@ impl Wire for Http {
         })
     }
 
-    fn tell<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), Broken>> {
+    fn notify<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async move {
             let response = self.post(notification.to_string().into_bytes()).await?;
             let status = response.status();
-            if status.is_success() { Ok(()) } else { Err(Broken(format!("the server answered HTTP {status}"))) }
+            if status.is_success() { Ok(()) } else { Err(TransportError(format!("the server answered HTTP {status}"))) }
         })
     }
 
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+    fn send_raw<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Option<Value>, TransportError>> {
         Box::pin(async move {
             let answered = async {
                 let response = self.post(bytes.to_vec()).await?;
@@ -164,23 +173,23 @@ fn is_refusal(message: &Value) -> bool {
     message.get("jsonrpc").is_some() && message.get("error").is_some_and(Value::is_object)
 }
 
-async fn whole(mut response: Response) -> Result<Vec<u8>, Broken> {
+async fn read_body(mut response: Response) -> Result<Vec<u8>, TransportError> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(cut_off)? {
+    while let Some(piece) = response.chunk().await.map_err(interrupted)? {
         body.extend_from_slice(&piece);
         if body.len() > MAX_ANSWER_BYTES {
-            return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
+            return Err(TransportError(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
         }
     }
     Ok(body)
 }
 
-fn cut_off(cause: reqwest::Error) -> Broken {
-    Broken(format!("the answer was cut off: {}", root(&cause)))
+fn interrupted(cause: reqwest::Error) -> TransportError {
+    TransportError(format!("the answer was cut off: {}", root_cause(&cause)))
 }
 
 /// The innermost cause, which says more than the layers around it.
-fn root(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

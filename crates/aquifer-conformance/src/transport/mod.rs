@@ -4,4 +4,4 @@ mod connection;
 mod http;
 mod stdio;
 
-pub use connection::{Broken, Dial, Target, Wire};
+pub use connection::{Connection, Connector, Target, TransportError};

@@ -8,25 +8,25 @@ mod good;
 mod mutants;
 mod transports;
 
-use aquifer_conformance::Dial;
+use aquifer_conformance::Connector;
 use aquifer_conformance::options::Options;
 use aquifer_conformance::report::{Report, Verdict};
 use aquifer_conformance::run::{Run, run};
 
 /// A whole run that may write.
-async fn full(target: &dyn Dial) -> Run {
+async fn run_with_writes(target: &dyn Connector) -> Run {
     run(target, &Options { allow_writes: true, ..Options::default() }, |_| {}).await.unwrap()
 }
 
 /// The checks that came out like this, but for the one that needs a model.
-fn with(report: &Report, verdict: Verdict) -> Vec<String> {
+fn ids_with(report: &Report, verdict: Verdict) -> Vec<String> {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     let those = tests.filter(|test| test.result == verdict && test.id != "semantic.evaluation");
     those.map(|test| test.id.clone()).collect()
 }
 
 /// What the checks that did not pass say.
-fn told(report: &Report) -> String {
+fn describe_problems(report: &Report) -> String {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     let told = tests
         .filter(|test| test.result != Verdict::Pass)

@@ -4,7 +4,7 @@ use aquifer_conformance::checks;
 use aquifer_conformance::report::Verdict;
 
 use crate::adapter::{Flaw, Library};
-use crate::{full, told, with};
+use crate::{describe_problems, ids_with, run_with_writes};
 
 /// What a flaw does: the check that fails, or only warns.
 const FAILS: &[(Flaw, &str)] = &[
@@ -115,17 +115,17 @@ const WARNS: &[(Flaw, &str)] = &[
 async fn surprises(table: &[(Flaw, &str)], verdict: Verdict) -> Vec<String> {
     let mut surprises = Vec::new();
     for (flaw, expected) in table {
-        let report = full(&Library { flaw: Some(*flaw), ..Library::default() }).await.report;
-        let found = with(&report, verdict).contains(&(*expected).to_owned());
+        let report = run_with_writes(&Library { flaw: Some(*flaw), ..Library::default() }).await.report;
+        let found = ids_with(&report, verdict).contains(&(*expected).to_owned());
         let rests_on = |id: &String| {
             let check = checks::all().into_iter().find(|check| check.id == id.as_str()).unwrap();
-            id == expected || check.needs.contains(expected)
+            id == expected || check.depends_on.contains(expected)
         };
-        let (failed, warned) = (with(&report, Verdict::Fail), with(&report, Verdict::Warn));
+        let (failed, warned) = (ids_with(&report, Verdict::Fail), ids_with(&report, Verdict::Warn));
         let others: Vec<&String> = failed.iter().chain(&warned).filter(|id| !rests_on(id)).collect();
         let granted = report.conformance_level == 2;
         if !found || !others.is_empty() || granted != (verdict == Verdict::Warn) {
-            surprises.push(format!("{flaw:?}: expected {expected}, also {others:?}\n{}", told(&report)));
+            surprises.push(format!("{flaw:?}: expected {expected}, also {others:?}\n{}", describe_problems(&report)));
         }
     }
     surprises
@@ -150,7 +150,7 @@ fn every_check_has_a_mutant_and_needs_only_checks_that_are_there() {
     for check in &all {
         let mutants = FAILS.iter().chain(WARNS).filter(|(_, id)| *id == check.id).count();
         assert!(mutants > 0, "{} has no mutant", check.id);
-        assert!(check.needs.iter().all(|need| ids.contains(need)), "{} needs {:?}", check.id, check.needs);
+        assert!(check.depends_on.iter().all(|need| ids.contains(need)), "{} needs {:?}", check.id, check.depends_on);
         assert_eq!(ids.iter().filter(|id| **id == check.id).count(), 1, "{}", check.id);
     }
     for (flaw, id) in FAILS.iter().chain(WARNS) {

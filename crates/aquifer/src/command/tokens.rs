@@ -14,8 +14,8 @@ use aquifer_tokens::compare::Comparison;
 use aquifer_tokens::render::chart::Chart;
 use aquifer_tokens::render::text::Canvas;
 use aquifer_tokens::render::{svg, text};
-use aquifer_tokens::report::{FORMAT, SurfaceKind, Outcome};
-use aquifer_tokens::{Options, Report, Server, Subject, ServerError, measure, task};
+use aquifer_tokens::report::{FORMAT, Outcome, SurfaceKind};
+use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, task};
 use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
 use serde_json::Value;
 
@@ -84,7 +84,8 @@ fn tell_undone(report: &Report) -> bool {
         eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
     }
     for task in &report.tasks {
-        let undone = task.runs.iter().find(|way| way.surface != SurfaceKind::Direct && way.outcome != Outcome::Answered);
+        let undone =
+            task.runs.iter().find(|way| way.surface != SurfaceKind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
             any = true;
             eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.reason.as_deref().unwrap_or("no answer"));

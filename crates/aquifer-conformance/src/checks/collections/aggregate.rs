@@ -20,8 +20,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with aggregates could be walked to its end",
         |context, tally| Box::pin(count(context, tally)),
     )
-    .of(Feature::Aggregates)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Aggregates)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "aggregate.groups",
         "Groups count the rows of each value",
@@ -30,8 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with aggregates has a field to group by",
         |context, tally| Box::pin(groups(context, tally)),
     )
-    .of(Feature::Aggregates)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Aggregates)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "aggregate.numbers",
         "Sum, average, least and greatest are those of the rows",
@@ -40,22 +40,23 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with aggregates has a field of numbers",
         |context, tally| Box::pin(numbers(context, tally)),
     )
-    .of(Feature::Aggregates)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Aggregates)
+    .depends_on(&["requests.effect", "requests.accepted"]),
 ];
 
 fn aggregated(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
-    let with = |own: &&Arc<Collection>| own.complete && own.operation.has("aggregate") && !own.rows.is_empty();
+    let with =
+        |own: &&Arc<Collection>| own.complete && own.operation.has_parameter("aggregate") && !own.rows.is_empty();
     context.collections.iter().filter(with).cloned().collect()
 }
 
-async fn ask(context: &mut CheckContext<'_>, collection: &Collection, expression: Value) -> Reply {
+async fn request_aggregate(context: &mut CheckContext<'_>, collection: &Collection, expression: Value) -> Reply {
     let mut params = collection.params.clone();
     params.insert("aggregate".into(), json!({"asked": expression}));
     context.call(&collection.operation, params).await
 }
 
-fn answer(reply: &Reply) -> Option<&Value> {
+fn aggregate_result(reply: &Reply) -> Option<&Value> {
     reply.data().pointer("/aggregations/asked")
 }
 
@@ -66,11 +67,11 @@ fn number(value: &Value, function: &str) -> Option<f64> {
 
 async fn count(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for collection in aggregated(context) {
-        let reply = ask(context, &collection, json!({"count": true})).await;
-        let counted = answer(&reply).and_then(|value| number(value, "count"));
+        let reply = request_aggregate(context, &collection, json!({"count": true})).await;
+        let counted = aggregate_result(&reply).and_then(|value| number(value, "count"));
         let right = counted == Some(collection.rows.len() as f64);
         let problem = format!("it counted {counted:?} of {} rows", collection.rows.len());
-        tally.holds(right, &collection.operation.name, &problem, Some(&reply));
+        tally.expect(right, &collection.operation.name, &problem, Some(&reply));
     }
 }
 
@@ -99,10 +100,10 @@ async fn groups(context: &mut CheckContext<'_>, tally: &mut Tally) {
         };
         let fields = collection.plain_fields();
         let Some(field) = fields.iter().find(fits) else { continue };
-        let reply = ask(context, &collection, json!({"group_by": field, "count": true})).await;
-        tally.look();
+        let reply = request_aggregate(context, &collection, json!({"group_by": field, "count": true})).await;
+        tally.count();
         let subject = format!("{}.{field}", collection.operation.name);
-        let Some(found) = answer(&reply).and_then(Value::as_object) else {
+        let Some(found) = aggregate_result(&reply).and_then(Value::as_object) else {
             tally.fail(&subject, "the answer is no map from values to counts", Some(&reply));
             continue;
         };
@@ -145,11 +146,11 @@ async fn numbers(context: &mut CheckContext<'_>, tally: &mut Tally) {
             if !functions.is_empty() && !functions.iter().any(|own| own == function) {
                 continue;
             }
-            let reply = ask(context, &collection, json!({function: field})).await;
-            let came = answer(&reply).and_then(|value| number(value, function));
-            let near = came.is_some_and(|came| (came - expected).abs() <= 1e-6 * expected.abs().max(1.0));
+            let reply = request_aggregate(context, &collection, json!({function: field})).await;
+            let result = aggregate_result(&reply).and_then(|value| number(value, function));
+            let near = result.is_some_and(|result| (result - expected).abs() <= 1e-6 * expected.abs().max(1.0));
             let subject = format!("{}.{function}.{field}", collection.operation.name);
-            tally.holds(near, &subject, &format!("it is {came:?}, of the rows it is {expected}"), Some(&reply));
+            tally.expect(near, &subject, &format!("it is {result:?}, of the rows it is {expected}"), Some(&reply));
         }
     }
 }

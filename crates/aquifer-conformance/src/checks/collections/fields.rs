@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::checks::Check;
-use crate::checks::feature::{Feature, computed, presets};
+use crate::checks::feature::{Feature, declared_computed_fields, presets};
 use crate::context::CheckContext;
-use crate::description::{Kind, Operation};
+use crate::description::{Operation, ValueKind};
 use crate::mcp::rows::{Row, rows};
 use crate::record::Purpose;
 use crate::report::Category::LevelTwoFeatures;
@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no READ operation that works documents 'fields'",
         |context, tally| Box::pin(subset(context, tally)),
     )
-    .needs(&["requests.effect", "requests.accepted"]),
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "fields.unknown",
         "Unknown fields are refused or warned of",
@@ -29,7 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no READ operation that works documents 'fields'",
         |context, tally| Box::pin(unknown(context, tally)),
     )
-    .needs(&["requests.effect", "requests.accepted"]),
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "fields.presets",
         "Presets select more from one to the next",
@@ -38,8 +38,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no row was there to select from",
         |context, tally| Box::pin(preset(context, tally)),
     )
-    .of(Feature::Presets)
-    .needs(&["fields.subset"]),
+    .for_feature(Feature::Presets)
+    .depends_on(&["fields.subset"]),
     Check::new(
         "fields.computed",
         "Declared computed fields can be selected",
@@ -48,17 +48,17 @@ pub(crate) const CHECKS: &[Check] = &[
         "no row was there to select from",
         |context, tally| Box::pin(computed_fields(context, tally)),
     )
-    .of(Feature::Computed)
-    .needs(&["fields.subset", "requests.effect"]),
+    .for_feature(Feature::Computed)
+    .depends_on(&["fields.subset", "requests.effect"]),
 ];
 
 /// READ operations that work and document `fields`, with the parameters that work.
 fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)> {
     let found = context
-        .working
+        .valid_requests
         .iter()
-        .filter_map(|(name, params)| Some((context.described.operation(name)?.clone(), params.clone())));
-    found.filter(|(operation, _)| operation.has("fields")).take(40).collect()
+        .filter_map(|(name, params)| Some((context.description.operation(name)?.clone(), params.clone())));
+    found.filter(|(operation, _)| operation.has_parameter("fields")).take(40).collect()
 }
 
 /// The first object of an answer: the first row of a collection, or the thing itself.
@@ -75,7 +75,7 @@ fn first_row(data: &Value) -> Option<Row> {
 fn selection(operation: &Operation, fields: &[&str]) -> Value {
     let list = operation
         .parameter("fields")
-        .is_some_and(|own| own.takes_list() || own.takes(&Kind::Any) || !own.named().is_empty());
+        .is_some_and(|own| own.accepts_list() || own.accepts(&ValueKind::Any) || !own.named_types().is_empty());
     if list { json!(fields) } else { json!(fields.join(",")) }
 }
 
@@ -91,8 +91,8 @@ async fn subset(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let mut asked = params.clone();
             asked.insert("fields".into(), selection(&operation, &wanted));
             let reply = context.call(&operation, asked).await;
-            tally.look();
-            let Some(selected) = first_row(reply.data()).filter(|_| reply.ok()) else {
+            tally.count();
+            let Some(selected) = first_row(reply.data()).filter(|_| reply.is_success()) else {
                 tally.fail(&operation.name, "fields that its rows have cannot be selected", Some(&reply));
                 continue;
             };
@@ -105,7 +105,7 @@ async fn subset(context: &mut CheckContext<'_>, tally: &mut Tally) {
             } else if wanted.iter().any(|name| selected.get(*name) != row.get(*name)) {
                 tally.fail(&operation.name, "a selected field has another value", Some(&reply));
             } else {
-                context.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+                context.record_exchange(Purpose::Valid { operation: operation.name.clone() }, &reply);
             }
         }
     }
@@ -118,7 +118,7 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         asked.insert("fields".into(), selection(&operation, &[NAME]));
         let reply = context.call(&operation, asked).await;
         let problem = "an unknown field was neither refused by name nor warned of";
-        tally.holds(reply.tells_of(NAME), &operation.name, problem, Some(&reply));
+        tally.expect(reply.reports_unknown(NAME), &operation.name, problem, Some(&reply));
     }
 }
 
@@ -129,13 +129,13 @@ async fn preset(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let mut asked = params.clone();
             asked.insert("fields".into(), json!(preset));
             let reply = context.call(&operation, asked).await;
-            if !reply.ok() {
-                tally.look();
+            if !reply.is_success() {
+                tally.count();
                 tally.fail(&operation.name, format!("the documented preset '{preset}' is refused"), Some(&reply));
                 continue;
             }
             let Some(row) = first_row(reply.data()) else { continue };
-            tally.look();
+            tally.count();
             if let Some(lost) = smaller.iter().flat_map(Row::keys).find(|name| !row.contains_key(*name)) {
                 tally.fail(
                     &operation.name,
@@ -159,7 +159,7 @@ async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
             .resources
             .iter()
             .any(|own| own.list_params.keys().next().is_some_and(|selector| operation.parameter(selector).is_some()));
-        for name in computed(&operation) {
+        for name in declared_computed_fields(&operation) {
             let path = format!("_computed.{name}");
             let mut refused = None;
             let mut there = false;
@@ -168,7 +168,7 @@ async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 asked.insert("fields".into(), selection(&operation, &[path.as_str()]));
                 let reply = context.call(&operation, asked).await;
                 let row = first_row(reply.data());
-                if reply.ok() && row.is_none() {
+                if reply.is_success() && row.is_none() {
                     continue;
                 }
                 there = row.as_ref().and_then(|row| row.get("_computed")?.get(&name)).is_some();
@@ -179,7 +179,7 @@ async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
             let subject = format!("{}.{path}", operation.name);
             if there || refused.is_some() && !serves_kinds {
-                tally.holds(there, &subject, "it is declared and cannot be selected", refused.as_ref());
+                tally.expect(there, &subject, "it is declared and cannot be selected", refused.as_ref());
             } else if refused.is_some() {
                 tally.note(format!("{subject} is of a kind that was not looked at"));
             }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::checks::Check;
-use crate::checks::feature::{Feature, tells_ranges};
+use crate::checks::feature::{Feature, documents_ranges};
 use crate::context::{CheckContext, Collection, Paging, Walk};
 use crate::mcp::Reply;
-use crate::mcp::rows::{Row, same};
+use crate::mcp::rows::{Row, values_equal};
 use crate::report::Category::LevelTwoFeatures;
 use crate::report::Tally;
 
@@ -27,8 +27,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection that documents 'filter' has rows",
         |context, tally| Box::pin(equal(context, tally)),
     )
-    .of(Feature::Filters)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Filters)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "filter.range",
         "Comparisons give exactly the rows that match",
@@ -37,8 +37,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with comparisons has numbers",
         |context, tally| Box::pin(range(context, tally)),
     )
-    .of(Feature::Ranges)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Ranges)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "filter.unknown",
         "Unknown filter fields are refused or warned of",
@@ -47,37 +47,37 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection that documents 'filter' works",
         |context, tally| Box::pin(unknown(context, tally)),
     )
-    .of(Feature::Filters)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Filters)
+    .depends_on(&["requests.effect", "requests.accepted"]),
 ];
 
 /// Collections that document `filter`.
 fn filtered(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
-    context.collections.iter().filter(|collection| collection.operation.has("filter")).cloned().collect()
+    context.collections.iter().filter(|collection| collection.operation.has_parameter("filter")).cloned().collect()
 }
 
 /// The fields to filter by: those that the filter's own type names, else those that rows have.
 pub(crate) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collection) -> Vec<String> {
-    let named = collection.operation.parameter("filter").map(|filter| filter.named()).unwrap_or_default();
-    let told: Vec<&str> = named
+    let named = collection.operation.parameter("filter").map(|filter| filter.named_types()).unwrap_or_default();
+    let typed_fields: Vec<&str> = named
         .iter()
-        .filter_map(|name| context.described.types.get(*name))
+        .filter_map(|name| context.description.types.get(*name))
         .flat_map(|own| own.fields.iter().map(|field| field.name.as_str()))
         .collect();
     let fields = collection.plain_fields().into_iter();
-    fields.filter(|field| told.is_empty() || told.contains(&field.as_str())).take(4).collect()
+    fields.filter(|field| typed_fields.is_empty() || typed_fields.contains(&field.as_str())).take(4).collect()
 }
 
 async fn walk_with(context: &mut CheckContext<'_>, collection: &Collection, filter: Value) -> Walk {
     let mut params = collection.params.clone();
     params.insert("filter".into(), filter);
-    let paging = Paging::of(&collection.operation).first().copied().unwrap_or(Paging::Whole);
+    let paging = Paging::documented_by(&collection.operation).first().copied().unwrap_or(Paging::Whole);
     context.walk(&collection.operation, &params, paging, 100, MAX_FILTERED).await
 }
 
 /// Compares what a filter let through with what should have been.
 fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn(&Row) -> bool, tally: &mut Tally) {
-    tally.look();
+    tally.count();
     let seen = walk.first.as_ref();
     if !walk.rows.iter().all(matches) {
         return tally.fail(subject, "rows came that do not match the filter", seen);
@@ -91,7 +91,7 @@ fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn
 
 /// Whether a field cannot be filtered by, which a server may say.
 fn not_filterable(reply: Option<&Reply>) -> bool {
-    reply.is_some_and(Reply::invalid)
+    reply.is_some_and(Reply::is_invalid_request)
 }
 
 async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
@@ -107,11 +107,11 @@ async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
             worked = true;
             let subject = format!("{}.filter.{field}", collection.operation.name);
-            let matches = |row: &Row| row.get(&field).is_some_and(|own| same(own, &value));
+            let matches = |row: &Row| row.get(&field).is_some_and(|own| values_equal(own, &value));
             compare(&collection, &walk, &subject, &matches, tally);
         }
         if let Some(refused) = refused.filter(|_| !worked) {
-            tally.look();
+            tally.count();
             tally.fail(&collection.operation.name, "it can be filtered by none of its fields", Some(&refused));
         }
     }
@@ -125,7 +125,7 @@ fn middle(collection: &Collection, field: &str) -> Option<Value> {
 }
 
 async fn range(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    for collection in filtered(context).into_iter().filter(|collection| tells_ranges(&collection.operation)) {
+    for collection in filtered(context).into_iter().filter(|collection| documents_ranges(&collection.operation)) {
         let numeric = |field: &String| {
             collection.rows.iter().all(|row| row.get(field).is_some_and(Value::is_number))
                 && collection.distinct(field) > 2
@@ -162,6 +162,6 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         params.insert("filter".into(), json!({NAME: "x"}));
         let reply = context.call(&collection.operation, params).await;
         let problem = "a filter by an unknown field was neither refused by name nor warned of";
-        tally.holds(reply.tells_of(NAME), &collection.operation.name, problem, Some(&reply));
+        tally.expect(reply.reports_unknown(NAME), &collection.operation.name, problem, Some(&reply));
     }
 }

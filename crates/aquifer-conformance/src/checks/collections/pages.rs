@@ -27,8 +27,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with cursors has rows",
         |context, tally| Box::pin(walk(context, tally)),
     )
-    .of(Feature::Cursors)
-    .needs(&["requests.effect", "pages.info", "requests.accepted"]),
+    .for_feature(Feature::Cursors)
+    .depends_on(&["requests.effect", "pages.info", "requests.accepted"]),
     Check::new(
         "pages.info",
         "Pages say rightly whether there is more",
@@ -37,8 +37,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with cursors has rows",
         |context, tally| Box::pin(info(context, tally)),
     )
-    .of(Feature::Cursors)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Cursors)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.cursor",
         "Cursors that were not given out are refused",
@@ -47,8 +47,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with cursors works",
         |context, tally| Box::pin(cursor(context, tally)),
     )
-    .of(Feature::Cursors)
-    .needs(&["requests.accepted"]),
+    .for_feature(Feature::Cursors)
+    .depends_on(&["requests.accepted"]),
     Check::new(
         "pages.size",
         "Page sizes are kept, and bounded openly",
@@ -57,8 +57,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with pages works",
         |context, tally| Box::pin(size(context, tally)),
     )
-    .of(Feature::Cursors)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Cursors)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.offset",
         "Limit and offset give the same rows as cursors",
@@ -67,8 +67,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with limit and offset has rows",
         |context, tally| Box::pin(offset(context, tally)),
     )
-    .of(Feature::Offsets)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Offsets)
+    .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.total",
         "Totals count the rows",
@@ -77,13 +77,13 @@ pub(crate) const CHECKS: &[Check] = &[
         "no collection with totals could be walked to its end",
         |context, tally| Box::pin(totals(context, tally)),
     )
-    .of(Feature::Totals)
-    .needs(&["requests.effect", "requests.accepted"]),
+    .for_feature(Feature::Totals)
+    .depends_on(&["requests.effect", "requests.accepted"]),
 ];
 
 fn paged(context: &CheckContext<'_>, style: Paging) -> Vec<Arc<Collection>> {
     let with = |collection: &&Arc<Collection>| {
-        Paging::of(&collection.operation).contains(&style) && !collection.rows.is_empty()
+        Paging::documented_by(&collection.operation).contains(&style) && !collection.rows.is_empty()
     };
     context.collections.iter().filter(with).cloned().collect()
 }
@@ -109,7 +109,7 @@ fn difference(collection: &Collection, walked: &[crate::mcp::rows::Row]) -> Opti
 async fn walk(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for collection in paged(context, Paging::Cursor) {
         let walk = context.walk(&collection.operation, &collection.params, Paging::Cursor, ODD_SIZE, MAX_WALKED).await;
-        tally.look();
+        tally.count();
         let name = &collection.operation.name;
         if let Some(problem) = difference(&collection, &walk.rows) {
             tally.fail(name, problem, walk.last.as_ref());
@@ -128,24 +128,24 @@ async fn info(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let mut params = collection.params.clone();
         params.insert("first".into(), json!(1));
         let reply = context.call(&collection.operation, params).await;
-        if !reply.ok() {
+        if !reply.is_success() {
             continue;
         }
         let all = collection.rows.len();
-        let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+        let row_count = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
         let Some((more, cursor)) = page_info(reply.data()) else {
-            tally.look();
+            tally.count();
             tally.fail(name, "a page has no 'pageInfo' with 'hasNextPage'", Some(&reply));
             continue;
         };
-        let problem = format!("hasNextPage is {more} after {came} of {all} rows");
-        tally.holds(more == (came < all), name, &problem, Some(&reply));
-        tally.holds(!more || cursor.is_some(), name, "there is more, but no 'endCursor'", Some(&reply));
+        let problem = format!("hasNextPage is {more} after {row_count} of {all} rows");
+        tally.expect(more == (row_count < all), name, &problem, Some(&reply));
+        tally.expect(!more || cursor.is_some(), name, "there is more, but no 'endCursor'", Some(&reply));
         let before = reply.data().pointer("/pageInfo/hasPreviousPage").and_then(Value::as_bool);
-        tally.holds(before != Some(true), name, "hasPreviousPage is true on the first page", Some(&reply));
+        tally.expect(before != Some(true), name, "hasPreviousPage is true on the first page", Some(&reply));
         let walk = context.walk(&collection.operation, &collection.params, Paging::Cursor, 100, 500).await;
         let end = walk.wrong_ends.first().copied();
-        tally.holds(end.is_none(), name, end.unwrap_or_default(), walk.last.as_ref());
+        tally.expect(end.is_none(), name, end.unwrap_or_default(), walk.last.as_ref());
     }
 }
 
@@ -155,7 +155,7 @@ async fn cursor(context: &mut CheckContext<'_>, tally: &mut Tally) {
         params.insert("first".into(), json!(1));
         params.insert("after".into(), json!("not-a-cursor-7f3a"));
         let reply = context.call(&collection.operation, params).await;
-        tally.holds(reply.refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
+        tally.expect(reply.is_refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
         foreign(context, &collection, tally).await;
     }
 }
@@ -164,7 +164,10 @@ async fn cursor(context: &mut CheckContext<'_>, tally: &mut Tally) {
 async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally: &mut Tally) {
     let fields = collection.plain_fields();
     let several = fields.iter().find(|field| collection.distinct(field) > 1);
-    let Some(field) = several.filter(|_| collection.operation.has("sort") && collection.rows.len() > 1) else { return };
+    let Some(field) = several.filter(|_| collection.operation.has_parameter("sort") && collection.rows.len() > 1)
+    else {
+        return;
+    };
     let mut params = sorted_by(&collection.operation, &collection.params, field, "asc");
     params.insert("first".into(), json!(1));
     let page = context.call(&collection.operation, params).await;
@@ -174,8 +177,8 @@ async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally:
     params.insert("first".into(), json!(1));
     params.insert("after".into(), json!(cursor));
     let reply = context.call(&collection.operation, params).await;
-    tally.look();
-    if !reply.refused() {
+    tally.count();
+    if !reply.is_refused() {
         let problem = "a cursor of one order was accepted in another, where it points nowhere";
         tally.warn(&collection.operation.name, problem, Some(&reply));
     }
@@ -188,24 +191,29 @@ async fn size(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let mut params = collection.params.clone();
             params.insert("first".into(), json!(first));
             let reply = context.call(&collection.operation, params).await;
-            let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
-            let problem = format!("{came} rows came for a page of {first}");
-            tally.holds(reply.ok() && came == first.min(collection.rows.len()), name, &problem, Some(&reply));
+            let row_count = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+            let problem = format!("{row_count} rows came for a page of {first}");
+            tally.expect(
+                reply.is_success() && row_count == first.min(collection.rows.len()),
+                name,
+                &problem,
+                Some(&reply),
+            );
         }
         let mut params = collection.params.clone();
         params.insert("first".into(), json!(1_000_000));
         let reply = context.call(&collection.operation, params).await;
-        let open = reply.refused() || !reply.warnings().is_empty();
-        let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+        let open = reply.is_refused() || !reply.warnings().is_empty();
+        let row_count = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
         let problem = "a page of a million was cut down without a word";
-        tally.holds(open || came >= collection.rows.len(), name, problem, Some(&reply));
+        tally.expect(open || row_count >= collection.rows.len(), name, problem, Some(&reply));
     }
 }
 
 async fn offset(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for collection in paged(context, Paging::Offset) {
         let walk = context.walk(&collection.operation, &collection.params, Paging::Offset, ODD_SIZE, MAX_WALKED).await;
-        tally.look();
+        tally.count();
         if let Some(problem) = difference(&collection, &walk.rows) {
             tally.fail(&collection.operation.name, problem, walk.last.as_ref());
         } else if collection.complete && walk.complete && walk.rows.len() != collection.rows.len() {
@@ -216,16 +224,16 @@ async fn offset(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 async fn totals(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let collections = context.collections.clone();
-    for collection in collections.iter().filter(|own| own.complete && own.operation.has("total")) {
+    for collection in collections.iter().filter(|own| own.complete && own.operation.has_parameter("total")) {
         let mut params = collection.params.clone();
         params.insert("total".into(), json!(true));
         let reply = context.call(&collection.operation, params).await;
-        let said = total(reply.data());
-        let problem = match said {
+        let reported = total(reply.data());
+        let problem = match reported {
             None => "a total was asked for and not given".to_owned(),
-            Some(said) => format!("the total is {said}, the rows are {}", collection.rows.len()),
+            Some(reported) => format!("the total is {reported}, the rows are {}", collection.rows.len()),
         };
-        let right = said == Some(collection.rows.len() as u64);
-        tally.holds(right, &collection.operation.name, &problem, Some(&reply));
+        let right = reported == Some(collection.rows.len() as u64);
+        tally.expect(right, &collection.operation.name, &problem, Some(&reply));
     }
 }

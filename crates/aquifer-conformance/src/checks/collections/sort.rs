@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::checks::Check;
 use crate::checks::feature::Feature;
 use crate::context::CheckContext;
-use crate::description::{Kind, Operation};
+use crate::description::{Operation, ValueKind};
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, rows};
 use crate::report::Category::LevelTwoFeatures;
@@ -21,8 +21,8 @@ pub(crate) const CHECKS: &[Check] = &[Check::new(
     "no collection that documents 'sort' has different rows",
     |context, tally| Box::pin(order(context, tally)),
 )
-.of(Feature::Sorting)
-.needs(&["requests.effect", "requests.accepted"])];
+.for_feature(Feature::Sorting)
+.depends_on(&["requests.effect", "requests.accepted"])];
 
 /// Asks for an order in the form that the operation documents.
 pub(crate) fn sorted_by(
@@ -34,16 +34,18 @@ pub(crate) fn sorted_by(
     let mut params = params.clone();
     let sort = operation.parameter("sort");
     let structured = sort.is_some_and(|sort| {
-        let criteria = |kind: &Kind| matches!(kind, Kind::Object | Kind::Any | Kind::Named(_));
-        sort.kinds.iter().any(|kind| criteria(kind) || matches!(kind, Kind::Array(Some(element)) if criteria(element)))
+        let criteria = |kind: &ValueKind| matches!(kind, ValueKind::Object | ValueKind::Any | ValueKind::Named(_));
+        sort.kinds
+            .iter()
+            .any(|kind| criteria(kind) || matches!(kind, ValueKind::Array(Some(element)) if criteria(element)))
     });
     if structured {
-        let listed = sort.is_some_and(|sort| sort.kinds.iter().all(|kind| matches!(kind, Kind::Array(_))));
+        let listed = sort.is_some_and(|sort| sort.kinds.iter().all(|kind| matches!(kind, ValueKind::Array(_))));
         let one = json!({"field": field, "order": order});
         params.insert("sort".into(), if listed { json!([one]) } else { one });
     } else {
         params.insert("sort".into(), json!(field));
-        let direction = ["order", "sort_order", "direction"].into_iter().find(|name| operation.has(name));
+        let direction = ["order", "sort_order", "direction"].into_iter().find(|name| operation.has_parameter(name));
         params.extend(direction.map(|name| (name.to_owned(), json!(order))));
     }
     params
@@ -51,7 +53,7 @@ pub(crate) fn sorted_by(
 
 async fn order(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let collections = context.collections.clone();
-    for collection in collections.iter().filter(|collection| collection.operation.has("sort")) {
+    for collection in collections.iter().filter(|collection| collection.operation.has_parameter("sort")) {
         let mut worked = 0;
         let mut refused: Option<Reply> = None;
         let mut fields = collection.plain_fields();
@@ -61,18 +63,18 @@ async fn order(context: &mut CheckContext<'_>, tally: &mut Tally) {
             for (direction, forward) in [("asc", true), ("desc", false)] {
                 let asked = sorted_by(&collection.operation, &collection.params, field, direction);
                 let reply = context.call(&collection.operation, asked).await;
-                if reply.invalid() {
+                if reply.is_invalid_request() {
                     refused = refused.or(Some(reply));
                     continue;
                 }
                 worked += 1;
                 let found = rows(reply.data()).unwrap_or_default();
                 let subject = format!("{}.sort.{field}.{direction}", collection.operation.name);
-                tally.holds(ordered(&found, field, forward), &subject, "the rows are not in that order", Some(&reply));
+                tally.expect(ordered(&found, field, forward), &subject, "the rows are not in that order", Some(&reply));
             }
         }
         if let Some(refused) = refused.filter(|_| worked == 0) {
-            tally.look();
+            tally.count();
             tally.fail(&collection.operation.name, "it can be sorted by none of its fields", Some(&refused));
         }
     }

@@ -1,7 +1,7 @@
 //! What held, or did not, for every answer of the run.
 
 use crate::checks::Check;
-use crate::context::{CheckContext, Watch};
+use crate::context::{AnswerMonitor, CheckContext};
 use crate::report::Category::ErrorQuality;
 use crate::report::Tally;
 
@@ -12,7 +12,7 @@ pub(crate) const CHECKS: &[Check] = &[
         ErrorQuality,
         "answers",
         "nothing was answered",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.envelope)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.envelope)),
     ),
     Check::new(
         "answers.texts",
@@ -28,7 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
         ErrorQuality,
         "failures",
         "nothing failed",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.transport)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.transport)),
     ),
     Check::new(
         "errors.codes",
@@ -36,25 +36,25 @@ pub(crate) const CHECKS: &[Check] = &[
         ErrorQuality,
         "failures",
         "nothing failed with a code",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.codes)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.codes)),
     )
-    .needs(&["answers.envelope"]),
+    .depends_on(&["answers.envelope"]),
     Check::new(
         "errors.registry",
         "Failures have the published codes",
         ErrorQuality,
         "failures",
         "no failure of a published kind had a code",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.registry)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.registry)),
     )
-    .needs(&["errors.codes", "answers.envelope", "requests.accepted"]),
+    .depends_on(&["errors.codes", "answers.envelope", "requests.accepted"]),
     Check::new(
         "errors.leaks",
         "Error messages do not leak implementation internals",
         ErrorQuality,
         "messages",
         "no message was seen",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.leaks)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.leaks)),
     ),
     Check::new(
         "errors.actionable",
@@ -62,21 +62,21 @@ pub(crate) const CHECKS: &[Check] = &[
         ErrorQuality,
         "messages",
         "no message on a parameter was seen",
-        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.actionable)),
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.actionable)),
     )
-    .needs(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
+    .depends_on(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
 ];
 
 /// What was counted on the way becomes what this check counted.
-async fn hand_over(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut Watch) -> &mut Tally) {
-    *tally = std::mem::take(which(&mut context.watch));
+async fn take_tally(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut AnswerMonitor) -> &mut Tally) {
+    *tally = std::mem::take(which(&mut context.monitor));
 }
 
 async fn texts(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    *tally = std::mem::take(&mut context.watch.texts);
-    if tally.looked_at == 0 && context.calls() > 1 {
+    *tally = std::mem::take(&mut context.monitor.texts);
+    if tally.examined == 0 && context.calls() > 1 {
         // A server that sends one form only cannot contradict itself.
-        tally.look();
+        tally.count();
         tally.note("the server sends one form only");
     }
 }

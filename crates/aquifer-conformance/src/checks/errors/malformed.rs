@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checks::Check;
 use crate::context::CheckContext;
-use crate::mcp::Kind;
+use crate::mcp::ReplyKind;
 use crate::report::Category::ErrorQuality;
 use crate::report::Tally;
 
@@ -36,10 +36,10 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    if context.described.operations_list.is_empty() {
+    if context.description.operations_list.is_empty() {
         return;
     }
-    let tool = context.described.tool.clone();
+    let tool = context.description.tool.clone();
     let cases = [
         ("no operation", json!({})),
         ("a number for the operation", json!({"operation": 7})),
@@ -50,23 +50,23 @@ async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
     ];
     for (case, arguments) in cases {
         let reply = context.send_malformed(&tool, arguments).await;
-        tally.holds(reply.refused(), case, "it was not refused", Some(&reply));
+        tally.expect(reply.is_refused(), case, "it was not refused", Some(&reply));
     }
-    alive(context, tally).await;
+    check_alive(context, tally).await;
 }
 
-async fn alive(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let tool = context.described.tool.clone();
+async fn check_alive(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let tool = context.description.tool.clone();
     let reply = context.send(&tool, json!({"operation": "introspect", "params": {"query": "types"}})).await;
-    tally.holds(reply.ok(), "afterwards", "a plain request was not answered any more", Some(&reply));
+    tally.expect(reply.is_success(), "afterwards", "a plain request was not answered any more", Some(&reply));
 }
 
 async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    if context.described.operations_list.is_empty() {
+    if context.description.operations_list.is_empty() {
         return;
     }
-    let tool = context.described.tool.clone();
-    let limit = context.described.protocol().pointer("/limits/max_request_size").and_then(Value::as_u64);
+    let tool = context.description.tool.clone();
+    let limit = context.description.protocol().pointer("/limits/max_request_size").and_then(Value::as_u64);
     let size = limit.and_then(|limit| usize::try_from(limit).ok()).map_or(2 << 20, |limit| (limit + 1).min(12 << 20));
     let mut deep = json!(1);
     for _ in 0..100 {
@@ -82,19 +82,19 @@ async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
     ];
     for (case, arguments, must_refuse) in cases {
         let reply = context.send_malformed(&tool, arguments).await;
-        let orderly = !matches!(reply.kind, Kind::Odd | Kind::Lost);
-        tally.holds(orderly, case, "it was not answered in an orderly way", Some(&reply));
+        let orderly = !matches!(reply.kind, ReplyKind::Malformed | ReplyKind::Lost);
+        tally.expect(orderly, case, "it was not answered in an orderly way", Some(&reply));
         if orderly && must_refuse {
             let problem = "it was not refused, though it is over the limit that is told, or over the most that may be \
                            told (64 levels)";
-            tally.holds(reply.refused(), case, problem, Some(&reply));
+            tally.expect(reply.is_refused(), case, problem, Some(&reply));
         }
     }
-    alive(context, tally).await;
+    check_alive(context, tally).await;
 }
 
 async fn garbage(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    if context.described.operations_list.is_empty() {
+    if context.description.operations_list.is_empty() {
         return;
     }
     for (case, bytes) in [
@@ -102,7 +102,7 @@ async fn garbage(context: &mut CheckContext<'_>, tally: &mut Tally) {
         ("no UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".as_slice()),
         ("JSON that is no message", b"[1, 2, 3]".as_slice()),
     ] {
-        let survived = context.client.disturb(bytes).await;
-        tally.holds(survived, case, "the server did not survive it", None);
+        let survived = context.client.send_garbage(bytes).await;
+        tally.expect(survived, case, "the server did not survive it", None);
     }
 }

@@ -26,27 +26,27 @@ pub(crate) const CHECKS: &[Check] = &[
         "no get operation has a key that can be made up",
         |context, tally| Box::pin(not_found(context, tally)),
     )
-    .of(Feature::Getting),
+    .for_feature(Feature::Getting),
 ];
 
 async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_operation_7f3a";
-    if context.described.operations_list.is_empty() {
+    if context.description.operations_list.is_empty() {
         return;
     }
     for tool in context.client.aql_tools() {
         let reply = context.send(&tool, json!({"operation": NAME, "params": {}})).await;
-        let named = reply.refused() && reply.message().contains(NAME);
-        if tally.holds(named, &tool, "an unknown operation was not refused by its name", Some(&reply)) {
-            context.watch.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
+        let named = reply.is_refused() && reply.message().contains(NAME);
+        if tally.expect(named, &tool, "an unknown operation was not refused by its name", Some(&reply)) {
+            context.monitor.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
             let name = format!("unknown operation on {tool}");
-            context.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+            context.record_exchange(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
         }
     }
 }
 
 /// A key that nobody has, of the same kind as one that somebody has.
-fn nobodys(value: &Value) -> Option<Value> {
+fn unused_key(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(json!(2_147_483_001)),
         Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
@@ -61,20 +61,20 @@ async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for resource in resources.iter() {
         let Some(get) = &resource.get else { continue };
-        let Some(mut params) = context.valid(get) else { continue };
+        let Some(mut params) = context.minimal_params(get) else { continue };
         let Some(key) = resource.key.first() else { continue };
-        let Some(other) = params.get(key).and_then(nobodys) else { continue };
-        let said = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+        let Some(other) = params.get(key).and_then(unused_key) else { continue };
+        let shown = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
         params.insert(key.clone(), other);
         let reply = context.call(get, params).await;
         let problem = "something that is not there was answered with success";
-        if tally.holds(reply.refused(), &get.name, problem, Some(&reply)) {
-            context.watch.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
-            let mut words = vec![said, resource.noun.clone()];
+        if tally.expect(reply.is_refused(), &get.name, problem, Some(&reply)) {
+            context.monitor.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
+            let mut words = vec![shown, resource.noun.clone()];
             words.extend(resource.noun.split('_').filter(|word| word.len() > 3).map(str::to_owned));
-            context.watch.expect_words(&get.name, &[&words], &reply);
+            context.monitor.expect_words(&get.name, &[&words], &reply);
             let name = format!("not found by {}", get.name);
-            context.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);
+            context.record_exchange(Purpose::Error { name, must_mention: Vec::new() }, &reply);
         }
     }
 }

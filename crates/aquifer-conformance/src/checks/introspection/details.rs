@@ -4,50 +4,50 @@ use serde_json::Value;
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
-use crate::checks::introspection::members::{Is, Member, PARAMETER, differences};
+use crate::checks::introspection::members::{Member, MemberType, PARAMETER, differences};
 use crate::context::{CheckContext, example_params};
 use crate::description::CATEGORIES;
 use crate::report::Category::IntrospectionFidelity;
 use crate::report::Tally;
 
 const DETAILS: &[Member] = &[
-    ("name", true, Is::Word),
-    ("semantic_category", true, Is::OneOf(&CATEGORIES)),
-    ("endpoint", true, Is::Word),
-    ("mcpTool", true, Is::Word),
-    ("description", true, Is::Word),
-    ("permissions", true, Is::Object),
-    ("parameters", true, Is::List),
-    ("returns", true, Is::Object),
-    ("examples", false, Is::List),
-    ("computed_fields", false, Is::List),
-    ("aggregation_support", false, Is::Object),
-    ("relationship_capabilities", false, Is::Object),
-    ("lifecycle", false, Is::Object),
+    ("name", true, MemberType::Word),
+    ("semantic_category", true, MemberType::OneOf(&CATEGORIES)),
+    ("endpoint", true, MemberType::Word),
+    ("mcpTool", true, MemberType::Word),
+    ("description", true, MemberType::Word),
+    ("permissions", true, MemberType::Object),
+    ("parameters", true, MemberType::List),
+    ("returns", true, MemberType::Object),
+    ("examples", false, MemberType::List),
+    ("computed_fields", false, MemberType::List),
+    ("aggregation_support", false, MemberType::Object),
+    ("relationship_capabilities", false, MemberType::Object),
+    ("lifecycle", false, MemberType::Object),
 ];
 
-const PERMISSIONS: &[Member] = &[("readOnly", true, Is::Flag), ("destructive", true, Is::Flag)];
+const PERMISSIONS: &[Member] = &[("readOnly", true, MemberType::Flag), ("destructive", true, MemberType::Flag)];
 
 const RETURNS: &[Member] = &[
-    ("name", true, Is::Word),
-    ("kind", true, Is::OneOf(&["enum", "object", "scalar", "union"])),
-    ("description", false, Is::Text),
+    ("name", true, MemberType::Word),
+    ("kind", true, MemberType::OneOf(&["enum", "object", "scalar", "union"])),
+    ("description", false, MemberType::Text),
 ];
 
 const COMPUTED: &[Member] = &[
-    ("name", true, Is::Word),
-    ("type", true, Is::Word),
-    ("description", false, Is::Text),
-    ("filterable", false, Is::Flag),
-    ("sortable", false, Is::Flag),
+    ("name", true, MemberType::Word),
+    ("type", true, MemberType::Word),
+    ("description", false, MemberType::Text),
+    ("filterable", false, MemberType::Flag),
+    ("sortable", false, MemberType::Flag),
 ];
 
 const AGGREGATION: &[Member] = &[
-    ("supported", true, Is::Flag),
-    ("default_mode", false, Is::OneOf(&["summary_only", "include_items"])),
-    ("functions", false, Is::List),
-    ("groupable_fields", false, Is::List),
-    ("numeric_fields", false, Is::List),
+    ("supported", true, MemberType::Flag),
+    ("default_mode", false, MemberType::OneOf(&["summary_only", "include_items"])),
+    ("functions", false, MemberType::List),
+    ("groupable_fields", false, MemberType::List),
+    ("numeric_fields", false, MemberType::List),
 ];
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -67,7 +67,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no operation has details",
         |context, tally| Box::pin(agreement(context, tally)),
     )
-    .needs(&["introspection.operations"]),
+    .depends_on(&["introspection.operations"]),
     Check::new(
         "details.permissions",
         "Permissions agree with the category",
@@ -76,7 +76,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no operation has details",
         |context, tally| Box::pin(permissions(context, tally)),
     )
-    .needs(&["details.shape"]),
+    .depends_on(&["details.shape"]),
     Check::new(
         "details.tools",
         "Every operation's tool is there",
@@ -101,17 +101,17 @@ pub(crate) const CHECKS: &[Check] = &[
         "there are no examples",
         |context, tally| Box::pin(examples(context, tally)),
     )
-    .of(Feature::Examples)
-    .needs(&["details.shape"]),
+    .for_feature(Feature::Examples)
+    .depends_on(&["details.shape"]),
 ];
 
 async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    if described.left_out > 0 {
-        tally.note(format!("{} operations beyond the limit of a run were left out", described.left_out));
+    let description = context.description.clone();
+    if description.left_out > 0 {
+        tally.note(format!("{} operations beyond the limit of a run were left out", description.left_out));
     }
-    for (name, reply) in &described.operation_replies {
-        tally.look();
+    for (name, reply) in &description.operation_replies {
+        tally.count();
         let Some(details) = reply.data().get("operation").filter(|details| details.is_object()) else {
             tally.fail(name, "it is listed, but has no details", Some(reply));
             continue;
@@ -143,16 +143,16 @@ async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 async fn agreement(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for (name, reply) in &described.operation_replies {
+    let description = context.description.clone();
+    for (name, reply) in &description.operation_replies {
         let listed =
-            described.operations_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
+            description.operations_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
         let (Some(listed), Some(details)) =
             (listed, reply.data().get("operation").filter(|details| details.is_object()))
         else {
             continue;
         };
-        tally.look();
+        tally.count();
         for key in ["name", "semantic_category", "endpoint"] {
             if listed.get(key) != details.get(key) {
                 tally.fail(
@@ -174,12 +174,12 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for operation in described.operations.iter().chain(&described.unplaced) {
+    let description = context.description.clone();
+    for operation in description.operations.iter().chain(&description.unplaced) {
         let permissions = operation.raw.get("permissions");
         let flag = |name: &str| permissions.and_then(|permissions| permissions.get(name)).and_then(Value::as_bool);
         let (Some(read_only), Some(destructive)) = (flag("readOnly"), flag("destructive")) else { continue };
-        tally.look();
+        tally.count();
         let problem = match (operation.category.as_str(), read_only, destructive) {
             ("READ", false, _) => "a READ operation is not readOnly",
             ("READ" | "CREATE", _, true) => "an operation that only reads or adds is destructive",
@@ -192,9 +192,9 @@ async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 async fn tools(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    tally.looked_at = described.operations.len() + described.unplaced.len();
-    for operation in &described.unplaced {
+    let description = context.description.clone();
+    tally.examined = description.operations.len() + description.unplaced.len();
+    for operation in &description.unplaced {
         let problem = format!("its tool '{}' is not among the tools that take operations", operation.tool);
         tally.fail(&operation.name, problem, None);
     }
@@ -208,7 +208,7 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
         if !names.iter().any(|own| own == name) {
             continue;
         }
-        tally.look();
+        tally.count();
         let schema = tool.get("inputSchema").cloned().unwrap_or_default();
         let property = |key: &str| schema.pointer(&format!("/properties/{key}"));
         if property("operation").and_then(|operation| operation.get("type")).is_some_and(|kind| kind != "string") {
@@ -230,10 +230,10 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 /// Examples that read are tried. Those that write are only compared with the description: they would touch real things.
 async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for operation in &described.operations {
+    let description = context.description.clone();
+    for operation in &description.operations {
         for example in operation.examples() {
-            tally.look();
+            tally.count();
             let request = example.get("request").unwrap_or(example);
             if !request.is_object() {
                 tally.fail(&operation.name, "an example is no object with a 'request' that could be sent", None);
@@ -245,17 +245,19 @@ async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 continue;
             }
             let params = example_params(example).cloned().unwrap_or_default();
-            if let Some(missing) = operation.required().find(|parameter| !params.contains_key(&parameter.name)) {
+            if let Some(missing) =
+                operation.required_parameters().find(|parameter| !params.contains_key(&parameter.name))
+            {
                 tally.fail(&operation.name, format!("an example lacks the required '{}'", missing.name), None);
                 continue;
             }
-            if let Some(unknown) = params.keys().find(|name| !operation.has(name)) {
+            if let Some(unknown) = params.keys().find(|name| !operation.has_parameter(name)) {
                 tally.fail(&operation.name, format!("an example has '{unknown}', which is not described"), None);
                 continue;
             }
-            if operation.reads() {
+            if operation.is_read() {
                 let reply = context.call(operation, params).await;
-                if !reply.ok() && !reply.not_found() {
+                if !reply.is_success() && !reply.is_not_found() {
                     tally.fail(&operation.name, "the example of its own description fails", Some(&reply));
                 }
             }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a member may be.
 #[derive(Clone, Copy)]
-pub(crate) enum Is {
+pub(crate) enum MemberType {
     /// Text.
     Text,
     /// Text that is not empty.
@@ -25,7 +25,7 @@ pub(crate) enum Is {
     OneOf(&'static [&'static str]),
 }
 
-impl Is {
+impl MemberType {
     fn fits(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
@@ -56,24 +56,24 @@ impl Is {
 }
 
 /// A member: its name, whether it must be there, and what it is.
-pub(crate) type Member = (&'static str, bool, Is);
+pub(crate) type Member = (&'static str, bool, MemberType);
 
 /// A parameter, or a field of a type.
 pub(crate) const PARAMETER: &[Member] = &[
-    ("name", true, Is::Word),
-    ("type", true, Is::Word),
-    ("required", true, Is::Flag),
-    ("description", false, Is::Text),
-    ("default", false, Is::Anything),
-    ("enum", false, Is::List),
-    ("minimum", false, Is::Number),
-    ("maximum", false, Is::Number),
-    ("minLength", false, Is::Length),
-    ("maxLength", false, Is::Length),
-    ("pattern", false, Is::Text),
-    ("format", false, Is::Text),
-    ("items", false, Is::Object),
-    ("sensitive", false, Is::Flag),
+    ("name", true, MemberType::Word),
+    ("type", true, MemberType::Word),
+    ("required", true, MemberType::Flag),
+    ("description", false, MemberType::Text),
+    ("default", false, MemberType::Anything),
+    ("enum", false, MemberType::List),
+    ("minimum", false, MemberType::Number),
+    ("maximum", false, MemberType::Number),
+    ("minLength", false, MemberType::Length),
+    ("maxLength", false, MemberType::Length),
+    ("pattern", false, MemberType::Text),
+    ("format", false, MemberType::Text),
+    ("items", false, MemberType::Object),
+    ("sensitive", false, MemberType::Flag),
 ];
 
 /// What differs from the published members.
@@ -92,7 +92,7 @@ pub(crate) fn differences(value: &Value, members: &[Member]) -> Vec<String> {
     found
 }
 
-pub(crate) fn snake_case(name: &str) -> bool {
+pub(crate) fn is_snake_case(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
 }

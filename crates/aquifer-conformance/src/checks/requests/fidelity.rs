@@ -9,7 +9,7 @@ use crate::checks::feature::Feature;
 use crate::context::{CheckContext, Collection};
 use crate::description::{Operation, Parameter};
 use crate::mcp::Reply;
-use crate::mcp::rows::{Row, rows, settled};
+use crate::mcp::rows::{Row, rows, without_volatile};
 use crate::record::Purpose;
 use crate::report::Category::IntrospectionFidelity;
 use crate::report::Tally;
@@ -23,7 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "there is no operation to try",
         |context, tally| Box::pin(accuracy(context, tally)),
     )
-    .needs(&["introspection.type_references"]),
+    .depends_on(&["introspection.type_references"]),
     Check::new(
         "requests.accepted",
         "Every documented parameter is accepted",
@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no READ operation works",
         |context, tally| Box::pin(undocumented(context, tally)),
     )
-    .needs(&["parameters.unknown"]),
+    .depends_on(&["parameters.unknown"]),
     Check::new(
         "requests.effect",
         "Documented parameters do something",
@@ -49,18 +49,18 @@ pub(crate) const CHECKS: &[Check] = &[
         "no parameter has an effect that could be seen",
         |context, tally| Box::pin(effect(context, tally)),
     )
-    .of(Feature::Controls)
-    .needs(&["requests.accepted"]),
+    .for_feature(Feature::Controls)
+    .depends_on(&["requests.accepted"]),
 ];
 
 async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for (name, reason) in &context.silent {
-        tally.look();
+    let description = context.description.clone();
+    for (name, reason) in &context.unanswered {
+        tally.count();
         tally.fail(name, format!("the server was lost over it ({reason}); no other check asks for it"), None);
     }
-    for operation in described.reads() {
-        let Some(reply) = context.tried.get(&operation.name) else {
+    for operation in description.read_operations() {
+        let Some(reply) = context.last_replies.get(&operation.name) else {
             tally.note(format!("{}: we could not think of a request", operation.name));
             continue;
         };
@@ -68,23 +68,25 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.note(format!("{}: nothing was found that it could be asked for", operation.name));
             continue;
         }
-        tally.look();
-        if !reply.ok() && (reply.invalid() || reply.code().is_empty() || reply.code() == "INTERNAL_ERROR") {
+        tally.count();
+        if !reply.is_success()
+            && (reply.is_invalid_request() || reply.code().is_empty() || reply.code() == "INTERNAL_ERROR")
+        {
             tally.fail(&operation.name, "a request that follows its description was refused", Some(reply));
         }
     }
     for (noun, reply) in &context.creations {
-        tally.look();
-        if reply.invalid() {
+        tally.count();
+        if reply.is_invalid_request() {
             tally.fail(format!("create_{noun}"), "a request that follows its description was refused", Some(reply));
-        } else if !reply.ok() {
+        } else if !reply.is_success() {
             tally.note(format!("creating '{noun}' was answered {}", reply.code()));
         }
     }
 }
 
 /// What a parameter can only stand beside; `None` where we cannot think of it.
-fn beside(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
+fn companion_params(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
     let beside = match name {
         "after" => json!({"first": 1}),
         "before" => json!({"last": 1}),
@@ -95,14 +97,14 @@ fn beside(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Opti
         _ => json!({}),
     };
     let beside = beside.as_object().cloned().unwrap_or_default();
-    Some(beside.into_iter().filter(|(name, _)| operation.has(name)).collect())
+    Some(beside.into_iter().filter(|(name, _)| operation.has_parameter(name)).collect())
 }
 
 /// A field that rows of this operation have.
 fn some_field(context: &CheckContext<'_>, operation: &Operation) -> Option<String> {
     let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
     let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
-    plain.or_else(|| context.described_field(operation))
+    plain.or_else(|| context.known_field(operation))
 }
 
 /// A value to try a documented parameter with: one that its rows know, or one from its description.
@@ -123,14 +125,14 @@ fn value_for(
             Some(json!({field: value}))
         }
         "sort" => sorted_by(operation, &Map::new(), &field?, "asc").remove("sort"),
-        "fields" if !parameter.takes_list() => crate::checks::feature::presets(operation)
+        "fields" if !parameter.accepts_list() => crate::checks::feature::presets(operation)
             .first()
             .map(|preset| json!(preset))
             .or_else(|| field.map(Value::from)),
         "fields" => Some(json!([field?])),
         "preset" if parameter.allowed.is_empty() => {
             let known = crate::checks::feature::presets(operation).first().map(|preset| json!(preset));
-            known.or_else(|| context.made_up(parameter))
+            known.or_else(|| context.generate_value(parameter))
         }
         "aggregate" => Some(json!({"n": {"count": true}})),
         "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
@@ -139,37 +141,37 @@ fn value_for(
         _ => context
             .known_value(operation, parameter)
             .or_else(|| parameter.default.clone())
-            .or_else(|| context.made_up(parameter)),
+            .or_else(|| context.generate_value(parameter)),
     }
 }
 
 async fn accepted(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
+    let description = context.description.clone();
     let mut left_out = 0;
-    for operation in described.reads() {
-        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
+    for operation in description.read_operations() {
+        let Some(base) = context.valid_requests.get(&operation.name).cloned() else { continue };
         let mut first = base.clone();
-        first.extend(operation.has("first").then(|| ("first".to_owned(), json!(1))));
+        first.extend(operation.has_parameter("first").then(|| ("first".to_owned(), json!(1))));
         let page = context.call(operation, first).await;
         for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
             let Some(value) = value_for(context, operation, parameter, Some(&page)) else {
                 left_out += 1;
                 continue;
             };
-            let Some(mut params) = beside(context, operation, &parameter.name) else {
+            let Some(mut params) = companion_params(context, operation, &parameter.name) else {
                 left_out += 1;
                 continue;
             };
             params.extend(base.clone());
             params.insert(parameter.name.clone(), value);
             let reply = context.call(operation, params).await;
-            tally.look();
+            tally.count();
             let subject = format!("{}.{}", operation.name, parameter.name);
-            if reply.refused() && !reply.not_found() {
+            if reply.is_refused() && !reply.is_not_found() {
                 tally.warn(&subject, "it is documented, but a request with it was refused", Some(&reply));
             }
             let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-            context.keep(Purpose::Accepted { operation, parameter }, &reply);
+            context.record_exchange(Purpose::Accepted { operation, parameter }, &reply);
         }
     }
     if left_out > 0 {
@@ -178,7 +180,7 @@ async fn accepted(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 async fn undocumented(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
+    let description = context.description.clone();
     let cross_cutting = [
         ("fields", json!(["id"])),
         ("filter", json!({})),
@@ -191,14 +193,14 @@ async fn undocumented(context: &mut CheckContext<'_>, tally: &mut Tally) {
         ("total", json!(true)),
         ("dry_run", json!(true)),
     ];
-    for operation in described.reads() {
-        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
-        for (name, value) in cross_cutting.iter().filter(|(name, _)| !operation.has(name)) {
+    for operation in description.read_operations() {
+        let Some(base) = context.valid_requests.get(&operation.name).cloned() else { continue };
+        for (name, value) in cross_cutting.iter().filter(|(name, _)| !operation.has_parameter(name)) {
             let mut params = base.clone();
             params.insert((*name).to_owned(), value.clone());
             let reply = context.call(operation, params).await;
-            tally.look();
-            if reply.ok() && reply.warnings().is_empty() {
+            tally.count();
+            if reply.is_success() && reply.warnings().is_empty() {
                 let subject = format!("{}.{name}", operation.name);
                 tally.fail(subject, "it is not documented, and yet accepted without a word", Some(&reply));
             }
@@ -214,12 +216,12 @@ async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let operation = &collection.operation;
         let plain = context.call(operation, collection.params.clone()).await;
         let page = rows(plain.data()).unwrap_or_default();
-        let came = page.len();
+        let row_count = page.len();
         let mut sorted = false;
         let mut unsorted: Option<Reply> = None;
-        for (name, params) in telling(context, collection, &page) {
+        for (name, params) in visible_changes(context, collection, &page) {
             let reply = context.call(operation, params).await;
-            if !reply.ok() {
+            if !reply.is_success() {
                 continue;
             }
             if name == "sort" {
@@ -228,11 +230,11 @@ async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 unsorted = unsorted.or(Some(reply));
                 continue;
             }
-            tally.look();
+            tally.count();
             let now = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
             let ignored = match name {
-                "first" | "last" | "limit" | "page_size" => now == came && now > 1,
-                "total" | "aggregate" => settled(reply.data()) == settled(plain.data()),
+                "first" | "last" | "limit" | "page_size" => now == row_count && now > 1,
+                "total" | "aggregate" => without_volatile(reply.data()) == without_volatile(plain.data()),
                 _ => rows(reply.data()) == rows(plain.data()),
             };
             if ignored {
@@ -241,13 +243,13 @@ async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
         }
         if let Some(reply) = unsorted {
-            tally.holds(sorted, &format!("{}.sort", operation.name), IGNORED, Some(&reply));
+            tally.expect(sorted, &format!("{}.sort", operation.name), IGNORED, Some(&reply));
         }
     }
 }
 
 /// Requests whose answer must differ from the plain one.
-fn telling(
+fn visible_changes(
     context: &CheckContext<'_>,
     collection: &Collection,
     page: &[Row],
@@ -255,7 +257,7 @@ fn telling(
     let operation = &collection.operation;
     let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
     let mut add = |name: &'static str, value: Value| {
-        if operation.has(name) {
+        if operation.has_parameter(name) {
             let mut params = collection.params.clone();
             params.insert(name.to_owned(), value);
             found.push((name, params));
@@ -269,20 +271,20 @@ fn telling(
     let names = collection.rows.first().map(|row| row.keys().filter(|key| !key.starts_with('_')).count());
     let fields = collection.plain_fields();
     if let Some(field) = fields.first().filter(|_| names.unwrap_or_default() > 1) {
-        let listed = operation.parameter("fields").is_some_and(Parameter::takes_list);
+        let listed = operation.parameter("fields").is_some_and(Parameter::accepts_list);
         add("fields", if listed { json!([field]) } else { json!(field) });
     }
-    if let Some((field, value)) = telling_filter(context, collection, page) {
+    if let Some((field, value)) = visible_filter(context, collection, page) {
         add("filter", json!({field: value}));
     }
-    if operation.has("sort")
+    if operation.has_parameter("sort")
         && let Some(field) = fields.iter().find(|field| several_values(collection, field))
     {
         // One of the two directions is not the order that rows come in anyway: both unchanged means ignored.
         found.push(("sort", sorted_by(operation, &collection.params, field, "asc")));
         found.push(("sort", sorted_by(operation, &collection.params, field, "desc")));
     }
-    if operation.has("offset") && operation.has("limit") {
+    if operation.has_parameter("offset") && operation.has_parameter("limit") {
         let mut params = collection.params.clone();
         params.insert("limit".into(), json!(page.len()));
         params.insert("offset".into(), json!(1));
@@ -299,7 +301,7 @@ fn several_values(collection: &Collection, field: &str) -> bool {
 }
 
 /// A filter that must change the first page: some row of it does not match.
-fn telling_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
+fn visible_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
     fields_to_filter(context, collection).into_iter().find_map(|field| {
         let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));
         let values = collection.rows.iter().filter_map(|row| row.get(&field)).filter(|value| !value.is_null());

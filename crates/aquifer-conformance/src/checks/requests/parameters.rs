@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
-use crate::checks::introspection::members::snake_case;
+use crate::checks::introspection::members::is_snake_case;
 use crate::context::CheckContext;
 use crate::context::values::wrong_type;
 use crate::description::Operation;
-use crate::mcp::rows::settled;
+use crate::mcp::rows::without_volatile;
 use crate::record::Purpose;
 use crate::report::Category::ParameterHandling;
 use crate::report::Tally;
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no operation has a required parameter",
         |context, tally| Box::pin(required_named(context, tally)),
     )
-    .needs(&["parameters.required"]),
+    .depends_on(&["parameters.required"]),
     Check::new(
         "parameters.unknown",
         "Unknown parameters are handled explicitly",
@@ -55,8 +55,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no operation that works documents a default",
         |context, tally| Box::pin(defaults(context, tally)),
     )
-    .of(Feature::Defaults)
-    .needs(&["requests.accepted"]),
+    .for_feature(Feature::Defaults)
+    .depends_on(&["requests.accepted"]),
     Check::new(
         "parameters.snake_case",
         "Canonical parameter names use snake_case",
@@ -73,8 +73,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "no operation that works has a parameter of several words with a default",
         |context, tally| Box::pin(aliases(context, tally)),
     )
-    .of(Feature::LongNames)
-    .needs(&["parameters.snake_case"]),
+    .for_feature(Feature::LongNames)
+    .depends_on(&["parameters.snake_case"]),
     Check::new(
         "parameters.precedence",
         "What stands in 'params' wins over the same name beside it",
@@ -93,45 +93,45 @@ fn note_left_out(left_out: usize, tally: &mut Tally) {
 }
 
 async fn required(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
+    let description = context.description.clone();
     let mut left_out = 0;
-    for operation in &described.operations {
-        if !operation.reads() && !context.options.allow_writes {
-            left_out += usize::from(operation.required().next().is_some());
+    for operation in &description.operations {
+        if !operation.is_read() && !context.options.allow_writes {
+            left_out += usize::from(operation.required_parameters().next().is_some());
             continue;
         }
-        for parameter in operation.required() {
-            let Some(mut params) = context.breakable(operation) else {
+        for parameter in operation.required_parameters() {
+            let Some(mut params) = context.params_to_break(operation) else {
                 tally.note(format!("{}: we could not think of a request", operation.name));
                 break;
             };
             params.remove(&parameter.name);
             let reply = context.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);
-            if tally.holds(reply.refused(), &subject, "a request without it was not refused", Some(&reply)) {
-                context.watch.expect_code(&subject, &["VALIDATION_MISSING_PARAM"], &reply);
+            if tally.expect(reply.is_refused(), &subject, "a request without it was not refused", Some(&reply)) {
+                context.monitor.expect_code(&subject, &["VALIDATION_MISSING_PARAM"], &reply);
             }
             let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-            context.keep(Purpose::MissingParameter { operation, parameter }, &reply);
+            context.record_exchange(Purpose::MissingParameter { operation, parameter }, &reply);
         }
     }
     note_left_out(left_out, tally);
 }
 
 async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    for seen in &context.record.seen {
+    for seen in &context.record.exchanges {
         let Purpose::MissingParameter { operation, parameter } = &seen.purpose else { continue };
         let answer = &seen.exchange.answer;
         if answer.get("success") == Some(&Value::Bool(true)) || answer.is_null() {
             continue;
         }
-        tally.look();
+        tally.count();
         let message =
             answer.pointer("/error/message").or_else(|| answer.get("message")).or_else(|| answer.get("error"));
         if !message.and_then(Value::as_str).is_some_and(|message| message.contains(parameter.as_str())) {
             let reply = crate::mcp::Reply {
                 exchange: seen.exchange.clone(),
-                kind: crate::mcp::Kind::Failure,
+                kind: crate::mcp::ReplyKind::Failure,
                 texts_agree: None,
             };
             tally.fail(format!("{operation}.{parameter}"), "the message does not name what is missing", Some(&reply));
@@ -141,16 +141,16 @@ async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_parameter_7f3a";
-    let described = context.described.clone();
+    let description = context.description.clone();
     let mut left_out = 0;
     let mut without_row: Vec<&str> = Vec::new();
-    for operation in &described.operations {
-        if !operation.reads() && !context.options.allow_writes {
+    for operation in &description.operations {
+        if !operation.is_read() && !context.options.allow_writes {
             left_out += 1;
             continue;
         }
-        let Some(mut params) = context.harmless(operation) else {
-            if !operation.reads() {
+        let Some(mut params) = context.harmless_params(operation) else {
+            if !operation.is_read() {
                 without_row.push(&operation.name);
             }
             continue;
@@ -158,13 +158,13 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         params.insert(NAME.to_owned(), json!("x"));
         let reply = context.call(operation, params).await;
         let problem = "an unknown parameter was neither refused by name nor warned of";
-        if tally.holds(reply.tells_of(NAME), &operation.name, problem, Some(&reply)) {
-            context.watch.expect_code(&operation.name, &["VALIDATION_UNKNOWN_PARAM"], &reply);
+        if tally.expect(reply.reports_unknown(NAME), &operation.name, problem, Some(&reply)) {
+            context.monitor.expect_code(&operation.name, &["VALIDATION_UNKNOWN_PARAM"], &reply);
             let name = format!("unknown parameter of {}", operation.name);
-            context.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+            context.record_exchange(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
         }
         let operation = operation.name.clone();
-        context.keep(Purpose::UnknownParameter { operation, parameter: NAME.to_owned() }, &reply);
+        context.record_exchange(Purpose::UnknownParameter { operation, parameter: NAME.to_owned() }, &reply);
     }
     if !without_row.is_empty() {
         let names = without_row.join(", ");
@@ -174,31 +174,31 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
+    let description = context.description.clone();
     let mut left_out = 0;
-    for operation in &described.operations {
-        if !operation.reads() && !context.options.allow_writes {
+    for operation in &description.operations {
+        if !operation.is_read() && !context.options.allow_writes {
             left_out += 1;
             continue;
         }
         for parameter in &operation.parameters {
-            let Some(wrong) = wrong_type(parameter, &described.types) else { continue };
-            let Some(mut params) = context.breakable(operation) else { break };
+            let Some(wrong) = wrong_type(parameter, &description.types) else { continue };
+            let Some(mut params) = context.params_to_break(operation) else { break };
             params.insert(parameter.name.clone(), wrong);
             let reply = context.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);
-            let problem = format!("a value that is no '{}' was not refused", parameter.words);
-            if !tally.holds(reply.refused(), &subject, &problem, Some(&reply)) {
+            let problem = format!("a value that is no '{}' was not refused", parameter.type_text);
+            if !tally.expect(reply.is_refused(), &subject, &problem, Some(&reply)) {
                 continue;
             }
             // An enum may be missed before a type is.
             if parameter.allowed.is_empty() {
-                context.watch.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
+                context.monitor.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
             }
             let expected: Vec<String> = expected_words(parameter);
-            context.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name), &expected], &reply);
+            context.monitor.expect_words(&subject, &[std::slice::from_ref(&parameter.name), &expected], &reply);
             let name = format!("wrong type of {subject}");
-            context.keep(Purpose::Error { name, must_mention: vec![parameter.name.clone()] }, &reply);
+            context.record_exchange(Purpose::Error { name, must_mention: vec![parameter.name.clone()] }, &reply);
         }
     }
     note_left_out(left_out, tally);
@@ -206,10 +206,10 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 /// Words of which a message on a wrong type should have one.
 fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
-    let words = parameter.words.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
+    let words = parameter.type_text.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_owned).collect();
-    words.extend(["array", "list"].into_iter().filter(|_| parameter.takes_list()).map(str::to_owned));
-    if !parameter.named().is_empty() {
+    words.extend(["array", "list"].into_iter().filter(|_| parameter.accepts_list()).map(str::to_owned));
+    if !parameter.named_types().is_empty() {
         words.extend(["object", "array", "string"].map(str::to_owned));
     }
     words.extend(parameter.allowed.iter().filter_map(Value::as_str).map(str::to_owned));
@@ -217,9 +217,9 @@ fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
 }
 
 async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for operation in described.reads() {
-        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
+    let description = context.description.clone();
+    for operation in description.read_operations() {
+        let Some(base) = context.valid_requests.get(&operation.name).cloned() else { continue };
         for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
             let Some(default) = parameter.default.clone().filter(|default| !default.is_null()) else { continue };
             let mut base = base.clone();
@@ -228,21 +228,21 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let mut params = base.clone();
             params.insert(parameter.name.clone(), default.clone());
             let with = context.call(operation, params).await;
-            if !with.ok() || !without.ok() {
+            if !with.is_success() || !without.is_success() {
                 continue;
             }
             let subject = format!("{}.{}", operation.name, parameter.name);
-            let same = settled(with.data()) == settled(without.data());
-            if !same && context.restless(operation, &base, &without).await {
+            let same = without_volatile(with.data()) == without_volatile(without.data());
+            if !same && context.answers_vary(operation, &base, &without).await {
                 tally.note(format!("{} was left out: it answers differently each time", operation.name));
                 continue;
             }
             let problem = format!("left out, it is not as if {default} were given");
-            tally.holds(same, &subject, &problem, Some(&without));
+            tally.expect(same, &subject, &problem, Some(&without));
             if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
                 let path = format!("data.{path}");
                 let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-                context.keep(Purpose::Default { operation, parameter, path, value: default }, &without);
+                context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &without);
             }
         }
     }
@@ -264,11 +264,11 @@ fn shown_at(data: &Value, name: &str, value: &Value) -> Option<String> {
 }
 
 async fn names(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for operation in &described.operations {
+    let description = context.description.clone();
+    for operation in &description.operations {
         for parameter in &operation.parameters {
             let subject = format!("{}.{}", operation.name, parameter.name);
-            tally.holds(snake_case(&parameter.name), &subject, "the name is not snake_case", None);
+            tally.expect(is_snake_case(&parameter.name), &subject, "the name is not snake_case", None);
         }
     }
 }
@@ -289,27 +289,27 @@ fn camel_case(name: &str) -> String {
 
 /// Parameters of several words, with a value for each.
 fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(String, Value)> {
-    let long = operation.parameters.iter().filter(|own| own.name.contains('_') && snake_case(&own.name));
-    long.filter_map(|own| Some((own.name.clone(), context.made_up(own)?))).take(2).collect()
+    let long = operation.parameters.iter().filter(|own| own.name.contains('_') && is_snake_case(&own.name));
+    long.filter_map(|own| Some((own.name.clone(), context.generate_value(own)?))).take(2).collect()
 }
 
 async fn aliases(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
-    for operation in described.reads().take(10) {
+    let description = context.description.clone();
+    for operation in description.read_operations().take(10) {
         let parameters = long_parameters(context, operation);
-        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
+        let Some(base) = context.valid_requests.get(&operation.name).cloned() else { continue };
         for (name, value) in parameters {
             let mut snake = base.clone();
             snake.insert(name.clone(), value.clone());
-            if !context.call(operation, snake).await.ok() {
+            if !context.call(operation, snake).await.is_success() {
                 continue;
             }
             let mut camel = base.clone();
             camel.remove(&name);
             camel.insert(camel_case(&name), value);
             let reply = context.call(operation, camel).await;
-            tally.look();
-            if !reply.ok() {
+            tally.count();
+            if !reply.is_success() {
                 let problem = format!("'{}' is not taken for it", camel_case(&name));
                 tally.warn(format!("{}.{name}", operation.name), problem, Some(&reply));
             }
@@ -318,17 +318,17 @@ async fn aliases(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 async fn precedence(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    if context.described.operations_list.is_empty() {
+    if context.description.operations_list.is_empty() {
         return;
     }
-    let tool = context.described.tool.clone();
+    let tool = context.description.tool.clone();
     let asked = json!({"operation": "introspect", "query": "types", "params": {"query": "operations"}});
     let reply = context.send(&tool, asked).await;
-    let right = reply.ok() && reply.data().get("operations").is_some();
-    tally.holds(right, "introspect.query", "the value in 'params' did not win", Some(&reply));
+    let right = reply.is_success() && reply.data().get("operations").is_some();
+    tally.expect(right, "introspect.query", "the value in 'params' did not win", Some(&reply));
     let reply = context.send(&tool, json!({"operation": "introspect", "query": "types"})).await;
-    tally.look();
-    if !(reply.ok() && reply.data().get("types").is_some()) {
+    tally.count();
+    if !(reply.is_success() && reply.data().get("types").is_some()) {
         tally.warn("introspect.query", "a parameter beside 'operation' is not taken", Some(&reply));
     }
 }

@@ -17,9 +17,9 @@ pub(crate) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "operations",
         NOTHING,
-        |context, tally| Box::pin(asked(context, tally)),
+        |context, tally| Box::pin(without_confirmation(context, tally)),
     )
-    .of(Feature::Confirmation)
+    .for_feature(Feature::Confirmation)
     .writes(),
     Check::new(
         "confirm.token",
@@ -27,37 +27,39 @@ pub(crate) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "operations",
         NOTHING,
-        |context, tally| Box::pin(token(context, tally)),
+        |context, tally| Box::pin(invented_token(context, tally)),
     )
-    .of(Feature::Confirmation)
-    .needs(&["confirm.asked"])
+    .for_feature(Feature::Confirmation)
+    .depends_on(&["confirm.asked"])
     .writes(),
 ];
 
 /// Sends each delete of a row of ours with these parameters beside the key, and looks whether the row is still there.
-async fn try_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
+async fn delete_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
     let resources = context.resources.clone();
-    for made in context.sandbox.left() {
-        let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
-        let Some(delete) = resource.delete.as_ref().filter(|delete| delete.has("confirmation_token")) else { continue };
-        let mut params = made.key.clone();
+    for created in context.sandbox.remaining() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
+        let Some(delete) = resource.delete.as_ref().filter(|delete| delete.has_parameter("confirmation_token")) else {
+            continue;
+        };
+        let mut params = created.key.clone();
         params.extend(invented.map(|invented| ("confirmation_token".to_owned(), json!(invented))));
         let reply = context.call(delete, params).await;
-        let still = context.read_back(resource, &made.key).await.is_none_or(|(read, _)| !read.absent());
-        tally.holds(reply.refused() && still, &delete.name, problem, Some(&reply));
-        if invented.is_none() && reply.refused() && !reply.code().is_empty() {
+        let still_there = context.read_back(resource, &created.key).await.is_none_or(|(read, _)| !read.is_gone());
+        tally.expect(reply.is_refused() && still_there, &delete.name, problem, Some(&reply));
+        if invented.is_none() && reply.is_refused() && !reply.code().is_empty() {
             let required = reply.code() == "CONFIRMATION_REQUIRED";
             let problem = "the refusal does not say CONFIRMATION_REQUIRED";
-            tally.holds(required, &delete.name, problem, Some(&reply));
+            tally.expect(required, &delete.name, problem, Some(&reply));
         }
     }
 }
 
-async fn asked(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    try_each(context, tally, None, "it ran without being confirmed").await;
+async fn without_confirmation(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    delete_each(context, tally, None, "it ran without being confirmed").await;
 }
 
-async fn token(context: &mut CheckContext<'_>, tally: &mut Tally) {
+async fn invented_token(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let invented = "conf_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    try_each(context, tally, Some(invented), "an invented token was taken for a confirmation").await;
+    delete_each(context, tally, Some(invented), "an invented token was taken for a confirmation").await;
 }

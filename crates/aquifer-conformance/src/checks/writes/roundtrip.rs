@@ -8,13 +8,13 @@ use crate::checks::Check;
 use crate::checks::feature::Feature;
 use crate::context::CheckContext;
 use crate::description::resources::CONTROLS;
-use crate::description::{Kind, Operation, Parameter};
-use crate::mcp::rows::{Row, object_with, same};
+use crate::description::{Operation, Parameter, ValueKind};
+use crate::mcp::rows::{Row, object_with, values_equal};
 use crate::record::Purpose;
 use crate::report::Category::{LevelTwoFeatures, RoundTripIntegrity};
 use crate::report::Tally;
 
-const NOTHING_MADE: &str = "nothing could be created and read back";
+const NO_CREATED_ROW: &str = "nothing could be created and read back";
 
 /// How many fields of a row are tried to find one that can be changed.
 const MAX_FIELDS_TRIED: usize = 5;
@@ -23,12 +23,12 @@ const MAX_FIELDS_TRIED: usize = 5;
 const MAX_DRY_RUNS: usize = 6;
 
 /// Made before anything else touches the rows of ours.
-pub(crate) const FIRST: &[Check] = &[Check::new(
+pub(crate) const CREATE_CHECKS: &[Check] = &[Check::new(
     "roundtrip.create",
     "Create-read cycles preserve submitted fields",
     RoundTripIntegrity,
     "fields",
-    NOTHING_MADE,
+    NO_CREATED_ROW,
     |context, tally| Box::pin(create(context, tally)),
 )
 .writes()];
@@ -39,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Updates preserve non-targeted fields",
         RoundTripIntegrity,
         "updates",
-        NOTHING_MADE,
+        NO_CREATED_ROW,
         |context, tally| Box::pin(preserved(context, tally)),
     )
     .writes(),
@@ -48,7 +48,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Updates change what they were asked to",
         RoundTripIntegrity,
         "updates",
-        NOTHING_MADE,
+        NO_CREATED_ROW,
         |context, tally| Box::pin(update(context, tally)),
     )
     .writes(),
@@ -60,95 +60,97 @@ pub(crate) const CHECKS: &[Check] = &[
         "no row of ours has a field that may be null and can be set",
         |context, tally| Box::pin(null(context, tally)),
     )
-    .of(Feature::Nullable)
-    .needs(&["roundtrip.update"])
+    .for_feature(Feature::Nullable)
+    .depends_on(&["roundtrip.update"])
     .writes(),
     Check::new(
         "roundtrip.duplicate",
         "A second thing of the same identifier is refused",
         RoundTripIntegrity,
         "operations",
-        NOTHING_MADE,
+        NO_CREATED_ROW,
         |context, tally| Box::pin(duplicate(context, tally)),
     )
-    .of(Feature::OwnKeys)
+    .for_feature(Feature::OwnKeys)
     .writes(),
     Check::new(
         "dry_run.nothing",
         "A dry run changes nothing",
         LevelTwoFeatures,
         "operations",
-        NOTHING_MADE,
+        NO_CREATED_ROW,
         |context, tally| Box::pin(dry_run(context, tally)),
     )
-    .of(Feature::DryRuns)
+    .for_feature(Feature::DryRuns)
     .writes(),
 ];
 
-pub(crate) const LAST: &[Check] = &[Check::new(
+pub(crate) const DELETE_CHECKS: &[Check] = &[Check::new(
     "roundtrip.delete",
     "What is deleted is gone",
     RoundTripIntegrity,
     "rows",
-    NOTHING_MADE,
+    NO_CREATED_ROW,
     |context, tally| Box::pin(delete(context, tally)),
 )
-.needs(&["errors.not_found"])
+.depends_on(&["errors.not_found"])
 .writes()];
 
 /// Fields that a server may change by itself.
-fn restless(name: &str) -> bool {
+fn is_volatile(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     name.starts_with('_')
         || ["updated", "modified", "version", "etag", "revision"].iter().any(|word| lower.contains(word))
 }
 
-fn scalar(value: &Value) -> bool {
+fn is_scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array() && !value.is_null()
 }
 
 async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(create), Some(made)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
+        let (Some(create), Some(created)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
             continue;
         };
-        let Some((reply, row)) = context.read_back(resource, &made.key).await else { continue };
+        let Some((reply, row)) = context.read_back(resource, &created.key).await else { continue };
         let mut expected = Map::new();
-        for (name, value) in &made.submitted {
+        for (name, value) in &created.submitted {
             let secret = create.parameter(name).is_none_or(|parameter| parameter.sensitive);
             if secret || CONTROLS.contains(&name.as_str()) {
                 continue;
             }
-            tally.look();
+            tally.count();
             let subject = format!("{}.{name}", resource.noun);
             match row.get(name) {
                 None => tally.fail(subject, "it was submitted and is not there", Some(&reply)),
-                Some(kept) if !same(kept, value) => tally.fail(subject, format!("{value} became {kept}"), Some(&reply)),
+                Some(kept) if !values_equal(kept, value) => {
+                    tally.fail(subject, format!("{value} became {kept}"), Some(&reply))
+                }
                 Some(kept) => {
-                    let flat = reply.data().get(name).is_some() && scalar(kept);
+                    let flat = reply.data().get(name).is_some() && is_scalar(kept);
                     expected.extend(flat.then(|| (format!("data.{name}"), kept.clone())));
                 }
             }
         }
         if !expected.is_empty() {
-            context.keep(Purpose::RoundTrip { resource: resource.noun.clone(), expected }, &reply);
+            context.record_exchange(Purpose::RoundTrip { resource: resource.noun.clone(), expected }, &reply);
         }
     }
 }
 
 /// Changes one field of each row of ours, and hands over what it was before and is afterwards.
-async fn change_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<Changed> {
+async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<UpdateTrial> {
     let resources = context.resources.clone();
     let mut all = Vec::new();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+        let (Some(update), Some(created)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
             continue;
         };
-        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
+        let Some((_, before)) = context.read_back(resource, &created.key).await else { continue };
         let mut chosen = None;
-        for (field, value) in context.changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
-            let params = CheckContext::update_params(update, &made.key, &field, value.clone());
+        for (field, value) in context.possible_changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
+            let params = CheckContext::update_params(update, &created.key, &field, value.clone());
             let answer = context.call_confirmed(update, params).await;
             // A rule between fields or rows need not be told by introspection; another field may be free of it.
             let conflicts = answer.code().starts_with("CONFLICT");
@@ -165,16 +167,26 @@ async fn change_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<C
             tally.note(format!("{}: every change met a rule of the server", resource.noun));
             continue;
         }
-        let Some((reply, after)) = context.read_back(resource, &made.key).await else { continue };
+        let Some((reply, after)) = context.read_back(resource, &created.key).await else { continue };
         let noun = resource.noun.clone();
-        let settable = context.updatable(update).into_iter().map(|field| field.name);
-        let kept = settable.chain(made.key.keys().cloned()).collect();
-        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, kept, answer, reply });
+        let settable = context.updatable_fields(update).into_iter().map(|field| field.name);
+        let kept = settable.chain(created.key.keys().cloned()).collect();
+        all.push(UpdateTrial {
+            noun,
+            operation: update.name.clone(),
+            field,
+            value,
+            before,
+            after,
+            kept,
+            answer,
+            reply,
+        });
     }
     all
 }
 
-struct Changed {
+struct UpdateTrial {
     noun: String,
     operation: String,
     field: String,
@@ -188,34 +200,34 @@ struct Changed {
 }
 
 async fn update(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    for changed in change_each(context, tally).await {
-        let subject = format!("{}.{}", changed.operation, changed.field);
-        tally.look();
-        if !changed.answer.ok() {
-            tally.fail(subject, "a valid update was refused", Some(&changed.answer));
-        } else if !changed.after.get(&changed.field).is_some_and(|after| same(after, &changed.value)) {
-            tally.fail(subject, format!("after the update it is not {}", changed.value), Some(&changed.reply));
+    for trial in update_each(context, tally).await {
+        let subject = format!("{}.{}", trial.operation, trial.field);
+        tally.count();
+        if !trial.answer.is_success() {
+            tally.fail(subject, "a valid update was refused", Some(&trial.answer));
+        } else if !trial.after.get(&trial.field).is_some_and(|after| values_equal(after, &trial.value)) {
+            tally.fail(subject, format!("after the update it is not {}", trial.value), Some(&trial.reply));
         }
     }
 }
 
 async fn preserved(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    for changed in change_each(context, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
-        tally.look();
-        let is_other = |name: &String| *name != changed.field && changed.kept.contains(name) && !restless(name);
-        let others = changed.before.iter().filter(|(name, _)| is_other(name));
+    for trial in update_each(context, tally).await.into_iter().filter(|trial| trial.answer.is_success()) {
+        tally.count();
+        let is_other = |name: &String| *name != trial.field && trial.kept.contains(name) && !is_volatile(name);
+        let others = trial.before.iter().filter(|(name, _)| is_other(name));
         let mut preserved = Map::new();
         for (name, before) in others {
-            if changed.after.get(name).is_none_or(|after| !same(after, before)) {
-                let after = changed.after.get(name).map_or_else(|| "nothing".to_owned(), Value::to_string);
+            if trial.after.get(name).is_none_or(|after| !values_equal(after, before)) {
+                let after = trial.after.get(name).map_or_else(|| "nothing".to_owned(), Value::to_string);
                 let problem = format!("'{name}' was not updated, and became {after}");
-                tally.fail(&changed.operation, problem, Some(&changed.reply));
-            } else if scalar(before) && changed.reply.data().get(name).is_some() {
+                tally.fail(&trial.operation, problem, Some(&trial.reply));
+            } else if is_scalar(before) && trial.reply.data().get(name).is_some() {
                 preserved.insert(format!("data.{name}"), before.clone());
             }
         }
         if !preserved.is_empty() {
-            context.keep(Purpose::UpdatePreservation { resource: changed.noun, preserved }, &changed.reply);
+            context.record_exchange(Purpose::UpdatePreservation { resource: trial.noun, preserved }, &trial.reply);
         }
     }
 }
@@ -223,24 +235,26 @@ async fn preserved(context: &mut CheckContext<'_>, tally: &mut Tally) {
 async fn null(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+        let (Some(update), Some(created)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
             continue;
         };
-        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
-        let nullable =
-            context.updatable(update).into_iter().filter(|field| field.takes(&Kind::Null) && !field.sensitive);
-        let Some(field) = set_field(context, update, &made.key, &before, nullable.collect()).await else { continue };
-        let params = CheckContext::update_params(update, &made.key, &field.name, Value::Null);
+        let Some((_, before)) = context.read_back(resource, &created.key).await else { continue };
+        let nullable = context
+            .updatable_fields(update)
+            .into_iter()
+            .filter(|field| field.accepts(&ValueKind::Null) && !field.sensitive);
+        let Some(field) = set_field(context, update, &created.key, &before, nullable.collect()).await else { continue };
+        let params = CheckContext::update_params(update, &created.key, &field.name, Value::Null);
         let answer = context.call_confirmed(update, params).await;
         let subject = format!("{}.{}", update.name, field.name);
-        if !tally.holds(answer.ok(), &subject, "it may be null, but null is refused", Some(&answer)) {
+        if !tally.expect(answer.is_success(), &subject, "it may be null, but null is refused", Some(&answer)) {
             continue;
         }
-        let Some((reply, after)) = context.read_back(resource, &made.key).await else { continue };
+        let Some((reply, after)) = context.read_back(resource, &created.key).await else { continue };
         // A map or a list is cleared where nothing is left in it.
         let empty = |value: &Value| value.is_null() || *value == json!({}) || *value == json!([]);
         let cleared = after.get(&field.name).is_none_or(empty);
-        tally.holds(cleared, &subject, "null did not clear it", Some(&reply));
+        tally.expect(cleared, &subject, "null did not clear it", Some(&reply));
     }
 }
 
@@ -257,9 +271,9 @@ async fn set_field(
         return Some(field.clone());
     }
     for field in fields.into_iter().take(MAX_FIELDS_TRIED) {
-        let Some(value) = context.value_of(&field) else { continue };
+        let Some(value) = context.settable_value(&field) else { continue };
         let params = CheckContext::update_params(update, key, &field.name, value);
-        if context.call_confirmed(update, params).await.ok() {
+        if context.call_confirmed(update, params).await.is_success() {
             return Some(field);
         }
     }
@@ -269,17 +283,17 @@ async fn set_field(
 async fn duplicate(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(create), Some(made)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
+        let (Some(create), Some(created)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
             continue;
         };
-        if !resource.key.iter().all(|key| create.has(key)) {
+        if !resource.key.iter().all(|key| create.has_parameter(key)) {
             continue;
         }
-        let Some(mut params) = context.creation(resource) else { continue };
-        params.extend(made.key.clone());
+        let Some(mut params) = context.creation_params(resource) else { continue };
+        params.extend(created.key.clone());
         let reply = context.call(create, params).await;
         let problem = "a second one with the same identifier was created";
-        tally.holds(reply.refused(), &create.name, problem, Some(&reply));
+        tally.expect(reply.is_refused(), &create.name, problem, Some(&reply));
     }
 }
 
@@ -288,38 +302,38 @@ async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let ours = resources.iter().filter(|resource| context.sandbox.row(&resource.noun).is_some());
     let chosen: Vec<_> = ours.take(MAX_DRY_RUNS).cloned().collect();
     for resource in &chosen {
-        let rehearsed = |operation: &&Operation| operation.has("dry_run");
-        if let Some(create) = resource.create.as_ref().filter(rehearsed)
-            && let Some(before) = context.count(resource).await
-            && let Some(mut params) = context.creation(resource)
+        let supports_dry_run = |operation: &&Operation| operation.has_parameter("dry_run");
+        if let Some(create) = resource.create.as_ref().filter(supports_dry_run)
+            && let Some(before) = context.count_rows(resource).await
+            && let Some(mut params) = context.creation_params(resource)
         {
             params.insert("dry_run".into(), json!(true));
             let reply = context.call(create, params).await;
-            let after = context.count(resource).await;
-            tally.holds(after == Some(before), &create.name, "a dry run created something", Some(&reply));
-            if reply.ok() && after != Some(before) {
+            let after = context.count_rows(resource).await;
+            tally.expect(after == Some(before), &create.name, "a dry run created something", Some(&reply));
+            if reply.is_success() && after != Some(before) {
                 let row = object_with(reply.data(), &resource.key).cloned().unwrap_or_default();
                 tally.note(format!("left behind: {} {}", resource.noun, Value::Object(row)));
             }
         }
-        let Some(made) = context.sandbox.row(&resource.noun).cloned() else { continue };
-        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
-        if let Some(update) = resource.update.as_ref().filter(rehearsed)
-            && let Some((field, value)) = context.change(resource, &before)
+        let Some(created) = context.sandbox.row(&resource.noun).cloned() else { continue };
+        let Some((_, before)) = context.read_back(resource, &created.key).await else { continue };
+        if let Some(update) = resource.update.as_ref().filter(supports_dry_run)
+            && let Some((field, value)) = context.pick_change(resource, &before)
         {
-            let mut params = CheckContext::update_params(update, &made.key, &field, value);
+            let mut params = CheckContext::update_params(update, &created.key, &field, value);
             params.insert("dry_run".into(), json!(true));
             let reply = context.call_confirmed(update, params).await;
-            let after = context.read_back(resource, &made.key).await.map(|(_, row)| row);
-            tally.holds(after.as_ref() == Some(&before), &update.name, "a dry run changed something", Some(&reply));
+            let after = context.read_back(resource, &created.key).await.map(|(_, row)| row);
+            tally.expect(after.as_ref() == Some(&before), &update.name, "a dry run changed something", Some(&reply));
         }
-        if let Some(delete) = resource.delete.as_ref().filter(rehearsed) {
-            let mut params = made.key.clone();
+        if let Some(delete) = resource.delete.as_ref().filter(supports_dry_run) {
+            let mut params = created.key.clone();
             params.insert("dry_run".into(), json!(true));
             let reply = context.call_confirmed(delete, params).await;
-            let gone = context.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
-            if !tally.holds(!gone, &delete.name, "a dry run deleted something", Some(&reply)) {
-                context.sandbox.forget(&made);
+            let gone = context.read_back(resource, &created.key).await.is_some_and(|(read, _)| read.is_gone());
+            if !tally.expect(!gone, &delete.name, "a dry run deleted something", Some(&reply)) {
+                context.sandbox.forget(&created);
             }
         }
     }
@@ -328,17 +342,17 @@ async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
 /// Deletes everything that the run made, and looks whether it is gone.
 async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
-    for made in context.sandbox.left() {
-        let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
-        let shown = format!("{} {}", made.noun, Value::Object(made.key.clone()));
+    for created in context.sandbox.remaining() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
+        let shown = format!("{} {}", created.noun, Value::Object(created.key.clone()));
         let Some(delete) = &resource.delete else {
             tally.note(format!("left behind, as nothing deletes it: {shown}"));
             continue;
         };
-        let reply = context.call_confirmed(delete, made.key.clone()).await;
-        if !reply.ok() {
+        let reply = context.call_confirmed(delete, created.key.clone()).await;
+        if !reply.is_success() {
             // Deleting one may have taken others with it.
-            let gone = context.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
+            let gone = context.read_back(resource, &created.key).await.is_some_and(|(read, _)| read.is_gone());
             if gone {
                 continue;
             }
@@ -347,11 +361,11 @@ async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
             } else {
                 "it could not be deleted, and was left behind"
             };
-            tally.look();
+            tally.count();
             tally.fail(&shown, words, Some(&reply));
             continue;
         }
-        let Some((read, _)) = context.read_back(resource, &made.key).await else { continue };
-        tally.holds(read.absent(), &shown, "it was deleted and is still there", Some(&read));
+        let Some((read, _)) = context.read_back(resource, &created.key).await else { continue };
+        tally.expect(read.is_gone(), &shown, "it was deleted and is still there", Some(&read));
     }
 }

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::valid::TEXTS;
-use crate::description::{Kind, Parameter, Type};
+use crate::description::{Parameter, Type, ValueKind};
 
 /// A longer text would rather meet the limit on requests.
 const MAX_TRIED_LEN: usize = 20_000;
@@ -14,25 +14,25 @@ const MAX_TRIED_LEN: usize = 20_000;
 /// A value of a type that the description does not allow; `None` where everything is allowed or nothing is known.
 pub(crate) fn wrong_type(parameter: &Parameter, types: &BTreeMap<String, Type>) -> Option<Value> {
     let candidates = [json!("not a number"), json!({"unexpected": true}), json!(7), json!(true), json!([[7]])];
-    let allowed = |value: &Value| parameter.kinds.iter().any(|kind| may_be(kind, value, types, 0));
+    let allowed = |value: &Value| parameter.kinds.iter().any(|kind| may_match(kind, value, types, 0));
     candidates.into_iter().find(|candidate| !allowed(candidate))
 }
 
 /// Whether a value may be of this kind, generously.
-fn may_be(kind: &Kind, value: &Value, types: &BTreeMap<String, Type>, depth: usize) -> bool {
+fn may_match(kind: &ValueKind, value: &Value, types: &BTreeMap<String, Type>, depth: usize) -> bool {
     match kind {
-        Kind::String => value.is_string(),
-        Kind::Integer | Kind::Number => value.is_number(),
-        Kind::Boolean => value.is_boolean(),
-        Kind::Object => value.is_object(),
-        Kind::Array(_) => value.is_array(),
-        Kind::Null => value.is_null(),
-        Kind::Any => true,
-        Kind::Named(name) => match types.get(name).filter(|_| depth < 4) {
+        ValueKind::String => value.is_string(),
+        ValueKind::Integer | ValueKind::Number => value.is_number(),
+        ValueKind::Boolean => value.is_boolean(),
+        ValueKind::Object => value.is_object(),
+        ValueKind::Array(_) => value.is_array(),
+        ValueKind::Null => value.is_null(),
+        ValueKind::Any => true,
+        ValueKind::Named(name) => match types.get(name).filter(|_| depth < 4) {
             Some(known) if known.kind == "enum" => value.is_string(),
             Some(known) if known.kind == "object" => value.is_object(),
             Some(known) if known.kind == "union" => {
-                known.members.iter().any(|member| may_be(&Kind::read(member), value, types, depth + 1))
+                known.members.iter().any(|member| may_match(&ValueKind::parse(member), value, types, depth + 1))
             }
             _ => true,
         },
@@ -40,17 +40,17 @@ fn may_be(kind: &Kind, value: &Value, types: &BTreeMap<String, Type>, depth: usi
 }
 
 /// Values that break one documented constraint each, with what they break.
-pub(crate) fn breaches(parameter: &Parameter) -> Vec<(&'static str, Value)> {
+pub(crate) fn constraint_violations(parameter: &Parameter) -> Vec<(&'static str, Value)> {
     let mut found = Vec::new();
-    let text = parameter.takes(&Kind::String);
-    let whole = parameter.takes(&Kind::Integer);
+    let text = parameter.accepts(&ValueKind::String);
+    let whole = parameter.accepts(&ValueKind::Integer);
     if !parameter.allowed.is_empty() {
         let outside = if text { json!("none_of_these") } else { json!(-987_654_321) };
         if !parameter.allowed.contains(&outside) {
             found.push(("enum", outside));
         }
     }
-    if whole || parameter.takes(&Kind::Number) {
+    if whole || parameter.accepts(&ValueKind::Number) {
         let beyond = |bound: f64| if whole { json!(bound as i64) } else { json!(bound) };
         found.extend(parameter.minimum.map(|minimum| ("minimum", beyond(minimum - 1.0))));
         found.extend(parameter.maximum.map(|maximum| ("maximum", beyond(maximum + 1.0))));

@@ -3,8 +3,8 @@
 mod invalid;
 mod valid;
 
-pub(crate) use invalid::{breaches, wrong_type};
-pub(crate) use valid::Values;
+pub(crate) use invalid::{constraint_violations, wrong_type};
+pub(crate) use valid::ValueGenerator;
 
 #[cfg(test)]
 mod tests {
@@ -12,26 +12,26 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{Values, breaches, wrong_type};
+    use super::{ValueGenerator, constraint_violations, wrong_type};
     use crate::description::{Parameter, Type};
 
     fn parameter(raw: Value) -> Parameter {
         let mut named = raw.as_object().cloned().unwrap_or_default();
         named.insert("name".into(), json!("x"));
-        Parameter::read(&Value::Object(named)).unwrap_or_default()
+        Parameter::parse(&Value::Object(named)).unwrap_or_default()
     }
 
     fn types() -> BTreeMap<String, Type> {
         let fields =
             [json!({"name": "field", "type": "string", "required": true}), json!({"name": "n", "type": "number"})];
         let sort = json!({"kind": "object", "fields": fields});
-        BTreeMap::from([("Sort".to_owned(), Type::read(&sort))])
+        BTreeMap::from([("Sort".to_owned(), Type::parse(&sort))])
     }
 
     #[test]
     fn values_follow_their_description() {
         let types = types();
-        let values = Values { types: &types, salt: "s", variant: 0 };
+        let values = ValueGenerator { types: &types, salt: "s", variant: 0 };
         for (raw, expected) in [
             (json!({"type": "string"}), json!("conformance s")),
             (json!({"type": "string", "maxLength": 1}), json!("s")),
@@ -44,17 +44,18 @@ mod tests {
             (json!({"type": "array", "items": {"type": "string", "enum": ["root"]}}), json!(["root"])),
             (json!({"type": "Sort | Sort[]"}), json!({"field": "conformance s"})),
         ] {
-            assert_eq!(values.valid(&parameter(raw.clone())), Some(expected), "{raw}");
+            assert_eq!(values.generate(&parameter(raw.clone())), Some(expected), "{raw}");
         }
-        assert_eq!(values.valid(&parameter(json!({"type": "Unheard"}))), None);
-        assert_eq!(values.valid(&parameter(json!({"type": "string", "pattern": "^x{40}$"}))), None);
+        assert_eq!(values.generate(&parameter(json!({"type": "Unheard"}))), None);
+        assert_eq!(values.generate(&parameter(json!({"type": "string", "pattern": "^x{40}$"}))), None);
     }
 
     #[test]
     fn other_variants_are_other_values_within_the_same_description() {
         let types = types();
-        let value =
-            |raw: &Value, variant| Values { types: &types, salt: "00000a", variant }.valid(&parameter(raw.clone()));
+        let value = |raw: &Value, variant| {
+            ValueGenerator { types: &types, salt: "00000a", variant }.generate(&parameter(raw.clone()))
+        };
         for (raw, expected) in [
             (json!({"type": "string", "enum": ["a", "b"]}), json!("b")),
             (json!({"type": "boolean"}), json!(true)),
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn breaches_break_one_constraint_each() {
-        let broken = |raw: Value| -> Vec<(&'static str, Value)> { breaches(&parameter(raw)) };
+        let broken = |raw: Value| -> Vec<(&'static str, Value)> { constraint_violations(&parameter(raw)) };
         assert_eq!(
             broken(json!({"type": "integer", "minimum": 1, "maximum": 9})),
             [("minimum", json!(0)), ("maximum", json!(10))]

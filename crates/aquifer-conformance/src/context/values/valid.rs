@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::description::{Kind, Parameter, Type};
+use crate::description::{Parameter, Type, ValueKind};
 
 /// How deep named types are followed.
 const MAX_DEPTH: usize = 6;
@@ -33,7 +33,7 @@ pub(super) const TEXTS: [&str; 18] = [
 ];
 
 /// Makes values that follow a description.
-pub(crate) struct Values<'a> {
+pub(crate) struct ValueGenerator<'a> {
     pub(crate) types: &'a BTreeMap<String, Type>,
     /// Put into free text, so that two of a kind differ.
     pub(crate) salt: &'a str,
@@ -41,38 +41,38 @@ pub(crate) struct Values<'a> {
     pub(crate) variant: usize,
 }
 
-impl Values<'_> {
+impl ValueGenerator<'_> {
     /// A value that a description allows; `None` where we cannot think of one.
-    pub(crate) fn valid(&self, parameter: &Parameter) -> Option<Value> {
-        self.at(parameter, 0)
+    pub(crate) fn generate(&self, parameter: &Parameter) -> Option<Value> {
+        self.generate_at(parameter, 0)
     }
 
-    fn at(&self, parameter: &Parameter, depth: usize) -> Option<Value> {
+    fn generate_at(&self, parameter: &Parameter, depth: usize) -> Option<Value> {
         let allowed: Vec<&Value> = parameter.allowed.iter().filter(|value| !value.is_null()).collect();
         if !allowed.is_empty() {
             return allowed.get(self.variant % allowed.len()).map(|value| (*value).clone());
         }
-        let kind = parameter.kinds.iter().find(|kind| **kind != Kind::Null)?;
-        self.of_kind(kind, parameter, depth)
+        let kind = parameter.kinds.iter().find(|kind| **kind != ValueKind::Null)?;
+        self.generate_kind(kind, parameter, depth)
     }
 
-    fn of_kind(&self, kind: &Kind, parameter: &Parameter, depth: usize) -> Option<Value> {
+    fn generate_kind(&self, kind: &ValueKind, parameter: &Parameter, depth: usize) -> Option<Value> {
         match kind {
-            Kind::String => self.text(parameter).map(Value::from),
-            Kind::Integer => Some(json!(number(parameter, 1.0 + self.offset()) as i64)),
-            Kind::Number => Some(json!(number(parameter, 1.5 + self.variant as f64))),
-            Kind::Boolean => Some(json!(self.variant % 2 == 1)),
-            Kind::Object | Kind::Any => Some(json!({"note": format!("text {}", self.salt)})),
-            Kind::Null => Some(Value::Null),
-            Kind::Array(element) => {
+            ValueKind::String => self.text(parameter).map(Value::from),
+            ValueKind::Integer => Some(json!(number(parameter, 1.0 + self.offset()) as i64)),
+            ValueKind::Number => Some(json!(number(parameter, 1.5 + self.variant as f64))),
+            ValueKind::Boolean => Some(json!(self.variant % 2 == 1)),
+            ValueKind::Object | ValueKind::Any => Some(json!({"note": format!("text {}", self.salt)})),
+            ValueKind::Null => Some(Value::Null),
+            ValueKind::Array(element) => {
                 let item = match (&parameter.items, element) {
-                    (Some(items), _) => self.at(items, depth + 1)?,
-                    (None, Some(element)) => self.of_kind(element, &Parameter::default(), depth + 1)?,
+                    (Some(items), _) => self.generate_at(items, depth + 1)?,
+                    (None, Some(element)) => self.generate_kind(element, &Parameter::default(), depth + 1)?,
                     (None, None) => return Some(json!([])),
                 };
                 Some(json!([item]))
             }
-            Kind::Named(name) => self.named(name, depth),
+            ValueKind::Named(name) => self.named(name, depth),
         }
     }
 
@@ -94,12 +94,12 @@ impl Values<'_> {
             "object" => {
                 let required = known.fields.iter().filter(|field| field.required);
                 let fields: Option<Map<String, Value>> =
-                    required.map(|field| Some((field.name.clone(), self.at(field, depth + 1)?))).collect();
+                    required.map(|field| Some((field.name.clone(), self.generate_at(field, depth + 1)?))).collect();
                 fields.map(Value::Object)
             }
             "union" => known.members.iter().find_map(|member| {
-                let parameter = Parameter { kinds: vec![Kind::read(member)], ..Parameter::default() };
-                self.at(&parameter, depth + 1)
+                let parameter = Parameter { kinds: vec![ValueKind::parse(member)], ..Parameter::default() };
+                self.generate_at(&parameter, depth + 1)
             }),
             _ => Some(json!("text")),
         }

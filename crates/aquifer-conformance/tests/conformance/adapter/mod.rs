@@ -9,7 +9,7 @@ mod world;
 use std::time::Duration;
 
 use aquifer_conformance::record::Mode;
-use aquifer_conformance::{Broken, Dial, Wire};
+use aquifer_conformance::{Connection, Connector, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
@@ -29,15 +29,15 @@ pub(crate) struct Library {
     pub(crate) mode: Option<Mode>,
 }
 
-impl Dial for Library {
-    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Wire>>, Broken>> {
+impl Connector for Library {
+    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>> {
         let asked = mode.filter(|_| self.flaw != Some(Flaw::OneModeOnly));
         let mode = asked.or(self.mode).unwrap_or(Mode::Semantic);
         let mut server = Server { flaw: self.flaw, mode, world: World::new(), asked: 0, operations: Vec::new() };
         server.operations = server.catalog();
         Box::pin(async move {
-            let wire: Box<dyn Wire> = Box::new(server);
-            Ok(Some(wire))
+            let connection: Box<dyn Connection> = Box::new(server);
+            Ok(Some(connection))
         })
     }
 
@@ -57,8 +57,8 @@ pub(crate) struct Server {
 
 const FAMILIES: [&str; 5] = ["create", "read", "update", "delete", "execute"];
 
-impl Wire for Server {
-    fn ask<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, Broken>> {
+impl Connection for Server {
+    fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let id = request["id"].clone();
             let params = &request["params"];
@@ -76,13 +76,13 @@ impl Wire for Server {
         })
     }
 
-    fn tell<'a>(&'a mut self, _: &'a Value) -> BoxFuture<'a, Result<(), Broken>> {
+    fn notify<'a>(&'a mut self, _: &'a Value) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async { Ok(()) })
     }
 
-    fn raw<'a>(&'a mut self, _: &'a [u8], _: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+    fn send_raw<'a>(&'a mut self, _: &'a [u8], _: Duration) -> BoxFuture<'a, Result<Option<Value>, TransportError>> {
         let survived = !self.has(Flaw::DiesOfGarbage);
-        Box::pin(async move { if survived { Ok(None) } else { Err(Broken("it died".into())) } })
+        Box::pin(async move { if survived { Ok(None) } else { Err(TransportError("it died".into())) } })
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
 fn again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
     let shown = arguments.file.display();
     let text = crate::files::read(&arguments.file).with_context(|| format!("cannot read {shown}"))?;
-    let report = render::json::read(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
+    let report = render::json::parse(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
     put(&report, &arguments.output)?;
     Ok(Ending::Done)
 }
