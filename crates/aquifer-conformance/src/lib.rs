@@ -1,7 +1,7 @@
 //! Live conformance runs against any MCP-AQL server.
 //!
-//! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
-//! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
+//! A run is a plain MCP client. It knows a server only through `tools/list` and `introspect`, and shares no code with
+//! Aquifer's own server, so that a mistake there is not repeated here.
 
 pub mod checks;
 mod context;

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// What a run may do, and how far it goes.
+/// What a run may do, and its limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The level that is asked for: 1 leaves out the checks of level 2.
+    /// The requested level. Level 1 leaves out the checks of level 2.
     pub level: u8,
     /// Whether the run may create, change and delete.
     pub allow_writes: bool,
-    /// How long one answer may take.
+    /// The time limit for one answer.
     pub deadline: Duration,
-    /// How many operations are asked for their details and probed; a larger catalogue is sampled.
+    /// How many operations are described and checked. A larger catalog is sampled.
     pub max_operations: usize,
-    /// How many rows of one collection are walked.
+    /// How many rows of a collection are read.
     pub max_rows: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A whole run: connect, read what the server says of itself, check it, put everything back.
+//! A run: connect, read the description of the server, run the checks, delete what was created.
 
 use std::fmt;
 
@@ -11,46 +11,46 @@ use crate::record::{Record, Surface};
 use crate::report::{Category, Header, Outcome, Report, Tally, Verdict};
 use crate::transport::{Connector, TransportError};
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// A surface was opened: `semantic over stdio`.
     Connected(String),
-    /// So many operations and types are known.
+    /// The operations and types were listed.
     Described {
-        /// Operations in the list.
+        /// The number of operations.
         operations: usize,
-        /// Types in the list.
+        /// The number of types.
         types: usize,
     },
-    /// A check begins.
+    /// A check starts.
     Checking {
-        /// Its place, from 1.
+        /// The number of the check, from 1.
         number: usize,
         /// The total number of checks.
         total: usize,
-        /// The check's stable name.
+        /// The stable name of the check.
         id: &'static str,
     },
-    /// A check came out.
+    /// A check is done.
     Checked {
-        /// The check's stable name.
+        /// The stable name of the check.
         id: &'static str,
-        /// How.
+        /// Its verdict.
         result: Verdict,
     },
 }
 
-/// What a run brings home.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The verdicts.
     pub report: Report,
-    /// What they rest on.
+    /// The exchanges behind them.
     pub record: Record,
 }
 
-/// The server could not be run against at all.
+/// The server could not be checked at all.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunError(pub String);
 
@@ -68,7 +68,7 @@ impl From<TransportError> for RunError {
     }
 }
 
-/// Runs every check of the level that is asked for.
+/// Runs every check of the requested level.
 pub async fn run(
     target: &dyn Connector,
     options: &Options,
@@ -85,7 +85,7 @@ pub async fn run(
     let later = checks::read_checks().into_iter().chain(checks::write_checks()).collect();
     for phase in [checks::description_checks(), later] {
         if place > 0 {
-            // Rows of ours come first: a collection that was empty has something to show then.
+            // Create rows first, so that collections that were empty have something to check.
             if options.allow_writes {
                 context.create_rows().await;
             }
@@ -106,13 +106,13 @@ pub async fn run(
     Ok(Run { report, record: context.record })
 }
 
-/// Whether a check belongs to this run: to its level, and to what the server offers.
+/// Whether a check belongs to the requested level and to a feature that the server offers.
 fn is_selected(check: &Check, context: &CheckContext<'_>) -> bool {
     let level = if check.category.is_required() { 1 } else { 2 };
     level <= context.options.level && check.feature.is_none_or(|feature| feature.is_offered(context))
 }
 
-/// Makes one check.
+/// Runs one check.
 async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
     if check.writes && !context.options.allow_writes {
@@ -140,7 +140,7 @@ async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     }
 }
 
-/// Why a check had nothing to look at.
+/// Why a check found nothing to examine.
 fn skip_detail(check: &Check, context: &CheckContext<'_>) -> String {
     let reason = if check.writes { context.reason_nothing_created() } else { String::new() };
     if reason.is_empty() { check.skip_reason.to_owned() } else { format!("{}: {reason}", check.skip_reason) }

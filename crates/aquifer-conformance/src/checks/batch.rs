@@ -1,4 +1,4 @@
-//! Several operations in one request.
+//! Checks of batches.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn items(context: &CheckContext<'_>) -> Vec<Value> {
         return Vec::new();
     }
     let on_same_tool = |name: &&String| description.operation(name).is_some_and(|own| own.tool == description.tool);
-    // Without parameters: what others name may be gone by now.
+    // Only requests without parameters: others may refer to rows that are gone by now.
     let reads = context.valid_requests.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
     let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
     items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));
@@ -168,7 +168,7 @@ async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
 async fn foreign(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     let mut items = items(context);
-    // It lacks what it needs, so that it cannot run even where it is let through.
+    // A required parameter is missing, so that it cannot run even if the server accepts it.
     let with_required = description
         .write_operations()
         .find(|own| own.tool != description.tool && own.required_parameters().next().is_some());

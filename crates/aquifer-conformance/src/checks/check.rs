@@ -1,4 +1,4 @@
-//! One check.
+//! The definition of a check.
 
 use futures::future::BoxFuture;
 
@@ -6,26 +6,26 @@ use super::feature::Feature;
 use crate::context::CheckContext;
 use crate::report::{Category, Tally};
 
-/// What a check does: it looks, and counts what it sees.
+/// The function of a check. It examines the server and counts what it finds.
 type CheckFunction = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
 
-/// One check.
+/// A check.
 pub struct Check {
-    /// Its stable name for scripts: `parameters.required`.
+    /// The stable name, for scripts: `parameters.required`.
     pub id: &'static str,
-    /// What it holds, for people.
+    /// What it verifies, for people.
     pub name: &'static str,
-    /// Where it is reported.
+    /// The category in the report.
     pub category: Category,
-    /// The checks whose mistakes may show here, too.
+    /// Other checks whose failures may make this one fail as well.
     pub depends_on: &'static [&'static str],
-    /// Whether it can be made only where the run may write.
+    /// Whether it needs permission to write.
     pub writes: bool,
-    /// What is counted.
+    /// What is counted, in the plural.
     pub(crate) unit: &'static str,
-    /// What a server need not have: where it does not say it has, there is no such check.
+    /// The optional feature it belongs to. Without the feature, the check is left out.
     pub(crate) feature: Option<Feature>,
-    /// Why there may be nothing to look at.
+    /// Why there may be nothing to examine.
     pub(crate) skip_reason: &'static str,
     pub(crate) run: CheckFunction,
 }

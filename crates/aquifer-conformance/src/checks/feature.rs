@@ -1,5 +1,5 @@
-//! What a server may have and need not. It has what it documents; a check of something it does not document is not
-//! made at all, and the check of its capabilities says so.
+//! Optional features. A server offers what it documents. Checks of features that it does not document are left out, and
+//! the check of its capabilities lists them.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::context::CheckContext;
 use crate::description::{Operation, ValueKind};
 use crate::record::Mode;
 
-/// What a server may have and need not.
+/// An optional feature of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Feature {
     /// Operations grouped into families, so that one can be sent to the wrong tool.
@@ -36,21 +36,21 @@ pub(crate) enum Feature {
     LongNames,
     /// `get_*` operations.
     Getting,
-    /// Creating with an identifier of one's own.
+    /// Creating with an identifier given by the caller.
     OwnKeys,
     /// Fields that may be null.
     Nullable,
     /// `dry_run`.
     DryRuns,
-    /// Operations that want to be confirmed.
+    /// Operations that need confirmation.
     Confirmation,
     /// Documented examples.
     Examples,
-    /// Parameters that shape what a collection gives.
+    /// Parameters that shape the answer of a collection.
     Controls,
 }
 
-/// All of them, with how people call them.
+/// All features, with their names for people.
 pub(crate) const ALL: [(Feature, &str); 19] = [
     (Feature::Families, "endpoint families"),
     (Feature::Filters, "filters"),
@@ -132,7 +132,7 @@ fn is_long(parameter: &crate::description::Parameter) -> bool {
     parameter.name.contains('_')
 }
 
-/// Whether the words on `filter` speak of comparisons.
+/// Whether the description of `filter` mentions comparisons.
 pub(crate) fn documents_ranges(operation: &Operation) -> bool {
     let filter = operation.parameter("filter").map(|filter| filter.description.as_str()).unwrap_or_default();
     ["gte", "$gt", ">="].iter().any(|word| filter.contains(word))
@@ -144,7 +144,7 @@ pub(crate) fn declared_computed_fields(operation: &Operation) -> Vec<String> {
     declared.into_iter().flatten().filter_map(|field| field.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
-/// The presets that an operation documents, from the smallest on.
+/// The presets that an operation documents, smallest first.
 pub(crate) fn presets(operation: &Operation) -> Vec<&'static str> {
     const KNOWN: [&str; 3] = ["minimal", "standard", "full"];
     let told = |name: &str, preset: &str| {

@@ -1,4 +1,4 @@
-//! Every check there is, in the order in which a run makes them: looking first, writing later, breaking things last.
+//! All checks, in the order of a run: reading first, writing later, destructive ones last.
 
 mod batch;
 mod check;
@@ -12,13 +12,13 @@ mod writes;
 
 pub use check::Check;
 
-/// Every check, in the order in which a run makes them.
+/// All checks, in the order of a run.
 #[must_use]
 pub fn all() -> Vec<&'static Check> {
     description_checks().into_iter().chain(read_checks()).chain(write_checks()).collect()
 }
 
-/// The checks of what the server says of itself, and of its modes: these may not know the same rows once we write.
+/// The checks of the description and of the modes. They come before any writes, because the modes may not share rows.
 pub(crate) fn description_checks() -> Vec<&'static Check> {
     [introspection::lists::CHECKS, introspection::details::CHECKS, modes::CHECKS].into_iter().flatten().collect()
 }

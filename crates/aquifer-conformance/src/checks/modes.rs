@@ -1,4 +1,4 @@
-//! Both endpoint modes, and that they tell the same.
+//! Checks of the endpoint modes: both exist, and give the same answers.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 );
                 tally.fail("modes", problem, None);
                 context.second = SecondSurface::Unavailable("there is only one mode".into());
-                // What was asked for and not given is no surface.
+                // A mode that the server did not switch to is not a surface.
                 context.record.surfaces.pop();
                 return;
             }
@@ -108,7 +108,7 @@ async fn values_equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
 async fn capabilities(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let protocol = context.description.protocol().clone();
     let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
-    // What introspection takes for itself says nothing of the operations.
+    // The parameters of `introspect` itself are not counted.
     let any = |names: [&str; 2]| {
         context.description.read_operations().any(|operation| names.iter().all(|name| operation.has_parameter(name)))
     };

@@ -1,4 +1,4 @@
-//! What must hold for every answer of a run, whatever it was asked for. Checks read it at the end.
+//! Monitors every answer of a run for what must always hold. Checks report the result at the end.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::mcp::{Reply, ReplyKind};
 use crate::report::Tally;
 
-/// What must never be in a message that a caller reads.
+/// What a message for callers must never contain.
 static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new([
-        // Names that only the implementation's language knows.
+        // Names from the programming language.
         r"\b(Type|Reference|Syntax|Range|Attribute|Key|Index|Value|Runtime|Assertion)Error\b",
         r"\b[A-Z]\w*Exception\b",
         r"#<\w+>|\[object \w+\]|\bundefined is not\b|\bis not a function\b|\bCannot read propert(y|ies) of\b|\bNoneType\b|\bnil pointer\b",
@@ -19,7 +19,7 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // Stack traces.
         r"(?m)^\s+at \S+ ?\(|\bat (Function|Module|Object)\.|Traceback \(most recent call last\)|goroutine \d+",
         r#"File "[^"]+", line \d+"#,
-        // Places in files.
+        // Source locations and paths.
         r"\.(js|ts|mjs|py|rs|go|rb|java|cs|php):\d+",
         r"/(src|node_modules|site-packages|dist|usr|home|Users|var|tmp|opt|root|etc)/\S",
         r"[A-Za-z]:\\\w+\\",
@@ -32,27 +32,27 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Everything that was noticed on the way.
+/// The tallies over all answers.
 #[derive(Default)]
 pub(crate) struct AnswerMonitor {
-    /// Answers that are no envelope of the published shape.
+    /// Whether answers are envelopes of the published shape.
     pub(crate) envelope: Tally,
-    /// Failures that came as JSON-RPC errors.
+    /// Whether failures are tool results instead of JSON-RPC errors.
     pub(crate) transport: Tally,
-    /// Structured content and text that differ.
+    /// Whether structured content and text agree.
     pub(crate) texts: Tally,
-    /// Codes that are not in capitals.
+    /// Whether error codes are UPPER_SNAKE_CASE.
     pub(crate) codes: Tally,
-    /// Messages that show the inside.
+    /// Whether messages leak internals.
     pub(crate) leaks: Tally,
-    /// Failures with another code than the published one.
+    /// Whether failures have the published codes.
     pub(crate) registry: Tally,
-    /// Messages that do not say what to do.
+    /// Whether messages are actionable.
     pub(crate) actionable: Tally,
 }
 
 impl AnswerMonitor {
-    /// Looks at one answer. A malformed request may be refused by MCP itself.
+    /// Examines one answer. A malformed request may be refused with a JSON-RPC error.
     pub(crate) fn observe(&mut self, reply: &Reply, well_formed: bool) {
         let subject = subject(reply);
         match reply.kind {
@@ -100,7 +100,7 @@ impl AnswerMonitor {
         }
     }
 
-    /// A failure that should have one of these codes.
+    /// Expects a failure with one of these codes.
     pub(crate) fn expect_code(&mut self, subject: &str, codes: &[&str], reply: &Reply) {
         if reply.kind == ReplyKind::Failure && !reply.code().is_empty() {
             self.registry.count();
@@ -111,7 +111,7 @@ impl AnswerMonitor {
         }
     }
 
-    /// A failure whose message should name one of the words of each group.
+    /// Expects a failure whose message contains a word of each group.
     pub(crate) fn expect_words(&mut self, subject: &str, groups: &[&[String]], reply: &Reply) {
         if !reply.is_refused() {
             return;
@@ -146,7 +146,7 @@ pub(crate) fn is_upper_snake(code: &str) -> bool {
         && code.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
 }
 
-/// What is wrong with an envelope, if anything is.
+/// The first problem of an envelope, if any.
 fn envelope_problem(answer: &Value) -> Option<String> {
     let Some(envelope) = answer.as_object() else {
         return Some("the answer is no JSON object".into());
@@ -212,7 +212,7 @@ mod tests {
     use super::LEAKS;
 
     #[test]
-    fn words_of_a_driver_are_leaks_and_the_same_words_in_a_sentence_are_not() {
+    fn driver_messages_are_leaks_and_similar_sentences_are_not() {
         let leaks = |message: &str| LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message));
         for message in [
             "no such table: orders",

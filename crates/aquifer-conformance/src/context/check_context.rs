@@ -1,5 +1,5 @@
-//! Where checks work: the connection, what the server said of itself, requests that are known to work, and what was
-//! written and has to be cleared away.
+//! The context of checks: the connection, the description of the server, requests that are known to work, and the rows
+//! that the run created.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::options::Options;
 use crate::record::{Mode, Purpose, Record, RecordedExchange, Surface};
 use crate::transport::{Connector, TransportError};
 
-/// Exchanges kept for evidence; whatever is more is of the same kind.
+/// How many exchanges are recorded as evidence. More would only repeat the same kinds.
 const MAX_EXCHANGES: usize = 5_000;
 
-/// Answers larger than this are no evidence: one that was cut would show something else.
+/// Larger exchanges are not recorded: truncated ones would be wrong evidence.
 const MAX_EXCHANGE_BYTES: usize = 256 * 1024;
 
 /// The other mode of the server.
 pub(crate) enum SecondSurface {
-    /// There is none, and why.
+    /// It is not available, for this reason.
     Unavailable(String),
-    /// The first connection shows both.
+    /// The first connection has both modes.
     Same,
-    /// A connection of its own.
+    /// It has a connection of its own.
     Own(Box<Client>),
 }
 
-/// Where checks work.
+/// The context of checks.
 pub(crate) struct CheckContext<'a> {
     pub(crate) connector: &'a dyn Connector,
     pub(crate) options: &'a Options,
@@ -47,30 +47,30 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) record: Record,
     pub(crate) mode: Mode,
     pub(crate) second: SecondSurface,
-    /// In single mode, the one tool; of the second connection or of the first.
+    /// The tool of the single mode, on the first or second connection.
     pub(crate) single_tool: Option<String>,
-    /// Parameters with which a READ operation succeeded.
+    /// Parameters with which READ operations succeeded.
     pub(crate) valid_requests: BTreeMap<String, Map<String, Value>>,
     /// The last answer to a valid request of each READ operation.
     pub(crate) last_replies: BTreeMap<String, Reply>,
     pub(crate) collections: Arc<Vec<Arc<Collection>>>,
-    /// Rows that lists gave, by [`list_id`](resources::list_id).
+    /// Rows of lists, by [`list_id`](resources::list_id).
     pub(crate) known_rows: BTreeMap<String, Vec<Row>>,
-    /// Whether operations that serve several kinds of things were looked for.
+    /// Whether [`CheckContext::bind_kinds`] was done.
     pub(crate) kinds_bound: bool,
-    /// Which way of creating a thing worked, by its noun.
+    /// How a resource could be created, by noun.
     pub(crate) recipes: BTreeMap<String, Recipe>,
     pub(crate) sandbox: Sandbox,
-    /// How each thing was created, or was not.
+    /// The replies to creations, by noun.
     pub(crate) creations: Vec<(String, Reply)>,
-    /// Operations that got no answer, and what was waited for; nobody asks for them again.
+    /// Operations that got no answer, and why. They are not called again.
     pub(crate) unanswered: Vec<(String, String)>,
     pub(crate) calls_before: usize,
     reconnects: usize,
 }
 
 impl<'a> CheckContext<'a> {
-    /// Connects and reads what the server says of itself.
+    /// Connects and reads the description of the server.
     pub(crate) async fn open(connector: &'a dyn Connector, options: &'a Options) -> Result<Self, TransportError> {
         let connection =
             connector.open(None).await?.ok_or_else(|| TransportError("there is nothing to connect to".into()))?;
@@ -141,14 +141,14 @@ impl<'a> CheckContext<'a> {
         let arguments = operation.request(params);
         let tool = operation.tool.clone();
         let reply = self.send(&tool, arguments).await;
-        // What reads is kept once, by whoever found out how to ask.
+        // Exchanges of READ operations are recorded once, when a working request is found.
         if reply.is_success() && !operation.is_read() {
             self.record_exchange(Purpose::Valid { operation: operation.name.clone() }, &reply);
         }
         reply
     }
 
-    /// Calls an operation; where it wants to be confirmed, does so with the token it hands out.
+    /// Calls an operation, and confirms it with the returned token if necessary.
     pub(crate) async fn call_confirmed(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
         let reply = self.call(operation, params.clone()).await;
         let Some(token) = reply.confirmation_token().map(str::to_owned) else { return reply };
@@ -165,7 +165,7 @@ impl<'a> CheckContext<'a> {
         reply
     }
 
-    /// Sends what need not be a request.
+    /// Sends arguments that may be malformed.
     pub(crate) async fn send_malformed(&mut self, tool: &str, arguments: Value) -> Reply {
         let reply = self.client.call(tool, arguments).await;
         self.monitor.observe(&reply, false);
@@ -179,7 +179,7 @@ impl<'a> CheckContext<'a> {
             SecondSurface::Own(client) => {
                 let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or_default();
                 let tool = if self.mode == Mode::Single {
-                    // The second surface is the semantic one: the operation's own tool there has to be asked for.
+                    // On a semantic surface, the tool of the operation has to be found first.
                     let own = find_tool(client, operation).await;
                     own.unwrap_or(tool)
                 } else {
@@ -194,7 +194,7 @@ impl<'a> CheckContext<'a> {
         reply
     }
 
-    /// Whether the same request is answered differently when it is only made again: it tells the time, or counts.
+    /// Whether repeating a request gives a different answer, for example because it contains the time or a counter.
     pub(crate) async fn answers_vary(
         &mut self,
         operation: &Operation,
@@ -205,7 +205,7 @@ impl<'a> CheckContext<'a> {
         without_volatile(again.data()) != without_volatile(before.data()) || again.is_success() != before.is_success()
     }
 
-    /// Keeps an exchange as evidence.
+    /// Records an exchange as evidence.
     pub(crate) fn record_exchange(&mut self, purpose: Purpose, reply: &Reply) {
         let exchange = &reply.exchange;
         let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
@@ -219,7 +219,7 @@ impl<'a> CheckContext<'a> {
         self.calls_before + self.client.calls + second
     }
 
-    /// After the server was lost: connects once more, a few times in a run.
+    /// Connects again after the server was lost, at most three times per run.
     pub(crate) async fn reconnect(&mut self) -> bool {
         const MAX_RECONNECTS: usize = 3;
         self.reconnects += 1;
@@ -234,7 +234,7 @@ impl<'a> CheckContext<'a> {
         true
     }
 
-    /// Where the server was lost over one operation: connects again, and does without that operation from now on.
+    /// If a call of an operation lost the server, connects again and excludes the operation from the rest of the run.
     pub(crate) async fn exclude_if_lost(&mut self, operation: &Operation) -> bool {
         let Some(reason) = self.client.lost.clone() else { return false };
         if Box::pin(self.reconnect()).await {
@@ -248,7 +248,7 @@ impl<'a> CheckContext<'a> {
         true
     }
 
-    /// What we made may have been lost with the server: then it is made again.
+    /// Creates rows again that were lost with the server.
     async fn recreate_lost_rows(&mut self) {
         let resources = self.resources.clone();
         let mut missing = false;
@@ -264,24 +264,24 @@ impl<'a> CheckContext<'a> {
         }
     }
 
-    /// A field that an answer of this operation has.
+    /// A field in the answers of an operation.
     pub(crate) fn known_field(&self, operation: &Operation) -> Option<String> {
         let data = self.last_replies.get(&operation.name)?.data();
         let row = if data.get("items").is_some() { rows(data)?.into_iter().next()? } else { data.as_object()?.clone() };
         row.keys().find(|key| !key.starts_with('_')).cloned()
     }
 
-    /// A value from the description alone.
+    /// Generates a value from the description.
     pub(crate) fn generate_value(&self, parameter: &Parameter) -> Option<Value> {
         self.generate_variant(parameter, 0)
     }
 
-    /// Another value from the description alone.
+    /// Generates another value from the description.
     pub(crate) fn generate_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
         ValueGenerator { types: &self.description.types, salt: self.sandbox.salt(), variant }.generate(parameter)
     }
 
-    /// Opens the other mode, or says why that cannot be done.
+    /// Opens the other mode, or records why it is not available.
     pub(crate) async fn open_second(&mut self) {
         let wanted = match self.mode {
             Mode::All => {
@@ -315,13 +315,13 @@ impl<'a> CheckContext<'a> {
     }
 }
 
-/// The parameters that an example shows.
+/// The parameters of an example.
 pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
     let request = example.get("request").unwrap_or(example);
     request.get("params")?.as_object()
 }
 
-/// What a semantic surface says is the tool of an operation.
+/// The tool of an operation on a semantic surface.
 async fn find_tool(client: &mut Client, operation: &str) -> Option<String> {
     for tool in client.aql_tools() {
         let request = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
@@ -337,7 +337,7 @@ fn shortest(tools: &[String]) -> Option<String> {
     tools.iter().min_by_key(|tool| tool.len()).cloned()
 }
 
-/// How operations are grouped: as the server says, else as its tools show.
+/// Detects the mode from `_protocol`, or else from the tools.
 fn detect_mode(description: &ServerDescription, client: &Client) -> Mode {
     let tools = client.aql_tools();
     let used = description.tools();

@@ -1,4 +1,4 @@
-//! Asks a server for everything that introspection tells.
+//! Reads the description of a server through introspection.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use crate::context::AnswerMonitor;
 use crate::description::{Operation, ServerDescription, Type};
 use crate::mcp::{Client, Reply};
 
-/// More pages than this are a server that turns in circles.
+/// A list with more pages is considered endless.
 const MAX_PAGES: usize = 100;
 
-/// Reads the lists, then the details of up to `most` operations and as many types.
+/// Reads the lists, then the details of up to `max` operations and `max` types.
 pub(super) async fn read_description(
     client: &mut Client,
     monitor: &mut AnswerMonitor,
@@ -45,7 +45,7 @@ pub(super) async fn read_description(
     description
 }
 
-/// The tool that answers: those that sound like reading are asked first, and only tools that take operations at all.
+/// Finds the tool that answers introspection. Tools whose names suggest reading are tried first.
 async fn find_tool(client: &mut Client, monitor: &mut AnswerMonitor, description: &mut ServerDescription) {
     let mut tools = client.aql_tools();
     let sounds = |tool: &String| ["read", "discover", "inspect", "query"].iter().position(|word| tool.contains(word));
@@ -94,7 +94,7 @@ fn names(items: &[Value]) -> Vec<String> {
     items.iter().filter_map(|item| item.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
-/// So many of them, evenly spread, `introspect` always among them.
+/// At most `max` names, evenly spaced, and always `introspect`.
 fn sample(names: Vec<String>, max: usize) -> Vec<String> {
     if names.len() <= max || max == 0 {
         return names;

@@ -1,8 +1,7 @@
-//! Operations that serve several kinds of things, told apart by one parameter: `get_record` with `table_name`.
+//! Operations that serve several kinds of resources, selected by one parameter: `get_record` with `table_name`.
 //!
-//! Where a server has them, each kind becomes a resource of its own, with the same operations in a form for that kind. What
-//! a kind looks like is asked of the server: an operation that needs nothing but the same parameter and answers with a list of
-//! `{name, type}`.
+//! Each kind becomes a resource with the same operations, narrowed to that kind. The fields of a kind come from an
+//! operation whose only required parameter is the same one, and that returns a list of `{name, type}`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,19 +12,19 @@ use crate::context::CheckContext;
 use crate::description::resources::{CONTROLS, Resource, is_plural_of, split_name};
 use crate::description::{Binding, Operation, Parameter, ValueKind};
 
-/// How many kinds are looked at; those that they refer to come on top.
+/// How many kinds are examined, without those that they refer to.
 const MAX_KINDS: usize = 24;
 
-/// How many kinds are looked at because others refer to them.
+/// How many kinds are examined because others refer to them.
 const MAX_REFERRED: usize = 24;
 
-/// Bytes as JSON carries them.
+/// The pattern of base64 text.
 const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
-/// What a kind of things looks like.
+/// The fields of a kind.
 struct KindShape {
     fields: Vec<Parameter>,
-    /// Fields that the server fills in by itself.
+    /// Fields that the server generates.
     generated: Vec<String>,
     key: Vec<String>,
 }
@@ -38,7 +37,8 @@ struct GenericFamily {
 }
 
 impl CheckContext<'_> {
-    /// Makes a resource of each kind of things that share operations. Done once: the kinds do not change in a run.
+    /// Makes a resource of each kind that shares operations with others. Done once, because the kinds do not change
+    /// during a run.
     pub(crate) async fn bind_kinds(&mut self) {
         if std::mem::replace(&mut self.kinds_bound, true) {
             return;
@@ -57,7 +57,7 @@ impl CheckContext<'_> {
             while let Some(kind) = waiting.pop() {
                 let Some(shape) = self.fetch_shape(&family.selector, &kind).await else { continue };
                 for other in shape.fields.iter().filter_map(referenced_kind) {
-                    // It may be one of those that the first page of the list does not show.
+                    // The first page of the list may not contain it.
                     let other = Value::from(other);
                     if referenced < MAX_REFERRED && seen.insert(other.to_string()) {
                         referenced += 1;
@@ -70,7 +70,7 @@ impl CheckContext<'_> {
         }
     }
 
-    /// The kinds that a parameter can name: as it lists them, or as a list of the server does.
+    /// The kinds that a parameter can select: its allowed values, or those that the server lists.
     fn known_kinds(&self, selector: &Parameter) -> Vec<Value> {
         if !selector.allowed.is_empty() {
             return selector.allowed.clone();
@@ -80,7 +80,7 @@ impl CheckContext<'_> {
             .unwrap_or_default()
     }
 
-    /// The rows of the list that a parameter takes its values from, and the field they are in.
+    /// The rows of the list that contains the values of a parameter, and the field with the value.
     fn rows_naming(&self, selector: &Parameter) -> Option<(String, Vec<Map<String, Value>>)> {
         let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
         let is_list = |operation: &&Operation| {
@@ -97,14 +97,14 @@ impl CheckContext<'_> {
         Some((field.to_owned(), collected.clone()))
     }
 
-    /// Whether the list of kinds says that this one cannot be written.
+    /// Whether the list of kinds declares this one read-only.
     fn is_read_only(&self, selector: &Parameter, kind: &Value) -> bool {
         let Some((field, rows)) = self.rows_naming(selector) else { return false };
         let row = rows.iter().find(|row| row.get(&field) == Some(kind));
         row.is_some_and(|row| row.get("writable") == Some(&json!(false)) || row.get("read_only") == Some(&json!(true)))
     }
 
-    /// Asks what a kind looks like.
+    /// Requests the fields of a kind.
     async fn fetch_shape(&mut self, selector: &Parameter, kind: &Value) -> Option<KindShape> {
         let description = self.description.clone();
         let describes_kind = |operation: &&Operation| {
@@ -126,13 +126,13 @@ impl CheckContext<'_> {
         None
     }
 
-    /// Reads a list of fields, wherever it stands in an answer.
+    /// Parses a list of fields, in any member of an answer.
     fn parse_shape(&self, data: &Value) -> Option<KindShape> {
         let is_field = |item: &Value| item.get("name").is_some() && item.get("type").is_some();
         let lists = data.as_object()?.values().filter_map(Value::as_array);
         let raw = lists.into_iter().find(|list| !list.is_empty() && list.iter().all(is_field))?;
         let names: Vec<&str> = raw.iter().filter_map(|field| field.get("name")?.as_str()).collect();
-        // A type that has these very fields tells more of them; of several, none is known to be meant.
+        // A type with exactly these fields describes them better. If several types match, none is used.
         let mut alike = self.description.types.values().filter(|own| {
             own.fields.len() == names.len() && own.fields.iter().all(|field| names.contains(&field.name.as_str()))
         });
@@ -183,13 +183,13 @@ impl CheckContext<'_> {
     }
 }
 
-/// The kind of things that a field refers to.
+/// The kind that a field refers to.
 fn referenced_kind(field: &Parameter) -> Option<&str> {
     let (_, rest) = field.description.split_once("efers to ")?;
     rest.split([' ', ',', ';']).next()?.split_once('.').map(|(kind, _)| kind)
 }
 
-/// The family, where every operation of a resource needs the same parameter to know what it is about.
+/// The family of a resource, if all its operations require the same parameter to select the kind.
 fn find_family(resource: &Resource) -> Option<GenericFamily> {
     let list = resource.list.clone()?;
     let mut required = list.required_parameters();
@@ -202,14 +202,14 @@ fn find_family(resource: &Resource) -> Option<GenericFamily> {
     (shared && others.count() > 0).then(|| GenericFamily { resource: resource.clone(), list: list.clone(), selector })
 }
 
-/// So many of them, evenly spread.
+/// At most `max` values, evenly spaced.
 fn sample_evenly(all: &[Value], max: usize) -> Vec<Value> {
     let step = all.len().div_ceil(max).max(1);
     all.iter().step_by(step).cloned().collect()
 }
 
 impl GenericFamily {
-    /// The resource of one kind.
+    /// Makes the resource of one kind.
     fn bind(&self, kind: &Value, shape: &KindShape, read_only: bool) -> Resource {
         let mut fixed = Map::new();
         fixed.insert(self.selector.name.clone(), kind.clone());
@@ -232,7 +232,7 @@ impl GenericFamily {
         }
     }
 
-    /// The operation for one kind: its object parameter gives way to the fields that it holds.
+    /// Narrows an operation to one kind: the fields replace the object parameter that holds them.
     fn narrow(&self, operation: &Operation, fixed: &Map<String, Value>, fields: &[Parameter]) -> Operation {
         let holds = |own: &&Parameter| {
             own.required

@@ -1,5 +1,5 @@
-//! What checks work with: the connection, what the server said of itself, requests that are known to work, and the rows
-//! that a run creates.
+//! The context of checks: the connection, the description of the server, requests that are known to work, and the rows
+//! that the run created.
 
 mod answer_monitor;
 mod check_context;

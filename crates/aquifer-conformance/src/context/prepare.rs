@@ -1,5 +1,5 @@
-//! Requests that are known to work: every READ operation is tried, collections are walked, and rows are kept so that later
-//! requests can name things that exist.
+//! Finds requests that work: calls every READ operation, reads collections, and remembers rows, so that later requests
+//! can refer to existing ones.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::mcp::Reply;
 use crate::mcp::rows::{Row, rows};
 use crate::record::Purpose;
 
-/// How many collections are looked at closely.
+/// How many collections are examined in detail.
 const MAX_COLLECTIONS: usize = 12;
 
-/// How many searches are looked at closely, besides.
+/// How many searches are examined in detail as well.
 const MAX_SEARCHES: usize = 3;
 
-/// How many rows of a list are kept to name in requests.
+/// How many rows of a list are remembered for later requests.
 const MAX_KNOWN_ROWS: usize = 200;
 
-/// How many kinds of things an operation that serves several is tried with.
+/// With how many kinds an operation is tried that serves several.
 const MAX_KINDS_TRIED: usize = 8;
 
 impl CheckContext<'_> {
-    /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
+    /// Finds a request that works for every READ operation, and reads collections up to `max_rows` rows.
     pub(crate) async fn prepare(&mut self, max_rows: usize) {
         let mut collections = self.prepare_lists(max_rows).await;
         self.bind_kinds().await;
@@ -56,7 +56,7 @@ impl CheckContext<'_> {
         self.collections = Arc::new(listed.chain(searched).collect());
     }
 
-    /// Tries the READ operations that need nothing.
+    /// Calls the READ operations without required parameters.
     async fn prepare_lists(&mut self, max_rows: usize) -> Vec<Arc<Collection>> {
         let description = self.description.clone();
         let mut collections = Vec::new();
@@ -78,11 +78,11 @@ impl CheckContext<'_> {
         collections
     }
 
-    /// Lists the kinds of things that share one list operation. The answer names those operations.
+    /// Lists the kinds that share one list operation, and returns the names of those operations.
     async fn prepare_bound_lists(&mut self, collections: &mut Vec<Arc<Collection>>, max_rows: usize) -> Vec<String> {
         let resources = self.resources.clone();
         let mut names: Vec<String> = Vec::new();
-        // Those with rows come first: an empty one shows nothing.
+        // Collections with rows come first, because empty ones show nothing.
         let mut empty = Vec::new();
         for resource in resources.iter().filter(|resource| !resource.list_params.is_empty()) {
             let Some(list) = &resource.list else { continue };
@@ -109,7 +109,7 @@ impl CheckContext<'_> {
                 collections.push(self.walk_collection(list, params.clone(), max_rows).await);
             }
         }
-        // What other checks ask this operation with is what its first collection was asked with.
+        // Other checks call the operation with the parameters of its first collection.
         for name in &names {
             let first = collections.iter().find(|own| own.operation.name == *name).map(|own| own.params.clone());
             if let Some(params) = first.filter(|_| self.valid_requests.contains_key(name)) {
@@ -124,7 +124,7 @@ impl CheckContext<'_> {
         self.known_rows.insert(list, rows);
     }
 
-    /// Walks through a collection.
+    /// Reads a collection.
     async fn walk_collection(
         &mut self,
         operation: &Operation,
@@ -150,7 +150,7 @@ impl CheckContext<'_> {
         self.last_replies.insert(operation.name.clone(), reply);
     }
 
-    /// Valid requests, the most promising one first: with what rows really hold, as the example shows, from types alone.
+    /// Candidates for a valid request, best first: with values from rows, from examples, or generated from types.
     fn candidate_params(&self, operation: &Operation) -> Vec<Map<String, Value>> {
         let found: Option<Map<String, Value>> = operation
             .required_parameters()
@@ -178,7 +178,7 @@ impl CheckContext<'_> {
         bound
     }
 
-    /// Requests of an operation that serves several kinds of things, for those kinds of which rows are known first.
+    /// Candidates for an operation that serves several kinds. Kinds with known rows come first.
     fn bound_candidate_params(&self, operation: &Operation) -> Vec<Map<String, Value>> {
         let needs = |resource: &Resource| {
             let mut selectors = resource.list_params.keys();
@@ -205,7 +205,7 @@ impl CheckContext<'_> {
         full.into_iter().chain(empty).filter_map(request).take(MAX_KINDS_TRIED).collect()
     }
 
-    /// A value that a row of a collection really has for this parameter.
+    /// A value for the parameter from an existing row.
     pub(crate) fn known_value(&self, operation: &Operation, parameter: &Parameter) -> Option<Value> {
         let own = self.resources.iter().find(|resource| resource.has_operation(operation));
         if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
@@ -224,7 +224,7 @@ impl CheckContext<'_> {
         self.value_in(resource, &field)
     }
 
-    /// An object that names a row: the kind of thing it is, and its key.
+    /// An object that identifies a row by its kind and key.
     fn reference_object(&self, parameter: &Parameter) -> Option<Value> {
         let named = parameter.named_types();
         let description = named.first().and_then(|name| self.description.types.get(*name))?;
@@ -248,7 +248,7 @@ impl CheckContext<'_> {
         })
     }
 
-    /// A value out of those that the server lists for a parameter elsewhere than in its description.
+    /// A value that the server lists outside the description of the parameter.
     fn listed_value(&self, parameter: &Parameter) -> Option<Value> {
         if parameter.name != "relationship" {
             return None;
@@ -258,14 +258,14 @@ impl CheckContext<'_> {
         self.description.operations.iter().find_map(relationship_type)
     }
 
-    /// A word that rows of the collection that is searched have.
+    /// A word from the rows of the searched collection.
     fn known_word(&self, operation: &Operation) -> Option<Value> {
         let (_, noun) = split_name(&operation.name)?;
         let lists = |own: &&Arc<Collection>| split_name(&own.operation.name).is_some_and(|(_, other)| other == noun);
         word_in(&self.collections.iter().find(lists)?.rows)
     }
 
-    /// Rows of a resource that are known, ours not among them unless its list gave them.
+    /// The known rows of a resource. Rows that this run created are included only if the list returned them.
     pub(crate) fn rows_of(&self, resource: &Resource) -> &[Row] {
         resource.list_id().and_then(|id| self.known_rows.get(&id)).map(Vec::as_slice).unwrap_or_default()
     }
@@ -274,7 +274,7 @@ impl CheckContext<'_> {
         self.values_in(resource, field).into_iter().next()
     }
 
-    /// Values that rows of a resource have for a field, those of our own rows first.
+    /// The values of a field in the rows of a resource, those of rows that this run created first.
     pub(crate) fn values_in(&self, resource: &Resource, field: &str) -> Vec<Value> {
         let own = self.sandbox.values(&resource.noun, field);
         let known = self.rows_of(resource).iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
@@ -287,7 +287,7 @@ impl CheckContext<'_> {
         values
     }
 
-    /// A valid request of any operation, with nothing but what is required.
+    /// Parameters of a valid request, with only the required ones.
     pub(crate) fn minimal_params(&self, operation: &Operation) -> Option<Map<String, Value>> {
         let working = self.valid_requests.get(&operation.name).and_then(|params| operation.unwrap_params(params));
         if let Some(params) = working {
@@ -304,12 +304,12 @@ impl CheckContext<'_> {
     }
 }
 
-/// Whether a parameter takes words to search for.
+/// Whether a parameter takes search words.
 fn is_query(parameter: &Parameter) -> bool {
     ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && parameter.accepts(&ValueKind::String)
 }
 
-/// A word that some row has.
+/// A word from any row.
 fn word_in(rows: &[Row]) -> Option<Value> {
     let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
     let texts = || rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! What a run wrote: every row that an answer shows as created, until it is deleted again.
+//! The rows that a run created and has not deleted yet.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use crate::description::resources::Resource;
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, object_with};
 
-/// The rows that are ours.
+/// The rows that a run created.
 pub(crate) struct Sandbox {
     salt: String,
     rows: Vec<CreatedRow>,
@@ -19,11 +19,11 @@ pub(crate) struct Sandbox {
 #[derive(Clone, Debug)]
 pub(crate) struct CreatedRow {
     pub(crate) noun: String,
-    /// What finds it again.
+    /// Its key.
     pub(crate) key: Map<String, Value>,
-    /// What it was created with.
+    /// The submitted parameters.
     pub(crate) submitted: Map<String, Value>,
-    /// As it came back.
+    /// The row that the server returned.
     pub(crate) row: Row,
 }
 
@@ -33,18 +33,18 @@ impl Sandbox {
         Self { salt: format!("{:06x}", now & 0xff_ffff), rows: Vec::new() }
     }
 
-    /// Tells the texts of this run from those of another.
+    /// Distinguishes the texts of this run from those of other runs.
     pub(crate) fn salt(&self) -> &str {
         &self.salt
     }
 
-    /// The next texts are others.
+    /// Changes the salt, so that the next texts differ.
     pub(crate) fn change_salt(&mut self) {
         let number = u32::from_str_radix(&self.salt, 16).unwrap_or_default();
         self.salt = format!("{:06x}", number.wrapping_add(0x9_e377) & 0xff_ffff);
     }
 
-    /// Looks whether an answer created or deleted something.
+    /// Records whether an exchange created or deleted a row.
     pub(crate) fn record_effects(&mut self, reply: &Reply, resources: &[Resource]) {
         let arguments = &reply.exchange.arguments;
         let Some(operation) = arguments.get("operation").and_then(Value::as_str).filter(|_| reply.is_success()) else {
@@ -74,28 +74,28 @@ impl Sandbox {
         }
     }
 
-    /// A row of ours was found to be gone.
+    /// Removes a row that is gone.
     pub(crate) fn forget(&mut self, gone: &CreatedRow) {
         self.rows.retain(|created| created.noun != gone.noun || created.key != gone.key);
     }
 
-    /// The row of this kind that was made first and is still there.
+    /// The first remaining row of a resource.
     pub(crate) fn row(&self, noun: &str) -> Option<&CreatedRow> {
         self.rows.iter().find(|created| created.noun == noun)
     }
 
-    /// A field of our rows of this kind.
+    /// The values of a field in the rows of a resource.
     pub(crate) fn values(&self, noun: &str, field: &str) -> Vec<Value> {
         let ours = self.rows.iter().filter(|created| created.noun == noun);
         ours.filter_map(|created| created.key.get(field).or_else(|| created.row.get(field)).cloned()).collect()
     }
 
-    /// Whether no row of ours is there.
+    /// Whether no rows remain.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The rows that are still there, the last made one first.
+    /// The remaining rows, last created first.
     pub(crate) fn remaining(&self) -> Vec<CreatedRow> {
         self.rows.iter().rev().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Walking through a collection, page by page.
+//! Reads a collection page by page.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::description::Operation;
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, page_info, rows};
 
-/// How a collection gives its pages.
+/// How a collection is paged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Paging {
     /// `first` and `after`.
@@ -16,12 +16,12 @@ pub(crate) enum Paging {
     Offset,
     /// `page` and `page_size`.
     Number,
-    /// All at once.
+    /// Not at all.
     Whole,
 }
 
 impl Paging {
-    /// The styles that an operation documents, the preferred one first.
+    /// The paging styles that an operation documents, the preferred one first.
     pub(crate) fn documented_by(operation: &Operation) -> Vec<Self> {
         let mut styles = Vec::new();
         for (style, one, other) in
@@ -35,32 +35,32 @@ impl Paging {
     }
 }
 
-/// What a walk met.
+/// The result of reading a collection.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) rows: Vec<Row>,
     /// Whether the end was reached.
     pub(crate) complete: bool,
-    /// The first page's answer, and the last one's.
+    /// The answers with the first and the last page.
     pub(crate) first: Option<Reply>,
     pub(crate) last: Option<Reply>,
-    /// Pages that said there is more though they were the last, and the other way round.
+    /// Pages that state wrongly whether there are more.
     pub(crate) wrong_ends: Vec<&'static str>,
     pub(crate) pages: usize,
 }
 
-/// One collection and the rows it has.
+/// A collection and its rows.
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(crate) operation: Operation,
-    /// What it was asked with.
+    /// The parameters of the request.
     pub(crate) params: Map<String, Value>,
     pub(crate) rows: Vec<Row>,
     /// Whether these are all the rows.
     pub(crate) complete: bool,
-    /// The fields that tell one row from another, where they are known.
+    /// The fields that identify a row, if known.
     pub(crate) key: Vec<String>,
-    /// The fields that hold plain values in every row, with how many different ones.
+    /// The fields with scalar values in every row, and their number of distinct values.
     plain: Vec<(String, usize)>,
 }
 
@@ -74,12 +74,12 @@ impl Collection {
             .filter(|field| rows.iter().all(|row| holds_plain(row, field)))
             .map(|field| (field.clone(), distinct(&rows, field)))
             .collect();
-        // Few different values make the more telling filters; one value tells nothing.
+        // Fields with few distinct values make the best filters, but a single value is useless.
         plain.sort_by_key(|(_, distinct)| if *distinct < 2 { usize::MAX } else { *distinct });
         Self { operation, params, rows, complete, key, plain }
     }
 
-    /// What tells this row from others: its key, or the whole of it.
+    /// Identifies a row: by its key, or by the whole row.
     pub(crate) fn identity(&self, row: &Row) -> String {
         if self.key.is_empty() || !self.key.iter().all(|key| row.contains_key(key)) {
             return Value::Object(row.clone()).to_string();
@@ -87,12 +87,12 @@ impl Collection {
         self.key.iter().map(|key| row.get(key).map(Value::to_string).unwrap_or_default()).collect::<Vec<_>>().join("/")
     }
 
-    /// Fields of the rows that hold plain values, those with several different ones first.
+    /// The fields with scalar values. Those with several distinct values come first.
     pub(crate) fn plain_fields(&self) -> Vec<String> {
         self.plain.iter().map(|(field, _)| field.clone()).collect()
     }
 
-    /// How many different values such a field has.
+    /// The number of distinct values of such a field.
     pub(crate) fn distinct(&self, field: &str) -> usize {
         self.plain.iter().find(|(own, _)| own == field).map(|(_, distinct)| *distinct).unwrap_or_default()
     }
@@ -106,7 +106,7 @@ fn distinct(rows: &[Row], field: &str) -> usize {
 }
 
 impl CheckContext<'_> {
-    /// Walks from the start to the end, or until `most` rows were met.
+    /// Reads a collection from the start to the end, or until `max_rows` rows were read.
     pub(crate) async fn walk(
         &mut self,
         operation: &Operation,

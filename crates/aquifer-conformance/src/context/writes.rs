@@ -1,4 +1,4 @@
-//! Requests that write: built so that they touch nothing but rows of this run.
+//! Requests that write. They affect only rows that this run created.
 
 use serde_json::{Map, Value, json};
 
@@ -8,36 +8,36 @@ use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, object_with, total, values_equal};
 
-/// How many kinds of things a run creates.
+/// How many resources a run creates rows of.
 const MAX_RESOURCES: usize = 15;
 
-/// How many ways of creating a thing are tried.
+/// How many attempts are made to create a row.
 const MAX_ATTEMPTS: usize = 8;
 
-/// How many rows a collection should have, so that there is something to compare and to sort.
+/// How many rows a collection needs for comparing and sorting.
 const ENOUGH_ROWS: usize = 3;
 
-/// How many collections are filled up to that.
+/// How many collections are filled up to [`ENOUGH_ROWS`].
 const MAX_FILLED: usize = 3;
 
-/// A way of making up the parameters of a creation.
+/// How the parameters of a creation are chosen.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Recipe {
-    /// Everything that can be said of it.
+    /// All parameters.
     #[default]
     Full,
-    /// Only what must be said.
+    /// Only the required parameters.
     Least,
-    /// As an existing one, with other texts. It holds rules that introspection does not tell.
+    /// A copy of an existing row with other texts. It satisfies rules that introspection does not describe.
     LikeOther,
-    /// As an existing one.
+    /// A copy of an existing row.
     SameAsOther,
-    /// Only what must be said, other values and other references each time. It avoids what is taken already.
+    /// Only the required parameters, with other values and references for each variant, to avoid duplicates.
     Variant(usize),
 }
 
 impl CheckContext<'_> {
-    /// Creates one of each thing that can be created, those first that others refer to.
+    /// Creates a row of each resource. Resources that others refer to come first.
     pub(crate) async fn create_rows(&mut self) {
         let resources = self.resources.clone();
         let mut waiting: Vec<&Resource> = resources.iter().filter(|resource| resource.create.is_some()).collect();
@@ -50,7 +50,7 @@ impl CheckContext<'_> {
                     other.noun != resource.noun && waiting.iter().any(|waiting| waiting.noun == other.noun)
                 })
             };
-            // Where things refer to each other in a circle, somebody has to begin.
+            // If resources refer to each other in a cycle, start with any.
             let next = waiting.iter().position(|resource| !needs_another(&resource)).unwrap_or_default();
             let resource = waiting.remove(next);
             let reply = self.create_row(resource).await;
@@ -63,7 +63,7 @@ impl CheckContext<'_> {
         self.add_missing_rows(&resources).await;
     }
 
-    /// Adds rows where there are too few to compare or to sort.
+    /// Adds rows to collections that have too few for comparing and sorting.
     async fn add_missing_rows(&mut self, resources: &[Resource]) {
         let mut filled = 0;
         for resource in resources.iter().filter(|resource| resource.create.is_some() && resource.list.is_some()) {
@@ -83,8 +83,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Creates one: with everything that can be said of it, else in ways that are less likely to meet a rule that
-    /// introspection does not tell.
+    /// Creates a row: first with all parameters, then in ways that are less likely to violate a rule that introspection
+    /// does not describe.
     async fn create_row(&mut self, resource: &Resource) -> Option<Reply> {
         let create = resource.create.as_ref()?;
         let plain = [Recipe::Full, Recipe::Least, Recipe::LikeOther, Recipe::SameAsOther];
@@ -106,7 +106,7 @@ impl CheckContext<'_> {
             if excludes_kind(create, &reply) {
                 return None;
             }
-            // What was refused for what it says counts more than what the world did not allow.
+            // A refusal of an invalid request is more informative than one because of the state of the server.
             if refusal.as_ref().is_none_or(|before| !before.is_invalid_request()) {
                 refusal = Some(reply);
             }
@@ -118,7 +118,7 @@ impl CheckContext<'_> {
         refusal
     }
 
-    /// Whether a row that is known has the same references, or the same key.
+    /// Whether a known row has the same references or the same key.
     fn is_taken(&self, resource: &Resource, create: &Operation, params: &Map<String, Value>) -> bool {
         let refers = |name: &str| {
             let own = create.parameter(name);
@@ -131,13 +131,13 @@ impl CheckContext<'_> {
         !telling.is_empty() && self.rows_of(resource).iter().any(equals)
     }
 
-    /// Parameters for a new one, other ones each time, in the way that worked before.
+    /// Parameters for a new row, different each time, chosen in the way that worked before.
     pub(crate) fn creation_params(&mut self, resource: &Resource) -> Option<Map<String, Value>> {
         let recipe = self.recipes.get(&resource.noun).copied().unwrap_or_default();
         self.build_params(resource, recipe)
     }
 
-    /// Parameters made up in one way.
+    /// Parameters for a new row, chosen by a recipe.
     fn build_params(&mut self, resource: &Resource, recipe: Recipe) -> Option<Map<String, Value>> {
         let create = resource.create.as_ref()?;
         self.sandbox.change_salt();
@@ -149,7 +149,7 @@ impl CheckContext<'_> {
         for (place, parameter) in create.parameters.iter().enumerate() {
             let control = CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
             let is_key = resource.key.contains(&parameter.name);
-            // A number that need not be given is counted by the server; another key may have to be given all the same.
+            // The server generates optional integer keys. Other keys may be needed even if they are optional.
             let is_counted = is_key && parameter.accepts(&ValueKind::Integer) && !parameter.required;
             let is_optional = !parameter.required && !is_key;
             let least = matches!(recipe, Recipe::Least | Recipe::Variant(_)) && is_optional;
@@ -179,17 +179,17 @@ impl CheckContext<'_> {
         Some(params)
     }
 
-    /// A value for one field of a new row: what it refers to, or one from its description.
+    /// A value for a field of a new row: an existing reference, or one generated from the description.
     fn field_value(&self, parameter: &Parameter, recipe: Recipe, place: usize) -> Option<Value> {
         let variant = if let Recipe::Variant(variant) = recipe { variant } else { 0 };
         if let Some((resource, field)) = find_referenced(&self.resources, &parameter.name, &parameter.description) {
             let values = self.values_in(resource, &field);
-            // Several references of one row change at different paces, so that all pairs are met in the end.
+            // Several references in a row change at different rates, so that all pairs occur eventually.
             let chosen = if place.is_multiple_of(2) { variant } else { variant / values.len().clamp(1, 8) + variant };
             if let Some(value) = values.get(chosen % values.len().max(1)) {
                 return Some(value.clone());
             }
-            // What it refers to is not there: better none than a wrong one.
+            // The referenced resource has no rows; leave the reference out.
             if !parameter.required {
                 return None;
             }
@@ -197,12 +197,12 @@ impl CheckContext<'_> {
         self.generate_variant(parameter, variant)
     }
 
-    /// A value that a field of a row of ours could be set to.
+    /// A value that a field of a created row could be set to.
     pub(crate) fn settable_value(&self, parameter: &Parameter) -> Option<Value> {
         self.field_value(parameter, Recipe::Full, 0)
     }
 
-    /// Why nothing of ours is there to be looked at.
+    /// Why the run created no rows.
     pub(crate) fn reason_nothing_created(&self) -> String {
         if self.resources.iter().all(|resource| resource.create.is_none() || resource.get.is_none()) {
             return "no operation creates something that another one gets".to_owned();
@@ -216,7 +216,7 @@ impl CheckContext<'_> {
         }
     }
 
-    /// The fields that an update can change, as they are described.
+    /// The fields that an update can change.
     pub(crate) fn updatable_fields(&self, update: &Operation) -> Vec<Parameter> {
         let Some(input) = update.parameter("input") else {
             let own = |parameter: &&Parameter| !CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
@@ -235,12 +235,12 @@ impl CheckContext<'_> {
         create.parameters.iter().filter(own).cloned().collect()
     }
 
-    /// One change to a row of ours: the field and its new value.
+    /// One possible change to a created row: a field and its new value.
     pub(crate) fn pick_change(&mut self, resource: &Resource, row: &Row) -> Option<(String, Value)> {
         self.possible_changes(resource, row).into_iter().next()
     }
 
-    /// Changes to a row of ours, each a field and its new value, the least likely to meet a rule first.
+    /// Possible changes to a created row. Those that are least likely to violate a rule come first.
     pub(crate) fn possible_changes(&mut self, resource: &Resource, row: &Row) -> Vec<(String, Value)> {
         let Some(update) = resource.update.as_ref() else { return Vec::new() };
         self.sandbox.change_salt();
@@ -281,11 +281,11 @@ impl CheckContext<'_> {
         params
     }
 
-    /// A valid request that can do no harm even where the server runs it: reads, additions, and writes to rows of ours.
+    /// A valid request that does no harm if the server runs it: a read, a creation, or a write to a created row.
     pub(crate) fn harmless_params(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         let resources = self.resources.clone();
         let about = |resource: &&Resource| resource.has_operation(operation);
-        // Of several kinds of things, one of which there is a row of ours.
+        // Of several kinds, prefer one with a created row.
         let ours = resources.iter().filter(about).find(|own| self.sandbox.row(&own.noun).is_some());
         let resource = ours.or_else(|| resources.iter().find(about));
         match (operation.category.as_str(), resource) {
@@ -308,23 +308,23 @@ impl CheckContext<'_> {
         }
     }
 
-    /// A request that is to be broken before it is sent, so that it must be refused.
+    /// The base of a request that is made invalid before it is sent.
     pub(crate) fn params_to_break(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         if !operation.is_read() && !self.options.allow_writes {
             return None;
         }
         match self.harmless_params(operation) {
             Some(params) => Some(params),
-            // What needs nothing runs on everybody's data where the server does not look at what is wrong.
+            // Without required parameters, the operation could affect all data if the server ignores the mistake.
             None if !operation.is_read() && operation.required_parameters().next().is_none() => None,
-            // Rows of others are never named, not even in a request that has to fail.
+            // Never refer to rows of others, not even in a request that must fail.
             None => {
                 operation.required_parameters().map(|own| Some((own.name.clone(), self.generate_value(own)?))).collect()
             }
         }
     }
 
-    /// How many rows a collection has, where that can be found out.
+    /// The number of rows of a collection, if it can be determined.
     pub(crate) async fn count_rows(&mut self, resource: &Resource) -> Option<usize> {
         let list = resource.list.as_ref()?;
         if list.has_parameter("total") {
@@ -340,7 +340,7 @@ impl CheckContext<'_> {
         walk.complete.then_some(walk.rows.len())
     }
 
-    /// Reads a row of ours.
+    /// Reads a created row.
     pub(crate) async fn read_back(&mut self, resource: &Resource, key: &Map<String, Value>) -> Option<(Reply, Row)> {
         let get = resource.get.as_ref()?;
         let reply = self.call(get, key.clone()).await;
@@ -349,13 +349,13 @@ impl CheckContext<'_> {
     }
 }
 
-/// Whether any text would do.
+/// Whether a parameter accepts any text.
 fn is_free_text(parameter: &Parameter) -> bool {
     let unbound = parameter.allowed.is_empty() && parameter.pattern.is_none() && parameter.format.is_none();
     unbound && parameter.accepts(&ValueKind::String)
 }
 
-/// Whether an operation that serves several kinds of things refuses this kind altogether.
+/// Whether an operation that serves several kinds refuses this kind entirely.
 fn excludes_kind(operation: &Operation, reply: &Reply) -> bool {
     let blamed = reply.exchange.answer.pointer("/error/details/param_name").and_then(Value::as_str);
     let binding = operation.binding.as_ref();

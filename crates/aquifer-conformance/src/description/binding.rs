@@ -1,14 +1,14 @@
-//! An operation that serves several kinds of things, narrowed to one of them: `create_record` for `table_name: "orders"`.
+//! Binds an operation that serves several kinds of resources to one kind: `create_record` with `table_name: "orders"`.
 //!
 //! Checks work with plain fields (`{"name": "Ada"}`); a binding turns them into the parameters of the operation
 //! (`{"table_name": "people", "values": {"name": "Ada"}}`) and back.
 
 use serde_json::{Map, Value};
 
-/// How plain fields become parameters.
+/// Converts between plain fields and parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Binding {
-    /// What every request carries.
+    /// Parameters of every request.
     pub(crate) fixed: Map<String, Value>,
     /// The object parameters that hold fields, each with the names of those fields.
     pub(crate) containers: Vec<(String, Vec<String>)>,
@@ -27,7 +27,7 @@ impl Binding {
         wrapped
     }
 
-    /// `None` where the parameters are not of this kind.
+    /// The plain fields; `None` if the parameters are for another kind.
     pub(crate) fn unwrap(&self, params: &Map<String, Value>) -> Option<Map<String, Value>> {
         if self.fixed.iter().any(|(name, value)| params.get(name) != Some(value)) {
             return None;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_fields_become_parameters_and_come_back() {
+    fn plain_fields_are_wrapped_and_unwrapped() {
         let binding = Binding {
             fixed: object(json!({"table_name": "people"})),
             containers: vec![("key".into(), vec!["id".into()])],

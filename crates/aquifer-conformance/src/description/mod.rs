@@ -1,4 +1,4 @@
-//! What a server says of itself through introspection.
+//! The description of a server, from introspection.
 
 mod binding;
 mod parameter;

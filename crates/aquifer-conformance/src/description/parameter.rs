@@ -7,9 +7,9 @@ use serde_json::Value;
 pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) required: bool,
-    /// The alternatives that its type names.
+    /// The alternatives of its type.
     pub(crate) kinds: Vec<ValueKind>,
-    /// The type as it is written.
+    /// The type as introspection writes it.
     pub(crate) type_text: String,
     pub(crate) description: String,
     pub(crate) default: Option<Value>,
@@ -21,11 +21,11 @@ pub(crate) struct Parameter {
     pub(crate) pattern: Option<String>,
     pub(crate) format: Option<String>,
     pub(crate) items: Option<Box<Parameter>>,
-    /// Whether it is a secret, which nobody gives back.
+    /// Whether it is a secret, which is never returned.
     pub(crate) sensitive: bool,
 }
 
-/// One word of a type.
+/// One alternative of a type.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ValueKind {
     /// Text.
@@ -36,20 +36,20 @@ pub(crate) enum ValueKind {
     Number,
     /// True or false.
     Boolean,
-    /// An object of no told shape.
+    /// An object without a known shape.
     Object,
-    /// A list, of these where it is told.
+    /// A list, with the kind of its elements if known.
     Array(Option<Box<ValueKind>>),
     /// Null.
     Null,
-    /// Whatever JSON there is.
+    /// Any JSON value.
     Any,
-    /// A type that `query: "types"` explains.
+    /// A type that `query: "types"` describes.
     Named(String),
 }
 
 impl Parameter {
-    /// Reads what can be read; only something without a name is no parameter.
+    /// Parses leniently; `None` only without a name.
     pub(crate) fn parse(raw: &Value) -> Option<Self> {
         let mut parameter = Self::parse_element(raw);
         parameter.name = raw.get("name")?.as_str()?.to_owned();
@@ -87,7 +87,7 @@ impl Parameter {
         self.kinds.iter().any(|kind| matches!(kind, ValueKind::Array(_)))
     }
 
-    /// The types it names that are not of JSON.
+    /// The named types that it refers to.
     pub(crate) fn named_types(&self) -> Vec<&str> {
         let mut named: Vec<&str> = self.kinds.iter().filter_map(ValueKind::name).collect();
         named.extend(self.items.iter().flat_map(|items| items.named_types()));
@@ -135,7 +135,7 @@ mod tests {
     use super::{Parameter, ValueKind};
 
     #[test]
-    fn type_words_are_read_in_every_spelling() {
+    fn types_are_parsed_in_every_notation() {
         let named = |name: &str| ValueKind::Named(name.to_owned());
         let list = |kind: ValueKind| ValueKind::Array(Some(Box::new(kind)));
         for (type_text, kinds) in [
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_read_as_far_as_it_goes() {
+    fn invalid_members_are_ignored() {
         assert!(Parameter::parse(&json!({"type": "string"})).is_none());
         let parameter = Parameter::parse(&json!({"name": "x", "required": "yes", "enum": 7, "minimum": "low"}));
         assert!(parameter.is_some_and(|own| !own.required && own.allowed.is_empty() && own.minimum.is_none()));

@@ -1,14 +1,14 @@
-//! Which operations are about the same thing: `create_order`, `get_order`, `list_orders`.
+//! Groups operations by resource: `create_order`, `get_order`, `list_orders`.
 
 use serde_json::{Map, Value};
 
 use crate::description::{Operation, ServerDescription};
 
-/// Parameters that steer an operation and are no part of the thing it is about.
+/// Parameters that control an operation and are not fields of the resource.
 pub(crate) const CONTROLS: [&str; 8] =
     ["dry_run", "confirmation_token", "if_match", "fields", "preset", "input", "include_items", "edges"];
 
-/// A thing that can be created, read, changed or deleted.
+/// Something that can be created, read, updated or deleted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resource {
     pub(crate) noun: String,
@@ -17,9 +17,9 @@ pub(crate) struct Resource {
     pub(crate) list: Option<Operation>,
     pub(crate) update: Option<Operation>,
     pub(crate) delete: Option<Operation>,
-    /// The parameters that find one of it.
+    /// The parameters that identify one row.
     pub(crate) key: Vec<String>,
-    /// What the list is asked with: which kind of things, where one operation lists several.
+    /// The parameters of the list: the kind, if one operation lists several kinds.
     pub(crate) list_params: Map<String, Value>,
 }
 
@@ -28,24 +28,24 @@ impl Resource {
         [&self.create, &self.get, &self.list, &self.update, &self.delete].into_iter().flatten()
     }
 
-    /// Whether it has this very operation, or the one that this is a form of.
+    /// Whether the operation, or the one it was narrowed from, belongs to the resource.
     pub(crate) fn has_operation(&self, operation: &Operation) -> bool {
         self.operations()
             .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is_same_as(operation) })
     }
 
-    /// What its list is called, with the kind of things it is asked for.
+    /// The identity of its list; see [`list_id`].
     pub(crate) fn list_id(&self) -> Option<String> {
         self.list.as_ref().map(|list| list_id(&list.name, &self.list_params))
     }
 }
 
-/// A list operation and what it is asked with, as one word.
+/// Identifies a list by its operation and parameters.
 pub(crate) fn list_id(operation: &str, params: &Map<String, Value>) -> String {
     if params.is_empty() { operation.to_owned() } else { format!("{operation} {}", Value::Object(params.clone())) }
 }
 
-/// The resources that operation names and categories show.
+/// Finds the resources by the names and categories of operations.
 pub(crate) fn find_resources(description: &ServerDescription) -> Vec<Resource> {
     let mut resources: Vec<Resource> = Vec::new();
     for operation in &description.operations {
@@ -83,8 +83,8 @@ pub(crate) fn find_resources(description: &ServerDescription) -> Vec<Resource> {
     resources
 }
 
-/// The verb of a name and what it is about. What tells several sources apart may stand before the verb:
-/// `shop_create_order` is `create` and `shop_order`.
+/// Splits an operation name into verb and noun. The prefix of a source may precede the verb: `shop_create_order` becomes
+/// `create` and `shop_order`.
 pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
     const VERBS: [&str; 13] = [
         "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
@@ -96,7 +96,7 @@ pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
     Some((words.get(index)?, about.collect::<Vec<_>>().join("_")))
 }
 
-/// Whether `plural` is more than one of `noun`.
+/// Whether `plural` is the plural of `noun`.
 pub(crate) fn is_plural_of(plural: &str, noun: &str) -> bool {
     plural == noun
         || plural.strip_suffix('s') == Some(noun)
@@ -104,7 +104,7 @@ pub(crate) fn is_plural_of(plural: &str, noun: &str) -> bool {
         || plural.strip_suffix("ies").zip(noun.strip_suffix('y')).is_some_and(|(plural, noun)| plural == noun)
 }
 
-/// The resource that a parameter refers to, and by which field: `order_id`, or "refers to orders.id" in words.
+/// The resource and field that a parameter refers to, by its name (`order_id`) or its description ("Refers to orders.id").
 pub(crate) fn find_referenced<'a>(
     resources: &'a [Resource],
     name: &str,
@@ -116,7 +116,7 @@ pub(crate) fn find_referenced<'a>(
         place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
     });
     if let Some((table, field)) = stated {
-        // Where there are several sources, their names stand in front of the nouns, but not in descriptions.
+        // With several sources, nouns have the prefix of their source, but descriptions do not.
         let behind_prefix = |noun: &str| {
             noun.match_indices('_')
                 .any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| is_plural_of(&table, rest)))
@@ -138,7 +138,7 @@ mod tests {
     use super::{Resource, find_referenced, is_plural_of, split_name};
 
     #[test]
-    fn verbs_are_found_behind_the_prefix_of_a_source() {
+    fn verbs_are_found_after_the_prefix_of_a_source() {
         for (name, expected) in [
             ("create_order", Some(("create", "order"))),
             ("shop_create_order", Some(("create", "shop_order"))),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_are_known() {
+    fn plurals_are_recognized() {
         for (plural, noun) in [("orders", "order"), ("categories", "category"), ("boxes", "box"), ("staff", "staff")] {
             assert!(is_plural_of(plural, noun), "{plural}");
         }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_found_by_name_and_by_words() {
+    fn references_are_found_by_name_and_by_description() {
         let resource = |noun: &str| Resource { noun: noun.into(), key: vec!["id".into()], ..Resource::default() };
         let resources = [resource("order"), resource("customer")];
         let to = |name: &str, words: &str| {

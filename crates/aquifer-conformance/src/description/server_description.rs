@@ -1,4 +1,4 @@
-//! What a server says of itself, kept as it came and read leniently: a mistake in it is for checks to tell.
+//! The description of a server, kept unchanged and parsed leniently: checks report mistakes in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::mcp::Reply;
 /// The semantic categories.
 pub(crate) const CATEGORIES: [&str; 5] = ["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"];
 
-/// Everything introspection told.
+/// Everything that introspection returned.
 #[derive(Clone, Default)]
 pub(crate) struct ServerDescription {
     /// The tool that answers `introspect`.
@@ -19,23 +19,23 @@ pub(crate) struct ServerDescription {
     /// The first page of the operations list, and of the types list.
     pub(crate) operations_reply: Option<Reply>,
     pub(crate) types_reply: Option<Reply>,
-    /// The items of the lists, of all pages.
+    /// The items of all pages of the lists.
     pub(crate) operations_list: Vec<Value>,
     pub(crate) types_list: Vec<Value>,
-    /// The answer for each operation and type that was asked for, by name.
+    /// The answer for each requested operation and type, by name.
     pub(crate) operation_replies: Vec<(String, Reply)>,
     pub(crate) type_replies: Vec<(String, Reply)>,
-    /// The operations whose details could be read.
+    /// The operations whose details could be parsed.
     pub(crate) operations: Vec<Operation>,
-    /// Operations whose tool is not there, which therefore cannot be tried.
+    /// Operations whose tool does not exist, which therefore cannot be called.
     pub(crate) unplaced: Vec<Operation>,
-    /// The types whose details could be read.
+    /// The types whose details could be parsed.
     pub(crate) types: BTreeMap<String, Type>,
-    /// How many operations were left out because there are too many.
+    /// How many operations were left out because of the limit.
     pub(crate) left_out: usize,
 }
 
-/// One operation, as its details tell it.
+/// An operation, from its details.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) name: String,
@@ -43,11 +43,11 @@ pub(crate) struct Operation {
     pub(crate) tool: String,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) raw: Value,
-    /// Set where the operation serves several kinds of things and this is its form for one of them.
+    /// Set if the operation serves several kinds of resources and was narrowed to one.
     pub(crate) binding: Option<Arc<Binding>>,
 }
 
-/// One type, as its details tell it.
+/// A type, from its details.
 #[derive(Clone, Debug)]
 pub(crate) struct Type {
     pub(crate) kind: String,
@@ -65,7 +65,7 @@ impl ServerDescription {
         self.operations.iter().find(|operation| operation.name == name)
     }
 
-    /// Operations that change nothing, without `introspect` itself.
+    /// The READ operations, without `introspect` itself.
     pub(crate) fn read_operations(&self) -> impl Iterator<Item = &Operation> {
         self.operations.iter().filter(|operation| operation.is_read() && operation.name != "introspect")
     }
@@ -74,7 +74,7 @@ impl ServerDescription {
         self.operations.iter().filter(|operation| !operation.is_read())
     }
 
-    /// The tools that operations name, each once.
+    /// The tools of the operations, without duplicates.
     pub(crate) fn tools(&self) -> Vec<&str> {
         let mut tools: Vec<&str> = self.operations.iter().map(|operation| operation.tool.as_str()).collect();
         tools.sort_unstable();
@@ -102,17 +102,17 @@ impl Operation {
         json!({"operation": self.name, "params": self.wrap(params)})
     }
 
-    /// Parameters as they are sent.
+    /// Converts plain fields to the parameters that are sent.
     pub(crate) fn wrap(&self, params: Map<String, Value>) -> Map<String, Value> {
         self.binding.as_ref().map_or_else(|| params.clone(), |binding| binding.wrap(&params))
     }
 
-    /// Parameters as they were before [`Operation::wrap`]; `None` where they were sent for another kind.
+    /// Reverses [`Operation::wrap`]; `None` if the parameters are for another kind.
     pub(crate) fn unwrap_params(&self, params: &Map<String, Value>) -> Option<Map<String, Value>> {
         self.binding.as_ref().map_or_else(|| Some(params.clone()), |binding| binding.unwrap(params))
     }
 
-    /// Whether this is the same operation, for the same kind of things.
+    /// Whether this is the same operation for the same kind of resource.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         let fixed = |operation: &Self| operation.binding.as_ref().map(|binding| binding.fixed.clone());
         self.name == other.name && fixed(self) == fixed(other)

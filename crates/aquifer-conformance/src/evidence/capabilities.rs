@@ -1,4 +1,4 @@
-//! What a server was seen to be able to do: its modes, field selection, batches.
+//! The observed capabilities of a server: modes, field selection, batches.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use crate::record::{Exchange, Mode, Purpose, Record, Surface};
 
 use super::cases::succeeded;
 
-/// The modes in which something was seen to work, by the runner's words: `crude` stands for one tool for each endpoint
-/// family. Families of another profile keep its name.
+/// The modes in which a call succeeded, by the names of the runner: `crude` means one tool per endpoint family. Another
+/// profile keeps its own name.
 pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     let profile = record.protocol.get("profile").and_then(Value::as_str);
     let semantic = profile.filter(|profile| !profile.starts_with("crude")).unwrap_or("crude");
@@ -22,13 +22,13 @@ pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     modes.into_iter().filter(|(_, is_unified)| has_worked(*is_unified)).map(|(word, _)| word).collect()
 }
 
-/// The tools of a surface that take every operation, or those that take one family's.
+/// The tools of a surface that take all operations, or those that take one family.
 fn tools(surface: &Surface, unified: bool) -> Vec<&str> {
     let names: Vec<&str> = surface.tools.iter().filter_map(|tool| tool.get("name")?.as_str()).collect();
     let is_unified = |name: &str| match surface.mode {
         Mode::Single => true,
         Mode::Semantic => false,
-        // The one whose name the others begin with.
+        // It is the tool whose name is a prefix of the others.
         Mode::All => names.iter().all(|other| other.starts_with(name)),
     };
     names.iter().copied().filter(|name| is_unified(name) == unified).collect()
@@ -38,7 +38,7 @@ fn worked(exchange: &Exchange) -> bool {
     succeeded(&exchange.answer)
 }
 
-/// Whether an answer was seen that holds of its items what was asked for and nothing else.
+/// Whether an answer contained exactly the requested fields.
 pub(super) fn selects_fields(record: &Record) -> bool {
     record.exchanges.iter().any(|recorded| selected(&recorded.exchange))
 }
@@ -56,7 +56,7 @@ fn selected(exchange: &Exchange) -> bool {
         && items.iter().all(|item| !item.is_empty() && item.keys().all(|name| heads.contains(&name.as_str())))
 }
 
-/// The items of an answer: those of its only list, else the answer itself.
+/// The items of an answer: those of its list, or else the answer itself.
 fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
     let Some(Value::Object(members)) = data else { return Vec::new() };
     match members.values().find_map(Value::as_array) {

@@ -1,10 +1,10 @@
-//! The cases of a bundle, each from the exchange that shows it.
+//! The test cases of a bundle, each from a recorded exchange.
 
 use serde_json::{Map, Value, json};
 
 use crate::record::{Purpose, Record, RecordedExchange};
 
-/// For each operation, the parameters that were accepted: the documented ones in their order, then any other.
+/// The accepted parameters of each operation: the documented ones in order, then any others.
 pub(super) fn accepted_parameters(record: &Record) -> Value {
     let mut operations = Map::new();
     for detail in &record.operation_details {
@@ -32,11 +32,11 @@ fn accepted_in<'a>(recorded: &'a RecordedExchange, wanted: &str) -> Vec<&'a str>
         Purpose::Accepted { operation, parameter } if operation == wanted => {
             if is_known(&recorded.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
         }
-        // What succeeds accepts all that it was sent.
+        // A successful request accepted all its parameters.
         Purpose::Valid { operation } if operation == wanted && succeeded(&recorded.exchange.answer) => {
             sent(recorded).collect()
         }
-        // What is refused for its value is known by its name.
+        // A parameter that is refused for its value is a known parameter.
         Purpose::Error { .. } if names_operation(&recorded.exchange.arguments, wanted) => {
             let message =
                 recorded.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
@@ -58,7 +58,7 @@ fn sent(recorded: &RecordedExchange) -> impl Iterator<Item = &str> {
     params.into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
-/// Whether an answer treats a parameter as one that the operation has: it may still refuse its value.
+/// Whether an answer treats a parameter as known, even if it refuses the value.
 fn is_known(answer: &Value, parameter: &str) -> bool {
     match answer.get("success").and_then(Value::as_bool) {
         None => false,
@@ -94,7 +94,7 @@ pub(super) fn unknown_parameter(record: &Record) -> Value {
     })
 }
 
-/// The runner compares identities, so only scalars can be shown to it.
+/// The runner compares by identity, so only scalars are included.
 pub(super) fn optional_defaults(record: &Record) -> Value {
     cases(record, |purpose, answer| match purpose {
         Purpose::Default { operation, parameter, path, value } if is_scalar(value) => Some(json!({
@@ -154,7 +154,7 @@ fn cases(record: &Record, case: impl Fn(&Purpose, &Value) -> Option<Value>) -> V
     record.exchanges.iter().filter_map(|recorded| case(&recorded.purpose, &recorded.exchange.answer)).collect()
 }
 
-/// The scalars among expectations: of what is nested, the runner would compare the order of names, too.
+/// The scalar expectations. For nested values the runner would also compare the order of members.
 fn leaves(expected: &Map<String, Value>) -> Map<String, Value> {
     expected.iter().filter(|(_, value)| is_scalar(value)).map(|(path, value)| (path.clone(), value.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! A record of a small good run, and what is written of it and of worse ones.
+//! Bundles of a small successful run, and of incomplete ones.
 
 use serde_json::json;
 
@@ -101,7 +101,7 @@ fn good() -> Record {
 }
 
 #[test]
-fn r_con_1_a_bundle_has_every_section_of_what_was_exchanged() {
+fn r_con_1_a_bundle_has_every_section() {
     let bundle = bundle(&good(), 2).unwrap();
     assert_eq!(bundle["endpoint_modes"], json!(["crude", "single"]));
     assert_eq!(bundle["capabilities"], json!({"field_selection": true, "batch_operations": true}));
@@ -152,13 +152,13 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
 }
 
 #[test]
-fn r_con_1_nothing_is_claimed_that_was_not_seen() {
+fn r_con_1_only_observed_capabilities_are_claimed() {
     let modes = |change: &dyn Fn(&mut Record)| {
         let mut record = good();
         change(&mut record);
         bundle(&record, 2).unwrap()
     };
-    // The surface is there, but nothing was answered on it.
+    // The surface exists, but no call on it succeeded.
     let bundle = modes(&|record| record.exchanges.retain(|seen| seen.exchange.tool != "mcp_aql"));
     assert_eq!(bundle["endpoint_modes"], json!(["crude"]));
     assert_eq!(bundle["capabilities"]["batch_operations"], false);
@@ -170,7 +170,7 @@ fn r_con_1_nothing_is_claimed_that_was_not_seen() {
     let bundle = modes(&|record| record.protocol["profile"] = json!("inspect_query_mutate_administer"));
     assert_eq!(bundle["endpoint_modes"], json!(["inspect_query_mutate_administer", "single"]));
 
-    // The fields were taken, and everything came anyway.
+    // The fields parameter was accepted, but all fields were returned.
     let everything = json!({"success": true, "data": {"id": 1, "title": "x"}});
     let bundle = modes(&|record| record.exchanges[1].exchange.answer = everything.clone());
     assert_eq!(bundle["capabilities"]["field_selection"], false);
@@ -201,7 +201,7 @@ fn a_parameter_is_accepted_where_only_its_value_is_refused() {
 }
 
 #[test]
-fn what_fails_is_written_as_it_is() {
+fn failures_are_written_unchanged() {
     let mut record = good();
     record.operations_list = refused("INTERNAL_ERROR", "No.");
     let bundle = bundle(&record, 2).unwrap();

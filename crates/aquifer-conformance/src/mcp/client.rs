@@ -1,4 +1,4 @@
-//! An MCP client that is just large enough: the handshake, the list of tools, calls.
+//! A minimal MCP client: handshake, tool list, calls.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 use crate::mcp::Reply;
 use crate::transport::{Connection, TransportError};
 
-/// The revision we speak. Servers that know a later one accept it as well.
+/// The protocol revision. Servers with a later one accept it as well.
 const REVISION: &str = "2025-06-18";
 
-/// More pages of tools than this are a server that turns in circles.
+/// A tool list with more pages is considered endless.
 const MAX_PAGES: usize = 50;
 
-/// One connection after its handshake.
+/// A connection after the handshake.
 pub(crate) struct Client {
     connection: Box<dyn Connection>,
     deadline: Duration,
     next_id: u64,
     /// How many calls were made.
     pub(crate) calls: usize,
-    /// Why nothing can be asked any more.
+    /// Why the server is lost, if it is.
     pub(crate) lost: Option<String>,
-    /// The server's name and version.
+    /// The name and version of the server.
     pub(crate) name: String,
     pub(crate) version: String,
-    /// `tools/list`, as it came.
+    /// The tools of `tools/list`, unchanged.
     pub(crate) tools: Vec<Value>,
 }
 
@@ -75,7 +75,7 @@ impl Client {
         Ok(())
     }
 
-    /// The names of the tools that take MCP-AQL requests: those whose schema knows `operation`.
+    /// The names of the tools that take MCP-AQL requests: those with `operation` in their schema.
     pub(crate) fn aql_tools(&self) -> Vec<String> {
         let takes_operations = |tool: &&Value| tool.pointer("/inputSchema/properties/operation").is_some();
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
@@ -103,7 +103,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool. A server that is lost stays lost: further calls are answered with nothing, at once.
+    /// Calls a tool. After the server was lost, all calls return an unanswered reply immediately.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Reply {
         if self.lost.is_some() {
             return Reply::unanswered(tool, arguments);
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Sends bytes that are no request, and then asks whether the server still lives.
+    /// Sends bytes that are not a request, and returns whether the server still answers.
     pub(crate) async fn send_garbage(&mut self, bytes: &[u8]) -> bool {
         const GARBAGE_TIMEOUT: Duration = Duration::from_millis(150);
         if self.lost.is_some() {
@@ -129,7 +129,7 @@ impl Client {
             Ok(_) => self.request("ping", json!({})).await,
             Err(broken) => Err(broken),
         };
-        // A server without 'ping' that says so lives.
+        // A server that refuses 'ping' is alive.
         if let Err(TransportError(reason)) = survived
             && !reason.starts_with("'ping' was refused")
         {

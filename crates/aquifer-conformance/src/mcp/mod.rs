@@ -1,4 +1,4 @@
-//! A small MCP client, and what comes back from a server.
+//! A small MCP client, and the replies of servers.
 
 mod client;
 mod reply;

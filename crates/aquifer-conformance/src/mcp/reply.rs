@@ -1,30 +1,30 @@
-//! An answer to a call, read as leniently as it can be: what is wrong with its shape is told by checks, not by giving up.
+//! The reply to a call, parsed leniently: checks report what is wrong with its shape.
 
 use serde_json::Value;
 
 use crate::record::Exchange;
 
-/// What came back.
+/// The kind of a reply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ReplyKind {
-    /// An envelope that says `success: true`.
+    /// An envelope with `success: true`.
     Success,
-    /// An envelope that says `success: false`.
+    /// An envelope with `success: false`.
     Failure,
     /// A JSON-RPC error.
     RpcError,
-    /// A tool result that is no envelope.
+    /// A tool result that is not an envelope.
     Malformed,
-    /// Nothing: the server is gone.
+    /// No answer: the server was lost.
     Lost,
 }
 
-/// One call and its answer.
+/// A call and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) exchange: Exchange,
     pub(crate) kind: ReplyKind,
-    /// Whether the text block and the structured content say the same; `None` where only one of them is there.
+    /// Whether text and structured content agree; `None` if there is only one of them.
     pub(crate) texts_agree: Option<bool>,
 }
 
@@ -52,7 +52,7 @@ impl Reply {
         self.kind == ReplyKind::Success
     }
 
-    /// Whether the caller was told no, in whatever shape.
+    /// Whether the request was refused, in any form.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self.kind, ReplyKind::Failure | ReplyKind::RpcError)
     }
@@ -65,7 +65,7 @@ impl Reply {
         self.exchange.answer.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The message of a failure, also where the error is but a string.
+    /// The message of a failure, even if the error is only a string.
     pub(crate) fn message(&self) -> &str {
         let answer = &self.exchange.answer;
         let message =
@@ -77,7 +77,7 @@ impl Reply {
         self.exchange.answer.get("warnings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether the caller was told that something is unknown: refused with its name, or warned.
+    /// Whether the reply reports an unknown name: by refusing with the name, or by a warning.
     pub(crate) fn reports_unknown(&self, name: &str) -> bool {
         match self.kind {
             ReplyKind::Success => !self.warnings().is_empty(),
@@ -85,29 +85,29 @@ impl Reply {
         }
     }
 
-    /// Whether a thing that is asked for is not there.
+    /// Whether the code of a refusal says that something was not found.
     pub(crate) fn is_not_found(&self) -> bool {
         self.is_refused() && self.code().contains("NOT_FOUND")
     }
 
-    /// Whether a failure without a code says in words that a thing is not there.
+    /// Whether the message of a failure says that something was not found.
     pub(crate) fn says_not_found(&self) -> bool {
         let message = self.message().to_lowercase();
         self.kind == ReplyKind::Failure
             && ["not found", "does not exist", "no such"].iter().any(|words| message.contains(words))
     }
 
-    /// Whether a valid request was refused: of something that was there before, that it is gone, in whatever words.
+    /// Whether a valid request was refused. For something that existed before, this means that it is gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_refused() && !self.is_invalid_request()
     }
 
-    /// Whether the request was refused for what it says, and not for what the world is like.
+    /// Whether the request itself was refused as invalid, and not because of the state of the server.
     pub(crate) fn is_invalid_request(&self) -> bool {
         self.kind == ReplyKind::RpcError || (self.is_refused() && self.code().contains("VALIDATION"))
     }
 
-    /// The token of an answer that wants to be confirmed.
+    /// The confirmation token of a refusal that asks for confirmation.
     pub(crate) fn confirmation_token(&self) -> Option<&str> {
         let answer = &self.exchange.answer;
         let inside =

@@ -1,11 +1,11 @@
-//! Finding rows, pages and fields in answers of whatever shape.
+//! Finds rows, pages and fields in answers of any shape.
 
 use serde_json::{Map, Value};
 
 /// One row of a collection.
 pub(crate) type Row = Map<String, Value>;
 
-/// The rows of a collection's answer, wherever they stand; `None` where it is no collection.
+/// The rows in the answer of a collection; `None` if it is not one.
 pub(crate) fn rows(data: &Value) -> Option<Vec<Row>> {
     if let Some(edges) = data.get("edges").and_then(Value::as_array) {
         return Some(edges.iter().filter_map(|edge| edge.get("node")?.as_object().cloned()).collect());
@@ -18,7 +18,7 @@ pub(crate) fn rows(data: &Value) -> Option<Vec<Row>> {
     Some(listed.iter().filter_map(|item| item.as_object().cloned()).collect())
 }
 
-/// What a cursor page says of itself: whether there is more, and where to go on.
+/// Whether a cursor page has a successor, and its end cursor.
 pub(crate) fn page_info(data: &Value) -> Option<(bool, Option<&str>)> {
     let info = data.get("pageInfo").or_else(|| data.get("page_info"))?;
     let more = info.get("hasNextPage").or_else(|| info.get("has_next_page")).and_then(Value::as_bool)?;
@@ -26,7 +26,7 @@ pub(crate) fn page_info(data: &Value) -> Option<(bool, Option<&str>)> {
     Some((more, cursor))
 }
 
-/// How many rows there are in all, where the answer says so.
+/// The total number of rows, if the answer contains it.
 pub(crate) fn total(data: &Value) -> Option<u64> {
     const PLACES: [&str; 8] = [
         "/pageInfo/totalCount",
@@ -41,14 +41,14 @@ pub(crate) fn total(data: &Value) -> Option<u64> {
     PLACES.iter().find_map(|place| data.pointer(place)?.as_u64())
 }
 
-/// The object in an answer that has all these keys: `data` itself or what it wraps.
+/// The object that has all these keys: `data` itself or a member of it.
 pub(crate) fn object_with<'a>(data: &'a Value, keys: &[String]) -> Option<&'a Row> {
     let has_all = |row: &&Row| keys.iter().all(|key| row.contains_key(key));
     let own = data.as_object().filter(has_all);
     own.or_else(|| data.as_object()?.values().filter_map(Value::as_object).find(has_all))
 }
 
-/// Whether two values say the same: numbers by what they count, times by what they mean.
+/// Whether two values are equal: numbers by value, times in any notation.
 pub(crate) fn values_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
@@ -67,7 +67,7 @@ pub(crate) fn values_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// A time in one spelling: `+00:00` is `Z`, empty fractions are none.
+/// Normalizes a time: `+00:00` becomes `Z`, and zero fractions are removed.
 fn instant(text: &str) -> String {
     let text = text.strip_suffix("+00:00").map_or_else(|| text.to_owned(), |time| format!("{time}Z"));
     match text.split_once('.') {
@@ -76,7 +76,7 @@ fn instant(text: &str) -> String {
     }
 }
 
-/// The same without what may differ from answer to answer: cursors, times of the answer, identifiers of the request.
+/// Removes what may differ between equal answers: cursors, timestamps of the answer, request identifiers.
 pub(crate) fn without_volatile(value: &Value) -> Value {
     const VOLATILE: [&str; 6] = ["cursor", "_meta", "request_id", "session_id", "timestamp", "_etag"];
     let is_volatile = |key: &str| key.ends_with("Cursor") || key.ends_with("_cursor") || VOLATILE.contains(&key);
@@ -98,7 +98,7 @@ mod tests {
     use super::{rows, values_equal, without_volatile};
 
     #[test]
-    fn rows_are_found_wherever_they_stand() {
+    fn rows_are_found_in_answers_of_any_shape() {
         let row = json!({"id": 1});
         for data in [
             json!({"items": [row]}),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_in_other_spellings_is_the_same() {
+    fn values_in_different_notations_are_equal() {
         assert!(values_equal(&json!(1), &json!(1.0)));
         assert!(values_equal(&json!("2024-05-06T07:08:09Z"), &json!("2024-05-06T07:08:09.000+00:00")));
         assert!(values_equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_answer_to_answer_is_left_out() {
+    fn volatile_members_are_removed() {
         let left = json!({"items": [{"id": 1, "_etag": "a"}], "pageInfo": {"endCursor": "x", "hasNextPage": true}});
         let right = json!({"items": [{"id": 1, "_etag": "b"}], "pageInfo": {"endCursor": "y", "hasNextPage": true}});
         assert_eq!(without_volatile(&left), without_volatile(&right));

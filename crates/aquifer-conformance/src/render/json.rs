@@ -1,4 +1,4 @@
-//! The published shape, written and read back.
+//! Renders and parses the published JSON format.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use crate::report::Report;
 
-/// The report as JSON.
+/// Renders a report as JSON.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    // Every name in it is a string, so there is nothing that JSON could not say.
+    // All map keys are strings, so serialization cannot fail.
     let text = serde_json::to_string_pretty(report).unwrap_or_default();
     format!("{text}\n")
 }
 
-/// Why a text is no report.
+/// Why a text is not a report.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReportError {
-    /// It is no JSON.
+    /// It is not JSON.
     Syntax(String),
-    /// It is the evidence of a run, which its reports are made from.
+    /// It is an evidence bundle.
     Evidence,
-    /// It lacks what every report has, or has something else in its place.
+    /// A required member is missing or invalid.
     Shape(String),
 }
 
@@ -40,10 +40,10 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Reads a report, ours or one of the specification's runner, which says less.
+/// Parses a report of Aquifer or of the specification's runner, which contains less.
 ///
 /// # Errors
-/// The text is no report.
+/// The text is not a report.
 pub fn parse(text: &str) -> Result<Report, ReportError> {
     let value: Value = serde_json::from_str(text).map_err(|error| ReportError::Syntax(error.to_string()))?;
     let Value::Object(members) = &value else {

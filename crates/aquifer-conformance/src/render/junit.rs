@@ -1,4 +1,4 @@
-//! A report as JUnit XML: a test suite for each category, a test case for each check.
+//! Renders a report as JUnit XML: a test suite for each category, a test case for each check.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use crate::report::{Outcome, Report, Section, Summary, Verdict};
 
 use super::{is_hidden, truncate};
 
-/// So much is kept of what was said in one exchange.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 1_000;
 
-/// The report as XML.
+/// Renders a report as JUnit XML.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let Summary { total, failed, skipped, .. } = report.summary;
@@ -66,7 +66,7 @@ fn case(out: &mut String, category: &str, test: &Outcome) {
     };
 }
 
-/// Everything that is wrong, one after the other.
+/// All problems of a check, as text.
 fn findings(test: &Outcome) -> String {
     let mut out = String::new();
     for finding in &test.findings {
@@ -80,7 +80,8 @@ fn findings(test: &Outcome) -> String {
     out
 }
 
-/// Text for an attribute or between tags. XML has no way to say most control characters, so they stand as escapes.
+/// Escapes text for attributes and element content. XML cannot represent most control characters, so they are written
+/// as escapes.
 fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! A report to paste into a pull request: the verdict and a table first, what is wrong folded up behind it.
+//! Renders a report for a pull request: the verdict and a table first, then the problems in collapsed sections.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ use super::{
     verdict_sentence,
 };
 
-/// So many findings of a check are listed.
+/// How many findings of a check are listed.
 const MAX_FINDINGS: usize = 20;
-/// So much is shown of what was said.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 1_600;
 
-/// The report as Markdown.
+/// Renders a report as Markdown.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut page = Page(String::new());
@@ -89,7 +89,7 @@ impl Page {
         self.line(&format!("| {} | | | {passed} | {warned} | {failed} | {skipped} |", pluralized(total, "check")));
     }
 
-    /// What is to be said although it stands in nobody's way.
+    /// Lists warnings, and skipped checks that block nothing.
     fn remarks(&mut self, report: &Report) {
         let mut lead = "\n";
         for section in &report.categories {
@@ -110,7 +110,7 @@ impl Page {
         }
     }
 
-    /// Every check, for those who want to see.
+    /// Lists every check in a collapsed section.
     fn checks(&mut self, report: &Report) {
         self.line("");
         self.line("<details>");
@@ -164,7 +164,7 @@ impl Page {
         self.fenced("json", &pretty(&seen.answer));
     }
 
-    /// A block that nothing inside it can end.
+    /// A code block with a fence longer than any in the text.
     fn fenced(&mut self, language: &str, text: &str) {
         let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
@@ -172,15 +172,15 @@ impl Page {
     }
 }
 
-/// JSON in lines, with everything in it to be seen.
+/// Pretty-printed JSON with hidden characters escaped.
 fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let lines: Vec<String> = text.lines().map(make_visible).collect();
     truncate(&lines.join("\n"), MAX_OF_EXCHANGE)
 }
 
-/// Text that means nothing to Markdown, on one line, for a cell of a table or anywhere else. Character references and not
-/// backslashes: they work inside HTML, too.
+/// Escapes text for Markdown, on one line, so that it fits a table cell. Uses character references instead of backslashes,
+/// because they also work inside HTML.
 fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let make_visible = make_visible(text);
@@ -192,7 +192,7 @@ fn escape_markdown(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // Inside a word it means itself, and most names have one.
+            // Inside a word, an underscore has no meaning in Markdown.
             '_' if is_inside(before) && letters.peek().copied().is_some_and(is_inside) => out.push('_'),
             '|' | '*' | '[' | ']' | '`' | '\\' | '~' | '_' => {
                 let _ = write!(out, "&#{};", u32::from(letter));

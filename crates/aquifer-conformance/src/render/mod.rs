@@ -1,5 +1,5 @@
-//! Reports for people and for machines. What a server says is shown, never obeyed: it comes without terminal escapes,
-//! markup and invisible characters, and is cut where nobody reads on.
+//! Renders reports for people and for tools. Text from servers is untrusted: terminal escapes, markup and invisible
+//! characters are escaped, and long text is truncated.
 
 pub mod json;
 pub mod junit;
@@ -10,26 +10,26 @@ use serde_json::Value;
 
 use crate::report::{Blocker, Category, Finding, Report, Verdict};
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
     /// For a terminal.
     Text,
-    /// The published shape, for scripts and to be rendered again.
+    /// The published JSON format, for scripts and to be rendered again.
     Json,
     /// For a pull request.
     Markdown,
-    /// For what continuous integration shows of tests.
+    /// For the test reports of continuous integration.
     Junit,
 }
 
 impl Format {
-    /// All of them, as they are called on a command line.
+    /// All formats, by their names on the command line.
     pub const ALL: [(&'static str, Self); 4] =
         [("text", Self::Text), ("json", Self::Json), ("markdown", Self::Markdown), ("junit", Self::Junit)];
 }
 
-/// Writes a report. Only text has colours.
+/// Renders a report. Only text has colours.
 #[must_use]
 pub fn render(report: &Report, format: Format, colour: bool) -> String {
     match format {
@@ -50,7 +50,7 @@ pub fn badge(level: u8) -> Option<&'static str> {
     }
 }
 
-/// What may be claimed: a level never stands without the revision it was tested against.
+/// The claim that a server may make. It always names the tested revision of the specification.
 fn claim_text(report: &Report) -> String {
     let revision = match report.spec_version.as_str() {
         "" => "a revision of the specification that the server does not tell".to_owned(),
@@ -59,7 +59,7 @@ fn claim_text(report: &Report) -> String {
     format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
 }
 
-/// Which level the run got, in one sentence.
+/// The granted level in one sentence.
 fn verdict_sentence(report: &Report) -> String {
     let claimed = report.claimed_conformance.as_deref();
     let beyond = claimed.filter(|claimed| {
@@ -82,9 +82,9 @@ fn level_sentence(report: &Report) -> String {
     }
 }
 
-/// What stands before the level that was asked for, a line each: what failed one by one, and what was skipped by the
-/// reason for it, since one cause may have many checks skipped. A report of ours that grants the level has none; other
-/// runners grant theirs in spite of some.
+/// What blocks the requested level, one line each. Failures are listed one by one; skipped checks are grouped by reason,
+/// because one cause may skip many checks. Our own reports have no blockers if the level is granted; reports of other
+/// runners may.
 fn blocker_lines(report: &Report) -> Vec<String> {
     let blockers = report.blockers(report.requested_level);
     let skipped = |blocker: &Blocker<'_>| {
@@ -109,7 +109,7 @@ fn blocker_lines(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Which level a category belongs to, in words.
+/// The level of a category, in words.
 fn level_words(category: Category) -> &'static str {
     match (category.blocks(), category.level()) {
         (false, _) => "no level needs it",
@@ -137,15 +137,14 @@ fn reason(blocker: &Blocker<'_>) -> String {
     }
 }
 
-/// The finding that shows its problem with the fewest words, if any was seen in an exchange.
+/// The finding with the smallest exchange, if any has one.
 fn smallest_exchange(findings: &[Finding]) -> Option<&Finding> {
     let seen = findings.iter().filter_map(|finding| Some((finding, finding.exchange.as_ref()?)));
     let size = |value: &Value| value.to_string().len();
     seen.min_by_key(|(_, seen)| size(&seen.arguments) + size(&seen.answer)).map(|(finding, _)| finding)
 }
 
-/// Text on one line with everything in it to be seen: control characters, and those that hide or turn text around,
-/// stand as escapes.
+/// Puts text on one line and escapes control characters and characters that hide or reorder text.
 fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -158,7 +157,7 @@ fn make_visible(text: &str) -> String {
     out
 }
 
-/// Control characters, and what Unicode has to hide text or to turn its direction.
+/// Whether a character is a control character, is invisible, or changes the text direction.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -166,7 +165,7 @@ fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e007f}')
 }
 
-/// As much of a text as is worth reading, with how much there would be.
+/// Truncates text and appends its full length.
 fn truncate(text: &str, max_chars: usize) -> String {
     let length = text.chars().count();
     if length <= max_chars {

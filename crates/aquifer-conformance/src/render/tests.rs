@@ -1,4 +1,4 @@
-//! One run that got everything, one that is as nasty as a server can make it, in every format.
+//! A successful run and one with hostile text, in every format.
 
 use serde_json::json;
 
@@ -142,7 +142,7 @@ fn junit_of_a_bad_run() {
 }
 
 #[test]
-fn a_report_is_read_as_it_was_written() {
+fn a_report_survives_a_round_trip() {
     for report in [good(), bad()] {
         assert_eq!(json::parse(&render(&report, Format::Json, false)), Ok(report));
     }
@@ -163,7 +163,7 @@ fn json_has_the_published_shape() {
 }
 
 #[test]
-fn reports_of_the_specifications_runner_are_read() {
+fn reports_of_the_specifications_runner_are_parsed() {
     let text = json!({
         "implementation": "example-adapter", "version": "1.0.0", "specVersion": "1.0.0-draft", "requestedLevel": 1,
         "conformanceLevel": 1, "exitCode": 0,
@@ -186,7 +186,7 @@ fn reports_of_the_specifications_runner_are_read() {
 }
 
 #[test]
-fn what_is_no_report_is_told_why() {
+fn invalid_reports_are_rejected_with_a_reason() {
     let table = [
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
         ("# MCP-AQL", "not JSON: expected value at line 1 column 1"),

@@ -1,4 +1,4 @@
-//! A report for a terminal.
+//! Renders a report for a terminal.
 
 use crate::report::{Finding, Outcome, Report, Section, Verdict};
 
@@ -7,21 +7,21 @@ use super::{
     verdict_sentence,
 };
 
-/// Longer lines are broken.
+/// Longer lines are wrapped.
 const WIDTH: usize = 100;
-/// So many findings of a check are shown; the rest is in the JSON.
+/// How many findings of a check are shown. The JSON format has all.
 const MAX_FINDINGS: usize = 5;
-/// So much is shown of what was said.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 320;
 
-/// The report as lines for people.
+/// Renders a report as text.
 #[must_use]
 pub fn render(report: &Report, colour: bool) -> String {
     let page = Page { colour, width: name_width(report), out: String::new() };
     page.write(report)
 }
 
-/// How wide the names of checks are, so that what stands behind them is aligned.
+/// The width of the column of check names.
 fn name_width(report: &Report) -> usize {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     tests.map(|test| make_visible(&test.name).chars().count()).max().unwrap_or(0).min(60)
@@ -85,7 +85,7 @@ impl Page {
             self.wrapped(&make_visible(&test.detail), "        ", "        ");
         }
         let shown = smallest_exchange(&test.findings);
-        // The one that is seen in an exchange comes first: it says most.
+        // The finding with an exchange comes first, because it is the most informative.
         let first = shown.into_iter();
         let rest = test.findings.iter().filter(|finding| !shown.is_some_and(|shown| std::ptr::eq(shown, *finding)));
         for finding in first.chain(rest).take(MAX_FINDINGS) {
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// A text in lines that are not too long, the first after one lead, the others after another.
+    /// Wraps text. The first line is prefixed with `lead`, the others with `next`.
     fn wrapped(&mut self, text: &str, lead: &str, next: &str) {
         let mut line = lead.to_owned();
         let mut is_begun = false;

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a check, or a category of them, came out.
+/// The verdict of a check or a category.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// The server does what is asked.
+    /// The server meets the requirement.
     Pass,
-    /// It does so in part, and no level is lost by that.
+    /// The server meets it in part. This does not affect the level.
     Warn,
-    /// It does not.
+    /// The server does not meet it.
     Fail,
-    /// There was nothing to check, or it was not allowed to check it. No level is granted over it.
+    /// There was nothing to check, or checking was not allowed. This blocks the level.
     Skip,
 }
 
 impl Verdict {
-    /// The word in reports.
+    /// The name in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a level is withheld over it.
+    /// Whether it blocks a level.
     #[must_use]
     pub const fn blocks(self) -> bool {
         matches!(self, Self::Fail | Self::Skip)
@@ -38,31 +38,31 @@ impl Verdict {
 /// The published categories of checks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Category {
-    /// What introspection says is what is accepted.
+    /// Introspection describes what is accepted.
     #[serde(rename = "Introspection Fidelity")]
     IntrospectionFidelity,
     /// Required, unknown and defaulted parameters.
     #[serde(rename = "Parameter Handling")]
     ParameterHandling,
-    /// Failures that can be acted upon and leak nothing.
+    /// Failures are actionable and leak nothing.
     #[serde(rename = "Error Quality")]
     ErrorQuality,
-    /// What was written is read back.
+    /// Written data can be read back.
     #[serde(rename = "Round-Trip Integrity")]
     RoundTripIntegrity,
     /// Both modes, field selection, batches, collection queries.
     #[serde(rename = "Level 2 Features")]
     LevelTwoFeatures,
-    /// Constraints are enforced and told.
+    /// Constraints are enforced and documented.
     #[serde(rename = "Constraint Documentation")]
     ConstraintDocumentation,
-    /// Whether a model understands; a run without a model leaves it out.
+    /// Whether a model understands the server. A run without a model leaves it out.
     #[serde(rename = "Semantic Evaluation")]
     SemanticEvaluation,
 }
 
 impl Category {
-    /// All of them, in the order of a report.
+    /// All categories, in report order.
     pub const ALL: [Self; 7] = [
         Self::IntrospectionFidelity,
         Self::ParameterHandling,
@@ -73,7 +73,7 @@ impl Category {
         Self::SemanticEvaluation,
     ];
 
-    /// Its published name.
+    /// The published name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,13 +87,13 @@ impl Category {
         }
     }
 
-    /// Whether a level 1 server must pass it.
+    /// Whether level 1 requires it.
     #[must_use]
     pub const fn is_required(self) -> bool {
         self.level() == 1
     }
 
-    /// The level whose report shows it.
+    /// The level it belongs to.
     #[must_use]
     pub const fn level(self) -> u8 {
         match self {
@@ -102,7 +102,7 @@ impl Category {
         }
     }
 
-    /// Whether its level is withheld over it. Only a run with a model could pass the one that blocks nothing.
+    /// Whether it can block its level. Semantic Evaluation cannot, because only a run with a model could pass it.
     #[must_use]
     pub const fn blocks(self) -> bool {
         !matches!(self, Self::SemanticEvaluation)

@@ -1,4 +1,4 @@
-//! What a run found, and what a check counts while it looks.
+//! The report of a run, and the tally of a check.
 
 mod category;
 mod outcome;

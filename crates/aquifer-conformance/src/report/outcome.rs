@@ -1,46 +1,46 @@
-//! How checks came out: one by one, by category, and in numbers.
+//! The outcomes of checks: single ones, by category, and counted.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Category, Verdict};
 use crate::record::Exchange;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Finding {
-    /// The operation, `operation.parameter` or type it is about.
+    /// The operation, `operation.parameter` or type that has the problem.
     pub subject: String,
     /// What is wrong and what was expected instead.
     pub problem: String,
-    /// Where it was seen.
+    /// The exchange that shows it.
     #[serde(rename = "seen", default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Exchange>,
 }
 
-/// How one check came out.
+/// The outcome of a check.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// The check's stable name for scripts: `parameters.missing`. Empty in reports of other runners.
+    /// The stable name of the check, for scripts: `parameters.missing`. Empty in reports of other runners.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// What it holds, for people.
+    /// What the check verifies, for people.
     pub name: String,
-    /// How it came out.
+    /// The verdict.
     pub result: Verdict,
-    /// One sentence: what was looked at, what was wrong, or why nothing could be.
+    /// One sentence: what was examined, what was wrong, or why nothing could be examined.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// On how many things the verdict rests. Nothing in reports of other runners, which do not say.
+    /// How many subjects were examined. 0 in reports of other runners, which do not count them.
     #[serde(rename = "lookedAt", default)]
     pub examined: usize,
-    /// What is wrong, one by one.
+    /// The problems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
 
 impl Outcome {
-    /// A check that passes over nothing is one that could not be made.
+    /// Turns a verdict over nothing into a SKIP.
     pub(super) fn skip_if_vacuous(mut self) -> Self {
         if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
             self.result = Verdict::Skip;
@@ -56,12 +56,12 @@ impl Outcome {
 /// The checks of one category.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Section {
-    /// Which category.
+    /// The category.
     pub name: Category,
-    /// Whether level 1 must pass it.
+    /// Whether level 1 requires it.
     pub required: bool,
-    /// The worst of its checks, a SKIP being worse than a WARN; a failure in a category that is not required is a
-    /// warning, as published.
+    /// The worst verdict of its checks; a SKIP is worse than a WARN. As the specification says, a failure in a category
+    /// that level 1 does not require is a warning.
     pub result: Verdict,
     /// The checks.
     pub tests: Vec<Outcome>,
@@ -74,7 +74,7 @@ impl Section {
     }
 }
 
-/// How a category came out: SKIP without any check.
+/// The verdict of a category: SKIP if it has no checks.
 pub(super) fn section_result(category: Category, tests: &[Outcome]) -> Verdict {
     let has = |verdict| tests.iter().any(|test| test.result == verdict);
     if has(Verdict::Fail) {
@@ -86,10 +86,10 @@ pub(super) fn section_result(category: Category, tests: &[Outcome]) -> Verdict {
     if has(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }
 }
 
-/// How many checks came out how.
+/// The number of checks by verdict.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Summary {
-    /// All of them.
+    /// All checks.
     pub total: usize,
     /// Passed.
     pub passed: usize,
@@ -102,7 +102,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts.
+    /// Counts outcomes by verdict.
     pub fn from_outcomes<'a>(tests: impl IntoIterator<Item = &'a Outcome>) -> Self {
         tests.into_iter().fold(Self::default(), |mut summary, test| {
             summary.total += 1;

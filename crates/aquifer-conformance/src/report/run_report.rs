@@ -1,7 +1,7 @@
-//! What a run found: the checks by category, the level that is granted, and why it is not.
+//! The report of a run: the checks by category, the granted level, and what blocks a level.
 //!
-//! A level is granted over checks that looked at something. [`Report::assemble`] holds that: a verdict that rests on
-//! nothing becomes a SKIP there, whatever the check says, and a category without a check blocks its level.
+//! Only checks that examined something count for a level. [`Report::assemble`] ensures this: a verdict over nothing
+//! becomes a SKIP, and a category without checks blocks its level.
 
 use std::collections::BTreeMap;
 
@@ -9,72 +9,72 @@ use serde::{Deserialize, Serialize};
 
 use super::{Category, Outcome, Section, Summary, Verdict};
 
-/// What a report says besides its checks.
+/// The part of a report besides its checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// The server's name, as it says it.
+    /// The name that the server gave.
     pub implementation: String,
-    /// The server's version, as it says it.
+    /// The version that the server gave.
     pub version: String,
-    /// The revision of the specification that the server says it speaks.
+    /// The revision of the specification that the server claims to implement.
     pub spec_version: String,
-    /// The level that was asked for: 1 or 2.
+    /// The requested level: 1 or 2.
     pub requested_level: u8,
-    /// The level that the server claims of itself, as it says it: `level-2`.
+    /// The level that the server claims: `level-2`.
     pub claimed: Option<String>,
-    /// The surfaces that were driven: `semantic over stdio`, `single over stdio`.
+    /// The checked surfaces: `semantic over stdio`, `single over stdio`.
     pub surfaces: Vec<String>,
     /// How many calls were made.
     pub calls: usize,
 }
 
-/// A whole run.
+/// The report of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The server's name, as it says it.
+    /// The name that the server gave.
     #[serde(default)]
     pub implementation: String,
-    /// The server's version, as it says it.
+    /// The version that the server gave.
     #[serde(default)]
     pub version: String,
-    /// The revision of the specification that the server says it speaks.
+    /// The revision of the specification that the server claims to implement.
     #[serde(default)]
     pub spec_version: String,
-    /// The level that was asked for.
+    /// The requested level.
     pub requested_level: u8,
-    /// The level that is granted.
+    /// The granted level.
     pub conformance_level: u8,
-    /// The level that the server claims of itself in `_protocol.conformance`, where it claims one.
+    /// The level that the server claims in `_protocol.conformance`, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_conformance: Option<String>,
     /// The command that made the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// The surfaces that were driven: `semantic over stdio`, `single over stdio`.
+    /// The checked surfaces: `semantic over stdio`, `single over stdio`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub surfaces: Vec<String>,
-    /// How many calls were made. Nothing in reports of other runners, which make none.
+    /// How many calls were made. 0 in reports of other runners, which make none.
     #[serde(default)]
     pub calls: usize,
-    /// How many checks came out how.
+    /// The number of checks by verdict.
     pub summary: Summary,
     /// The checks, by category.
     pub categories: Vec<Section>,
 }
 
-/// Why a level is withheld: one check, or a category without any.
+/// What blocks a level: a check, or a category without checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker<'a> {
     /// The category it belongs to.
     pub category: Category,
-    /// The check; without it nothing of the category was checked.
+    /// The check; `None` if the category has no checks.
     pub test: Option<&'a Outcome>,
 }
 
 impl Report {
-    /// Makes a report of what the checks say. Categories beyond the requested level are left out, those without a
-    /// check are shown empty, and Semantic Evaluation says why it is not made unless there is an outcome for it.
+    /// Builds a report of the outcomes. Categories beyond the requested level are left out, and those without a check
+    /// are shown empty. Semantic Evaluation is a SKIP with a reason unless there is an outcome for it.
     #[must_use]
     pub fn assemble(header: Header, outcomes: Vec<(Category, Outcome)>) -> Self {
         let Header { implementation, version, spec_version, requested_level, claimed, surfaces, calls } = header;
@@ -104,7 +104,7 @@ impl Report {
         report
     }
 
-    /// What stands between this run and a level; nothing when it is granted. Level 2 needs level 1.
+    /// What blocks a level; empty if it is granted. Level 2 requires level 1.
     #[must_use]
     pub fn blockers(&self, level: u8) -> Vec<Blocker<'_>> {
         let needed = Category::ALL.into_iter().filter(|category| category.blocks() && category.level() <= level);
@@ -121,13 +121,13 @@ impl Report {
         blocking.map(|test| Blocker { category, test: Some(test) }).collect()
     }
 
-    /// The highest level up to the requested one that nothing stands before.
+    /// The highest level, up to the requested one, that nothing blocks.
     fn granted_level(&self) -> u8 {
         (1..=self.requested_level).take_while(|level| self.blockers(*level).is_empty()).last().unwrap_or(0)
     }
 
-    /// What a run ends with: 0 the requested level is granted without a warning, 1 level 1 is withheld, 2 level 1 is
-    /// granted but something of level 2 is not, or something warned.
+    /// The exit code: 0 if the requested level is granted without warnings; 1 if level 1 is withheld; 2 if level 1 is
+    /// granted but level 2 is withheld, or there are warnings.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         if !self.blockers(1).is_empty() {

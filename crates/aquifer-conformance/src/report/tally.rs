@@ -1,16 +1,16 @@
-//! What one check counts while it looks.
+//! The tally of a check: what it examined and what it found.
 
 use super::{Finding, Verdict};
 use crate::mcp::Reply;
 use crate::record::Exchange;
 
-/// More findings than these are only counted.
+/// More findings are only counted.
 const MAX_FINDINGS: usize = 25;
 
-/// Longer answers are left out of findings.
+/// Longer requests and answers are not shown in findings.
 const MAX_SHOWN_LEN: usize = 20_000;
 
-/// What a check has seen so far.
+/// What a check examined and found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) examined: usize,
@@ -21,24 +21,24 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts one thing.
+    /// Counts one examined subject.
     pub(crate) fn count(&mut self) {
         self.examined += 1;
     }
 
-    /// Something is wrong.
+    /// Adds a failure.
     pub(crate) fn fail(&mut self, subject: impl Into<String>, problem: impl Into<String>, exchange: Option<&Reply>) {
         self.failed += 1;
         self.add_finding(subject.into(), problem.into(), exchange);
     }
 
-    /// Something could be better.
+    /// Adds a warning.
     pub(crate) fn warn(&mut self, subject: impl Into<String>, problem: impl Into<String>, exchange: Option<&Reply>) {
         self.warned += 1;
         self.add_finding(subject.into(), problem.into(), exchange);
     }
 
-    /// Counts one thing, which is wrong unless it holds.
+    /// Counts one examined subject, and adds a failure unless the condition holds.
     pub(crate) fn expect(&mut self, holds: bool, subject: &str, problem: &str, exchange: Option<&Reply>) -> bool {
         self.count();
         if !holds {
@@ -47,7 +47,7 @@ impl Tally {
         holds
     }
 
-    /// Tells something in the detail.
+    /// Adds a note to the detail.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// The server was lost while this was looked at: what it did not answer any more says nothing by itself.
+    /// Records that the server was lost during this check. Findings without an answer are dropped: they only show the loss.
     pub(crate) fn mark_server_lost(&mut self, reason: &str) {
         let answered = |finding: &Finding| finding.exchange.as_ref().is_none_or(|exchange| !exchange.answer.is_null());
         self.findings.retain(answered);
@@ -81,12 +81,12 @@ impl Tally {
         }
     }
 
-    /// One sentence: what was looked at, what was wrong, or why nothing could be.
+    /// One sentence: what was examined, what was wrong, or why nothing could be examined.
     pub(crate) fn detail(&self, unit: &str) -> String {
         let mut detail = match self.verdict() {
             Verdict::Skip => String::new(),
             Verdict::Pass => format!("{} {unit}, all as they should be", self.examined),
-            // One thing can be wrong in several ways.
+            // One subject can have several problems.
             _ if self.failed + self.warned > self.examined => {
                 format!("{} things wrong with {} {unit}", self.failed + self.warned, self.examined)
             }
@@ -109,7 +109,7 @@ impl Tally {
     }
 }
 
-/// An exchange as it is shown: a request or an answer of megabytes helps nobody.
+/// An exchange as it is shown in findings, without very long requests and answers.
 pub(crate) fn shortened(exchange: &Exchange) -> Exchange {
     let short = |value: &serde_json::Value| {
         let text = value.to_string();

@@ -1,4 +1,4 @@
-//! Which verdicts grant which level, as tables.
+//! Which verdicts grant which level.
 
 use super::outcome::section_result;
 use super::*;
@@ -14,7 +14,7 @@ fn outcome(result: Verdict, examined: usize) -> Outcome {
     Outcome { id, name, result, detail, examined, findings: Vec::new() }
 }
 
-/// A run in which everything passes but what is named.
+/// A run in which everything passes except these.
 fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     let blocking = Category::ALL.into_iter().filter(|category| category.blocks());
     let mut outcomes: Vec<(Category, Outcome)> = blocking.map(|category| (category, outcome(Pass, 3))).collect();
@@ -22,13 +22,13 @@ fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     Report::assemble(Header { requested_level, ..Header::default() }, outcomes)
 }
 
-/// A level, and what the run ends with.
+/// The granted level and the exit code.
 type Granted = (u8, u8);
 type Flaws = &'static [(Category, Verdict)];
 
 #[test]
-fn r_con_1_what_is_granted_and_what_the_run_ends_with() {
-    // Flaws, what a run at level 1 gets, what one at level 2 gets.
+fn r_con_1_verdicts_determine_level_and_exit_code() {
+    // Flaws, result at level 1, result at level 2.
     let table: &[(Flaws, Granted, Granted)] = &[
         (&[], (1, 0), (2, 0)),
         (&[(IntrospectionFidelity, Fail)], (0, 1), (0, 1)),
@@ -55,7 +55,7 @@ fn r_con_1_what_is_granted_and_what_the_run_ends_with() {
 }
 
 #[test]
-fn r_con_1_an_empty_or_vacuous_run_is_granted_nothing() {
+fn r_con_1_an_empty_or_vacuous_run_gets_no_level() {
     let header = || Header { requested_level: 2, ..Header::default() };
     let empty = Report::assemble(header(), Vec::new());
     assert_eq!((empty.conformance_level, empty.exit_code()), (0, 1));
@@ -97,7 +97,7 @@ fn a_category_is_as_bad_as_its_worst_check() {
 }
 
 #[test]
-fn level_one_shows_the_required_categories_and_no_more() {
+fn level_one_shows_only_the_required_categories() {
     let report = run(1, &[(LevelTwoFeatures, Fail)]);
     let shown: Vec<Category> = report.categories.iter().map(|section| section.name).collect();
     assert_eq!(shown, [IntrospectionFidelity, ParameterHandling, ErrorQuality, RoundTripIntegrity]);

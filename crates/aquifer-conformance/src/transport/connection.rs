@@ -1,4 +1,4 @@
-//! How messages reach a server and come back. Nothing here knows MCP-AQL.
+//! The traits of connections, and the servers they are opened to.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use super::{http, stdio};
 use crate::record::Mode;
 
-/// Answers larger than this end the connection.
+/// A larger answer ends the connection.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// One connection to a server.
 pub trait Connection: Send {
-    /// Sends a request and waits for the response with its id. Whoever calls sets a deadline.
+    /// Sends a request and waits for the response with its id. The caller sets the time limit.
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>>;
 
-    /// Sends a notification, which nobody answers.
+    /// Sends a notification.
     fn notify<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), TransportError>>;
 
-    /// Sends bytes as they are, and gives what was answered within `timeout`; silence is an answer, too.
+    /// Sends bytes unchanged, and returns the answer if one comes within `timeout`.
     fn send_raw<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -28,7 +28,7 @@ pub trait Connection: Send {
     ) -> BoxFuture<'a, Result<Option<Value>, TransportError>>;
 }
 
-/// Why a connection is of no use any more.
+/// Why a connection cannot be used any more.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransportError(pub String);
 
@@ -40,35 +40,35 @@ impl fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
-/// Whatever connections can be opened to.
+/// Opens connections to a server.
 pub trait Connector: Sync {
-    /// Opens a connection. With a mode, to the same server in that mode; `None` where this cannot be asked for.
+    /// Opens a connection. With a mode: to the same server in that mode, or `None` if it cannot be requested.
     fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>>;
 
     /// `stdio` or `http`, for people.
     fn transport(&self) -> &'static str;
 
-    /// Why a second mode cannot be asked for, where [`Dial::open`] gives none.
+    /// Why a second mode cannot be requested, if [`Connector::open`] returns `None`.
     fn second_mode_unavailable(&self) -> &'static str {
         "there is no way to ask this server for its other mode"
     }
 }
 
-/// A server to run against.
+/// A server to check.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A program that talks on its standard input and output.
+    /// A program that uses its standard input and output.
     Command {
         /// The program and its arguments.
         argv: Vec<String>,
-        /// What it finds in its environment besides ours.
+        /// Additional environment variables.
         env: Vec<(String, String)>,
     },
     /// A Streamable HTTP endpoint.
     Url {
-        /// Its address.
+        /// The URL.
         url: String,
-        /// The address of the same server in its other mode.
+        /// The URL of the same server in its other mode.
         second: Option<String>,
         /// Sent with every request, such as `Authorization`.
         headers: Vec<(String, String)>,
@@ -113,7 +113,7 @@ pub(super) fn is_response_to(message: &Value, id: &Value) -> bool {
     message.get("id") == Some(id) && (message.get("result").is_some() || message.get("error").is_some())
 }
 
-/// What a server gets when it asks us something: it lives, and we do nothing else for it.
+/// The answer to a request from the server: pings are answered, everything else is refused.
 pub(super) fn answer_to_server(message: &Value) -> Option<Value> {
     let method = message.get("method")?.as_str()?;
     let id = message.get("id").filter(|id| !id.is_null())?;

@@ -1,4 +1,4 @@
-//! A server behind Streamable HTTP: every message is a POST, answered with JSON or with an event stream.
+//! Streamable HTTP: every message is a POST, answered with JSON or an event stream.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl HttpConnection {
         Ok(response)
     }
 
-    /// The message that `wanted` accepts, from a body of either kind.
+    /// The message that `wanted` accepts, from a JSON body or an event stream.
     async fn read(
         &mut self,
         response: Response,
@@ -77,7 +77,7 @@ impl HttpConnection {
         if status.is_success() {
             return Ok(None);
         }
-        // A refusal by the transport is still an answer: nobody was left waiting.
+        // A refusal by the transport is an answer as well: the client is not left waiting.
         let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
         match status.as_u16() {
             400 | 413 | 415 | 422 => {
@@ -114,7 +114,7 @@ impl HttpConnection {
                 }
                 let Ok(message) = serde_json::from_slice::<Value>(&std::mem::take(&mut data)) else { continue };
                 if wanted(&message) {
-                    // Read to its end, the connection can be used again.
+                    // The connection can be reused only after the body was read to its end.
                     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
                     let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
                     return Ok(Some(message));
@@ -168,7 +168,7 @@ impl Connection for HttpConnection {
     }
 }
 
-/// Whether a message is a JSON-RPC error, whomever it answers: a server may not have read so far.
+/// Whether a message is a JSON-RPC error, with any id: the server may not have parsed the id.
 fn is_refusal(message: &Value) -> bool {
     message.get("jsonrpc").is_some() && message.get("error").is_some_and(Value::is_object)
 }
@@ -188,7 +188,7 @@ fn interrupted(cause: reqwest::Error) -> TransportError {
     TransportError(format!("the answer was cut off: {}", root_cause(&cause)))
 }
 
-/// The innermost cause, which says more than the layers around it.
+/// The innermost cause, which is the most specific.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

@@ -1,4 +1,4 @@
-//! How messages reach a server and come back, over pipes or HTTP. Nothing here knows MCP-AQL.
+//! Connections to servers over pipes and HTTP. Nothing here knows MCP-AQL.
 
 mod connection;
 mod http;

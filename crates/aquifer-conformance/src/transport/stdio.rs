@@ -1,4 +1,4 @@
-//! A server that is a program of ours: one JSON message on each line.
+//! A child process as server: one JSON message per line.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -14,10 +14,10 @@ use tokio::task::JoinHandle;
 
 use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
 
-/// So much of the end of its standard error is kept to tell why it died.
+/// How much of the end of standard error is kept to explain why the process ended.
 const MAX_STDERR_BYTES: usize = 2_000;
 
-/// A running program. When this is dropped, its whole process group is killed.
+/// A running child process. Dropping this kills its whole process group.
 pub(super) struct StdioConnection {
     child: Child,
     group: Option<Pid>,
@@ -44,7 +44,7 @@ impl StdioConnection {
             return Err(TransportError(format!("the pipes of '{program}' cannot be had")));
         };
         let stderr_tail = Arc::<Mutex<VecDeque<u8>>>::default();
-        // Ends with the pipe, and the pipe with the process group.
+        // The task ends when the process group does, because that closes the pipe.
         let stderr_task = tokio::spawn(drain_stderr(errors, stderr_tail.clone()));
         Ok(Self { child, group, input, output: BufReader::new(output), stderr_tail, stderr_task })
     }
@@ -61,7 +61,7 @@ impl StdioConnection {
         }
     }
 
-    /// The next message; lines that are no JSON are what some programs print by mistake, and are passed over.
+    /// Reads the next message. Lines that are not JSON are skipped: some programs print them by mistake.
     async fn read(&mut self) -> Result<Value, TransportError> {
         loop {
             let mut line = Vec::new();
@@ -133,13 +133,13 @@ impl Connection for StdioConnection {
 impl Drop for StdioConnection {
     fn drop(&mut self) {
         if let Some(group) = self.group.take() {
-            // Nobody is left to be killed: all the better.
+            // An error means that the group has already ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-/// Drains the standard error, so that nobody blocks on it, and keeps its end.
+/// Drains standard error, so that the process never blocks on it, and keeps the end.
 async fn drain_stderr(mut errors: impl AsyncRead + Unpin, stderr_tail: Arc<Mutex<VecDeque<u8>>>) {
     let mut chunk = vec![0; 4_096];
     while let Ok(read) = errors.read(&mut chunk).await {

@@ -1,4 +1,4 @@
-//! Servers that are hardly one: never passed, never a panic, never a hang.
+//! Servers that misbehave: runs never pass, panic or hang.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::adapter::Library;
 use crate::{describe_problems, ids_with, run_with_writes};
 
-/// What a server does when it is asked.
+/// How a server misbehaves.
 #[derive(Clone, Copy, Debug)]
 enum Misbehavior {
     /// It has no tools.
@@ -24,15 +24,15 @@ enum Misbehavior {
     NoOperations,
     /// It answers everything with an empty object.
     Empty,
-    /// It answers calls with something that is no envelope.
+    /// It answers calls with something that is not an envelope.
     Garbage,
     /// It answers every call with success and nothing else.
     YesMan,
-    /// It is the good library until so many calls were made, and then never answers again.
+    /// It works for this many calls, and then never answers again.
     HangsAfter(usize),
-    /// It is the good library until so many calls were made, and then is gone.
+    /// It works for this many calls, and then ends.
     DiesAfter(usize),
-    /// It is the good library but for one operation, which is never answered.
+    /// It works, but never answers one operation.
     HangsOn(&'static str),
 }
 
@@ -102,7 +102,7 @@ impl Connection for FailingConnection {
 }
 
 #[tokio::test]
-async fn a_server_without_anything_passes_nothing_that_counts() {
+async fn a_server_without_operations_gets_no_level() {
     for misbehavior in [
         Misbehavior::NoTools,
         Misbehavior::OtherTools,
@@ -126,7 +126,7 @@ async fn a_server_without_anything_passes_nothing_that_counts() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_dies_fails_where_it_did_and_ends_the_run() {
+async fn a_server_that_hangs_or_dies_fails_the_current_check() {
     for calls in [60, 200, 400] {
         for misbehavior in [Misbehavior::HangsAfter(calls), Misbehavior::DiesAfter(calls)] {
             let options = Options { allow_writes: true, deadline: Duration::from_millis(50), ..Options::default() };
@@ -151,7 +151,7 @@ async fn an_operation_that_is_never_answered_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_while_it_describes_itself_is_unreachable() {
+async fn a_server_lost_during_introspection_is_unreachable() {
     for misbehavior in [Misbehavior::HangsAfter(0), Misbehavior::DiesAfter(0), Misbehavior::DiesAfter(5)] {
         let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
         let Err(RunError(reason)) = run(&FailingServer(misbehavior), &options, |_| {}).await else {
@@ -162,7 +162,7 @@ async fn a_server_that_is_gone_while_it_describes_itself_is_unreachable() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_no_server_is_unreachable_with_its_reason() {
+async fn a_command_that_is_not_a_server_is_unreachable_with_a_reason() {
     let command = |words: &[&str]| Target::Command {
         argv: words.iter().map(|word| (*word).to_owned()).collect(),
         env: Vec::new(),

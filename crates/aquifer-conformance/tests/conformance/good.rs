@@ -1,4 +1,4 @@
-//! The good server: everything passes, and what was written is gone again.
+//! A server without flaws: all checks pass, and created rows are deleted.
 
 use aquifer_conformance::checks;
 use aquifer_conformance::options::Options;
@@ -21,7 +21,7 @@ async fn r_con_1_a_good_server_passes_every_check_at_level_2() {
 }
 
 #[tokio::test]
-async fn a_good_server_passes_from_single_mode_and_from_both_at_once() {
+async fn a_good_server_passes_in_single_mode_and_with_both_modes_at_once() {
     for mode in [Mode::Single, Mode::All] {
         let completed = run_with_writes(&Library { mode: Some(mode), ..Library::default() }).await;
         assert_eq!(completed.report.conformance_level, 2, "{mode:?}: {}", describe_problems(&completed.report));
@@ -29,7 +29,7 @@ async fn a_good_server_passes_from_single_mode_and_from_both_at_once() {
 }
 
 #[tokio::test]
-async fn without_leave_to_write_no_level_is_granted() {
+async fn without_permission_to_write_no_level_is_granted() {
     let completed = run(&Library::default(), &Options::default(), |_| {}).await.unwrap();
     assert_eq!(completed.report.conformance_level, 0);
     let skipped = ids_with(&completed.report, Verdict::Skip);
@@ -52,7 +52,7 @@ async fn level_1_leaves_out_the_checks_of_level_2() {
 }
 
 #[tokio::test]
-async fn r_con_1_what_evidence_is_written_from_is_kept() {
+async fn r_con_1_the_exchanges_for_the_evidence_are_recorded() {
     let record = run_with_writes(&Library::default()).await.record;
     let kept = |holds: fn(&Purpose) -> bool| record.exchanges.iter().filter(|seen| holds(&seen.purpose)).count();
     let required = record.operation_details.iter().flat_map(|details| details["parameters"].as_array().unwrap());

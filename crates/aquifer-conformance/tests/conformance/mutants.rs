@@ -1,4 +1,4 @@
-//! Every flaw is found by the check that is there for it, and by no other but those that say they rest on it.
+//! Every flaw is found by its check, and by no other checks except those that depend on it.
 
 use aquifer_conformance::checks;
 use aquifer_conformance::report::Verdict;
@@ -6,7 +6,7 @@ use aquifer_conformance::report::Verdict;
 use crate::adapter::{Flaw, Library};
 use crate::{describe_problems, ids_with, run_with_writes};
 
-/// What a flaw does: the check that fails, or only warns.
+/// Each flaw and the check that fails.
 const FAILS: &[(Flaw, &str)] = &[
     (Flaw::AlwaysMore, "pages.info"),
     (Flaw::AnyCase, "robust.malformed"),
@@ -111,7 +111,7 @@ const WARNS: &[(Flaw, &str)] = &[
     (Flaw::TypeNotTold, "errors.actionable"),
 ];
 
-/// The flaws whose run does not come out as the table says, told in full.
+/// The flaws whose run differs from the table, with details.
 async fn surprises(table: &[(Flaw, &str)], verdict: Verdict) -> Vec<String> {
     let mut surprises = Vec::new();
     for (flaw, expected) in table {
@@ -138,13 +138,13 @@ async fn r_con_1_every_flaw_fails_its_check_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_could_be_better_warns_and_costs_no_level() {
+async fn warnings_do_not_affect_the_level() {
     let surprises = surprises(WARNS, Verdict::Warn).await;
     assert!(surprises.is_empty(), "{} of {}:\n{}", surprises.len(), WARNS.len(), surprises.join("\n\n"));
 }
 
 #[test]
-fn every_check_has_a_mutant_and_needs_only_checks_that_are_there() {
+fn every_check_has_a_mutant_and_depends_on_existing_checks() {
     let all = checks::all();
     let ids: Vec<&str> = all.iter().map(|check| check.id).collect();
     for check in &all {

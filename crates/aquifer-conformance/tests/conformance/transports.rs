@@ -1,4 +1,4 @@
-//! The same runs over real pipes and real sockets.
+//! Runs over real pipes and sockets.
 
 use std::io::{BufRead, Write};
 
@@ -14,10 +14,10 @@ use crate::{describe_problems, ids_with, run_with_writes};
 
 const SERVE: &str = "LIBRARY_ON_STDIO";
 
-/// This very program, started again to serve: what else it prints is no JSON, and is passed over.
+/// Starts this test program again as a server. Its other output is not JSON and is skipped.
 fn child(env: &[(&str, &str)]) -> Target {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-    let arguments = ["--exact", "transports::serves_where_it_is_asked_to", "--nocapture"].map(str::to_owned);
+    let arguments = ["--exact", "transports::serves_the_library_if_requested", "--nocapture"].map(str::to_owned);
     let mut all = vec![(SERVE.to_owned(), "1".to_owned())];
     all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Target::Command { argv: [vec![program], arguments.to_vec()].concat(), env: all }
@@ -25,7 +25,7 @@ fn child(env: &[(&str, &str)]) -> Target {
 
 #[tokio::test]
 #[allow(clippy::print_stdout)]
-async fn serves_where_it_is_asked_to() {
+async fn serves_the_library_if_requested() {
     if std::env::var_os(SERVE).is_none() {
         return;
     }
@@ -61,7 +61,7 @@ async fn r_con_1_a_good_server_passes_over_stdio_whichever_mode_comes_first() {
     assert_eq!(completed.report.surfaces, ["all over stdio"]);
 }
 
-/// Serves the library over HTTP, answering with JSON or with events.
+/// Serves the library over HTTP, with JSON or event streams.
 async fn listen(mode: Mode, events: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -69,7 +69,7 @@ async fn listen(mode: Mode, events: bool) -> String {
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            // One connection after the other is enough for one client.
+            // One client needs only one connection at a time.
             let _ = serve(stream, &mut library, events).await;
         }
     });
@@ -137,7 +137,7 @@ async fn r_con_1_a_good_server_passes_over_http_with_json_and_with_events() {
 }
 
 #[tokio::test]
-async fn without_a_second_address_the_second_mode_is_not_shown() {
+async fn without_a_second_url_the_second_mode_is_skipped() {
     let completed = run_with_writes(&behind(listen(Mode::Semantic, false).await, None)).await;
     assert_eq!(completed.report.conformance_level, 1);
     assert_eq!(
@@ -150,7 +150,7 @@ async fn without_a_second_address_the_second_mode_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_lets_nobody_in_is_unreachable_with_its_words() {
+async fn a_server_that_denies_access_is_unreachable_with_its_message() {
     let url = listen(Mode::Semantic, false).await;
     let target = Target::Url { url, second: None, headers: Vec::new() };
     let options = aquifer_conformance::options::Options::default();

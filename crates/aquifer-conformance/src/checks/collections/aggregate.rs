@@ -1,4 +1,4 @@
-//! Aggregates, compared with the rows themselves.
+//! Checks of aggregates against the rows.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn aggregate_result(reply: &Reply) -> Option<&Value> {
     reply.data().pointer("/aggregations/asked")
 }
 
-/// A number, also where it is wrapped: `7` or `{"count": 7}`.
+/// A number, plain or wrapped: `7` or `{"count": 7}`.
 fn number(value: &Value, function: &str) -> Option<f64> {
     value.as_f64().or_else(|| value.get(function)?.as_f64())
 }
@@ -80,12 +80,12 @@ fn declared(collection: &Collection, key: &str) -> Vec<String> {
     support.into_iter().flatten().filter_map(|field| field.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether a value can be the name of a group without a doubt how it is written.
+/// Whether the notation of a value as a group name is unambiguous.
 fn can_be_named(value: &Value) -> bool {
     value.is_string() || value.is_boolean() || value.is_i64()
 }
 
-/// How a value is written as the name of a group.
+/// The group name of a value.
 fn group_name(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

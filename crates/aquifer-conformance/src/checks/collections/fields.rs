@@ -1,4 +1,4 @@
-//! Field selection.
+//! Checks of field selection.
 
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["fields.subset", "requests.effect"]),
 ];
 
-/// READ operations that work and document `fields`, with the parameters that work.
+/// READ operations that document `fields`, with parameters that work.
 fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)> {
     let found = context
         .valid_requests
@@ -61,7 +61,7 @@ fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)>
     found.filter(|(operation, _)| operation.has_parameter("fields")).take(40).collect()
 }
 
-/// The first object of an answer: the first row of a collection, or the thing itself.
+/// The first row of a collection, or the answer itself.
 fn first_row(data: &Value) -> Option<Row> {
     match rows(data) {
         Some(rows) if data.get("items").is_some() || data.is_array() || data.get("edges").is_some() => {
@@ -150,7 +150,7 @@ async fn preset(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for (operation, params) in selecting(context) {
-        // Of an operation that serves several kinds of things, each kind may have its own.
+        // If the operation serves several kinds, each may have its own computed fields.
         let mut ways = vec![params];
         let kinds =
             context.resources.iter().filter(|own| own.list.as_ref().is_some_and(|list| list.name == operation.name));

@@ -1,4 +1,4 @@
-//! Filters: what they let through, and what they refuse.
+//! Checks of filters.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::mcp::rows::{Row, values_equal};
 use crate::report::Category::LevelTwoFeatures;
 use crate::report::Tally;
 
-/// Whether a value stands so to a bound.
+/// Compares a value with a bound.
 type Comparison = fn(f64, f64) -> bool;
 
-/// So many rows of a filtered collection are walked.
+/// How many rows of a filtered collection are read.
 const MAX_FILTERED: usize = 300;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -56,7 +56,7 @@ fn filtered(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
     context.collections.iter().filter(|collection| collection.operation.has_parameter("filter")).cloned().collect()
 }
 
-/// The fields to filter by: those that the filter's own type names, else those that rows have.
+/// The fields to filter by: those in the type of the filter, or else those in the rows.
 pub(crate) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collection) -> Vec<String> {
     let named = collection.operation.parameter("filter").map(|filter| filter.named_types()).unwrap_or_default();
     let typed_fields: Vec<&str> = named
@@ -75,7 +75,7 @@ async fn walk_with(context: &mut CheckContext<'_>, collection: &Collection, filt
     context.walk(&collection.operation, &params, paging, 100, MAX_FILTERED).await
 }
 
-/// Compares what a filter let through with what should have been.
+/// Compares the returned rows with the rows that match.
 fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn(&Row) -> bool, tally: &mut Tally) {
     tally.count();
     let seen = walk.first.as_ref();
@@ -89,7 +89,7 @@ fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn
     }
 }
 
-/// Whether a field cannot be filtered by, which a server may say.
+/// Whether the server refuses to filter by the field, which it may.
 fn not_filterable(reply: Option<&Reply>) -> bool {
     reply.is_some_and(Reply::is_invalid_request)
 }
@@ -117,7 +117,7 @@ async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A value that some row has: not the first one's, which a server might give anyway.
+/// The value of a row in the middle, because the first row might be returned without a filter as well.
 fn middle(collection: &Collection, field: &str) -> Option<Value> {
     let values = collection.rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
     let values: Vec<&Value> = values.collect();

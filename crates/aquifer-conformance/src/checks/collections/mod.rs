@@ -1,4 +1,4 @@
-//! Checks of collections: filters, order, pages, aggregates and field selection.
+//! Checks of collections: filters, sorting, pages, aggregates and field selection.
 
 pub(super) mod aggregate;
 pub(super) mod fields;

@@ -1,4 +1,4 @@
-//! Pages: every row once, and an end that is one.
+//! Checks of pages.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::mcp::rows::{page_info, rows, total};
 use crate::report::Category::LevelTwoFeatures;
 use crate::report::Tally;
 
-/// A size that divides few things.
+/// A page size that rarely divides the number of rows.
 const ODD_SIZE: usize = 7;
 
-/// So many rows are walked in small pages.
+/// How many rows are read in small pages.
 const MAX_WALKED: usize = 210;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -88,7 +88,7 @@ fn paged(context: &CheckContext<'_>, style: Paging) -> Vec<Arc<Collection>> {
     context.collections.iter().filter(with).cloned().collect()
 }
 
-/// What is wrong with a walk, compared with the rows that are known.
+/// Compares the rows that were read with the known rows, and returns the problem, if any.
 fn difference(collection: &Collection, walked: &[crate::mcp::rows::Row]) -> Option<String> {
     let expected: Vec<String> = collection.rows.iter().take(walked.len()).map(|row| collection.identity(row)).collect();
     let mut met: Vec<String> = walked.iter().map(|row| collection.identity(row)).collect();
@@ -160,7 +160,7 @@ async fn cursor(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A cursor of one order means nothing in another.
+/// Checks that a cursor of one order is refused in another.
 async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally: &mut Tally) {
     let fields = collection.plain_fields();
     let several = fields.iter().find(|field| collection.distinct(field) > 1);

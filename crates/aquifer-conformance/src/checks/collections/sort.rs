@@ -1,4 +1,4 @@
-//! Sorting.
+//! Checks of sorting.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[Check::new(
 .for_feature(Feature::Sorting)
 .depends_on(&["requests.effect", "requests.accepted"])];
 
-/// Asks for an order in the form that the operation documents.
+/// Parameters that request an order, in the form that the operation documents.
 pub(crate) fn sorted_by(
     operation: &Operation,
     params: &Map<String, Value>,
@@ -80,7 +80,7 @@ async fn order(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Whether rows are in order; nothing may stand before or after everything, texts may be compared with or without case.
+/// Whether rows are in order. Nulls may come first or last, and text may be compared with or without case.
 fn ordered(rows: &[Row], field: &str, forward: bool) -> bool {
     let values: Vec<&Value> = rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null()).collect();
     let holds = |compare: &dyn Fn(&Value, &Value) -> Ordering| {

@@ -1,4 +1,4 @@
-//! What held, or did not, for every answer of the run.
+//! Checks over all answers of the run.
 
 use crate::checks::Check;
 use crate::context::{AnswerMonitor, CheckContext};
@@ -67,7 +67,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
 ];
 
-/// What was counted on the way becomes what this check counted.
+/// Takes over a tally of the answer monitor.
 async fn take_tally(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut AnswerMonitor) -> &mut Tally) {
     *tally = std::mem::take(which(&mut context.monitor));
 }
@@ -75,7 +75,7 @@ async fn take_tally(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn
 async fn texts(context: &mut CheckContext<'_>, tally: &mut Tally) {
     *tally = std::mem::take(&mut context.monitor.texts);
     if tally.examined == 0 && context.calls() > 1 {
-        // A server that sends one form only cannot contradict itself.
+        // A server that sends only one form cannot contradict itself.
         tally.count();
         tally.note("the server sends one form only");
     }

@@ -1,4 +1,4 @@
-//! Requests that are no requests: answered in an orderly way, and survived.
+//! Checks that the server answers malformed requests properly and survives them.
 
 use serde_json::{Value, json};
 

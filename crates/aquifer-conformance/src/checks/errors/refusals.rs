@@ -1,4 +1,4 @@
-//! Failures that a caller meets most.
+//! Checks of the most common failures.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A key that nobody has, of the same kind as one that somebody has.
+/// A key that does not exist, of the same kind as an existing one.
 fn unused_key(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(json!(2_147_483_001)),

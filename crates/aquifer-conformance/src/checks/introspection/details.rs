@@ -1,4 +1,4 @@
-//! The details of each operation, and the tools they name.
+//! Checks of the details of operations, and of the tools they name.
 
 use serde_json::Value;
 
@@ -228,7 +228,8 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Examples that read are tried. Those that write are only compared with the description: they would touch real things.
+/// Examples that read are called. Those that write are only compared with the description, because they would change
+/// real data.
 async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     for operation in &description.operations {

@@ -1,4 +1,4 @@
-//! The lists and names of introspection.
+//! Checks of the lists and names of introspection.
 
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ async fn introspect(context: &mut CheckContext<'_>, params: Value) -> Reply {
     context.send(&tool, json!({"operation": "introspect", "params": params})).await
 }
 
-/// What a list's envelope holds beside what it should.
+/// A member of the data that is not allowed, as a problem.
 fn unexpected_member(reply: &Reply, allowed: &[&str]) -> Option<String> {
     let data = reply.data().as_object()?;
     data.keys()

@@ -1,8 +1,8 @@
-//! Whether an object has exactly the published members.
+//! Compares the members of an object with the published ones.
 
 use serde_json::Value;
 
-/// What a member may be.
+/// The type of a member.
 #[derive(Clone, Copy)]
 pub(crate) enum MemberType {
     /// Text.
@@ -55,7 +55,7 @@ impl MemberType {
     }
 }
 
-/// A member: its name, whether it must be there, and what it is.
+/// A member: its name, whether it is required, and its type.
 pub(crate) type Member = (&'static str, bool, MemberType);
 
 /// A parameter, or a field of a type.
@@ -76,7 +76,7 @@ pub(crate) const PARAMETER: &[Member] = &[
     ("sensitive", false, MemberType::Flag),
 ];
 
-/// What differs from the published members.
+/// The differences from the published members, as problems.
 pub(crate) fn differences(value: &Value, members: &[Member]) -> Vec<String> {
     let Some(object) = value.as_object() else { return vec!["it is no object".into()] };
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks of what the server says of itself.
+//! Checks of the description of the server.
 
 pub(super) mod details;
 pub(super) mod lists;

@@ -1,4 +1,4 @@
-//! Whether a caller can rely on what introspection says of parameters.
+//! Checks whether the descriptions of parameters are accurate.
 
 use serde_json::{Map, Value, json};
 
@@ -85,7 +85,7 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// What a parameter can only stand beside; `None` where we cannot think of it.
+/// The other parameters that a parameter needs; `None` if they are unknown.
 fn companion_params(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
     let beside = match name {
         "after" => json!({"first": 1}),
@@ -100,14 +100,14 @@ fn companion_params(context: &CheckContext<'_>, operation: &Operation, name: &st
     Some(beside.into_iter().filter(|(name, _)| operation.has_parameter(name)).collect())
 }
 
-/// A field that rows of this operation have.
+/// A field in the rows of an operation.
 fn some_field(context: &CheckContext<'_>, operation: &Operation) -> Option<String> {
     let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
     let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
     plain.or_else(|| context.known_field(operation))
 }
 
-/// A value to try a documented parameter with: one that its rows know, or one from its description.
+/// A value for a documented parameter: from existing rows, or generated from the description.
 fn value_for(
     context: &CheckContext<'_>,
     operation: &Operation,
@@ -248,7 +248,7 @@ async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Requests whose answer must differ from the plain one.
+/// Requests whose answers must differ from the plain one, by parameter.
 fn visible_changes(
     context: &CheckContext<'_>,
     collection: &Collection,
@@ -280,7 +280,7 @@ fn visible_changes(
     if operation.has_parameter("sort")
         && let Some(field) = fields.iter().find(|field| several_values(collection, field))
     {
-        // One of the two directions is not the order that rows come in anyway: both unchanged means ignored.
+        // One direction differs from the default order. If neither changes the order, the parameter is ignored.
         found.push(("sort", sorted_by(operation, &collection.params, field, "asc")));
         found.push(("sort", sorted_by(operation, &collection.params, field, "desc")));
     }
@@ -293,14 +293,14 @@ fn visible_changes(
     found
 }
 
-/// Whether a field has different values besides null, which may stand last in both directions.
+/// Whether a field has several values besides null. Null may come last in both directions.
 fn several_values(collection: &Collection, field: &str) -> bool {
     let mut values = collection.rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
     let first = values.next();
     values.any(|value| Some(value) != first)
 }
 
-/// A filter that must change the first page: some row of it does not match.
+/// A filter that must change the first page, because a row on it does not match.
 fn visible_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
     fields_to_filter(context, collection).into_iter().find_map(|field| {
         let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));

@@ -1,4 +1,4 @@
-//! Checks of requests that follow or break the description.
+//! Checks of requests that follow or violate the description.
 
 pub(super) mod fidelity;
 pub(super) mod parameters;

@@ -1,4 +1,4 @@
-//! Required, unknown and defaulted parameters, and their names.
+//! Checks of required, unknown and default parameters, and of their names.
 
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
 ];
 
-/// Tells how many operations were not tried because nothing may be written.
+/// Notes how many operations were left out because writes are not allowed.
 fn note_left_out(left_out: usize, tally: &mut Tally) {
     if left_out > 0 {
         tally.note(format!("{left_out} operations that write were left out: writes are not allowed"));
@@ -191,7 +191,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
             if !tally.expect(reply.is_refused(), &subject, &problem, Some(&reply)) {
                 continue;
             }
-            // An enum may be missed before a type is.
+            // A violated enum may be reported instead of the type.
             if parameter.allowed.is_empty() {
                 context.monitor.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
             }
@@ -204,7 +204,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
     note_left_out(left_out, tally);
 }
 
-/// Words of which a message on a wrong type should have one.
+/// Words of which the message about a wrong type should contain one.
 fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
     let words = parameter.type_text.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_owned).collect();
@@ -248,7 +248,7 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Where an answer shows the value of a parameter: the first member that is called like it, or like it and in camelCase.
+/// The path at which an answer shows the value of a parameter, under its name in snake_case or camelCase.
 fn shown_at(data: &Value, name: &str, value: &Value) -> Option<String> {
     let inside = |(key, inner): (String, &Value)| Some(format!("{key}.{}", shown_at(inner, name, value)?));
     match data {
@@ -287,7 +287,7 @@ fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Parameters of several words, with a value for each.
+/// Parameters with names of several words, and a value for each.
 fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(String, Value)> {
     let long = operation.parameters.iter().filter(|own| own.name.contains('_') && is_snake_case(&own.name));
     long.filter_map(|own| Some((own.name.clone(), context.generate_value(own)?))).take(2).collect()

@@ -1,4 +1,4 @@
-//! An operation is answered by its own tool and by no other.
+//! Checks that only its own tool answers an operation.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Operations that want to be confirmed.
+//! Checks of confirmations.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
 ];
 
-/// Sends each delete of a row of ours with these parameters beside the key, and looks whether the row is still there.
+/// Tries to delete each created row, optionally with an invented token, and checks that the row still exists.
 async fn delete_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
     let resources = context.resources.clone();
     for created in context.sandbox.remaining() {

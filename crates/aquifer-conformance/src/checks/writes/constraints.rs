@@ -1,4 +1,4 @@
-//! Constraints are enforced as documented, and documented as enforced.
+//! Checks that constraints are enforced and documented.
 
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,8 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
 ];
 
-/// The codes that are published for a value of the right type that is not allowed: the registry has none but that of a
-/// wrong type, the chapter on MCP and the list of future codes have the others.
+/// The published codes for a value of the right type that is not allowed. The registry has only the code for a wrong type;
+/// the others come from the chapter on MCP and the list of future codes.
 const BREACHED: &[&str] = &[
     "VALIDATION_INVALID_VALUE",
     "VALIDATION_INVALID_TYPE",
@@ -66,7 +66,7 @@ async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 let reply = context.call(operation, params).await;
                 let subject = format!("{}.{}", operation.name, parameter.name);
                 tally.count();
-                // A page that is too large may be cut down, as long as that is said.
+                // A page size above the maximum may be reduced, with a warning.
                 let handled = reply.is_refused() || (constraint == "maximum" && !reply.warnings().is_empty());
                 match (handled, constraint) {
                     (false, "format") => tally.warn(&subject, "a value of another format was accepted", Some(&reply)),

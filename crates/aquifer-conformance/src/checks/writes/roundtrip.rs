@@ -1,4 +1,4 @@
-//! What was written is read back.
+//! Checks that written data can be read back.
 
 use std::collections::HashSet;
 
@@ -19,10 +19,10 @@ const NO_CREATED_ROW: &str = "nothing could be created and read back";
 /// How many fields of a row are tried to find one that can be changed.
 const MAX_FIELDS_TRIED: usize = 5;
 
-/// With how many kinds of things dry runs are tried.
+/// With how many resources dry runs are tried.
 const MAX_DRY_RUNS: usize = 6;
 
-/// Made before anything else touches the rows of ours.
+/// Runs before anything else changes the created rows.
 pub(crate) const CREATE_CHECKS: &[Check] = &[Check::new(
     "roundtrip.create",
     "Create-read cycles preserve submitted fields",
@@ -96,7 +96,7 @@ pub(crate) const DELETE_CHECKS: &[Check] = &[Check::new(
 .depends_on(&["errors.not_found"])
 .writes()];
 
-/// Fields that a server may change by itself.
+/// Whether the server may change a field by itself.
 fn is_volatile(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     name.starts_with('_')
@@ -139,7 +139,7 @@ async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Changes one field of each row of ours, and hands over what it was before and is afterwards.
+/// Updates one field of each created row, and returns the rows before and after.
 async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<UpdateTrial> {
     let resources = context.resources.clone();
     let mut all = Vec::new();
@@ -152,7 +152,7 @@ async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<U
         for (field, value) in context.possible_changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
             let params = CheckContext::update_params(update, &created.key, &field, value.clone());
             let answer = context.call_confirmed(update, params).await;
-            // A rule between fields or rows need not be told by introspection; another field may be free of it.
+            // Introspection need not describe rules between fields or rows. Another field may not be affected by them.
             let conflicts = answer.code().starts_with("CONFLICT");
             chosen = Some((field, value, answer));
             if !conflicts {
@@ -193,7 +193,7 @@ struct UpdateTrial {
     value: Value,
     before: Row,
     after: Row,
-    /// Fields that nothing but an update of themselves may change. What no update sets may be computed from the others.
+    /// Fields that only an update of themselves may change. Fields that no update sets may be computed from others.
     kept: HashSet<String>,
     answer: crate::mcp::Reply,
     reply: crate::mcp::Reply,
@@ -251,14 +251,14 @@ async fn null(context: &mut CheckContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((reply, after)) = context.read_back(resource, &created.key).await else { continue };
-        // A map or a list is cleared where nothing is left in it.
+        // An empty map or list counts as cleared.
         let empty = |value: &Value| value.is_null() || *value == json!({}) || *value == json!([]);
         let cleared = after.get(&field.name).is_none_or(empty);
         tally.expect(cleared, &subject, "null did not clear it", Some(&reply));
     }
 }
 
-/// One of these fields that holds a value: as the row is, or after one was set.
+/// Returns one of the fields that has a value, after setting one if necessary.
 async fn set_field(
     context: &mut CheckContext<'_>,
     update: &Operation,
@@ -339,7 +339,7 @@ async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Deletes everything that the run made, and looks whether it is gone.
+/// Deletes everything that the run created, and checks that it is gone.
 async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
     for created in context.sandbox.remaining() {
@@ -351,7 +351,7 @@ async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
         };
         let reply = context.call_confirmed(delete, created.key.clone()).await;
         if !reply.is_success() {
-            // Deleting one may have taken others with it.
+            // It may have been deleted together with another row.
             let gone = context.read_back(resource, &created.key).await.is_some_and(|(read, _)| read.is_gone());
             if gone {
                 continue;

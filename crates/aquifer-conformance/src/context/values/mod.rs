@@ -1,4 +1,4 @@
-//! Values that follow a parameter's description, and values that break it.
+//! Values that match the description of a parameter, and values that violate it.
 
 mod invalid;
 mod valid;
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn values_follow_their_description() {
+    fn generated_values_match_the_description() {
         let types = types();
         let values = ValueGenerator { types: &types, salt: "s", variant: 0 };
         for (raw, expected) in [
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn other_variants_are_other_values_within_the_same_description() {
+    fn variants_are_different_valid_values() {
         let types = types();
         let value = |raw: &Value, variant| {
             ValueGenerator { types: &types, salt: "00000a", variant }.generate(&parameter(raw.clone()))
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_wrong_for_every_alternative() {
+    fn a_wrong_type_matches_no_alternative() {
         let types = types();
         for (words, expected) in [
             ("integer", Some(json!("not a number"))),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn breaches_break_one_constraint_each() {
+    fn each_violation_violates_one_constraint() {
         let broken = |raw: Value| -> Vec<(&'static str, Value)> { constraint_violations(&parameter(raw)) };
         assert_eq!(
             broken(json!({"type": "integer", "minimum": 1, "maximum": 9})),

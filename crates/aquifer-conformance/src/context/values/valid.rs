@@ -1,4 +1,4 @@
-//! Values that follow a description.
+//! Values that match a description.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::description::{Parameter, Type, ValueKind};
 
-/// How deep named types are followed.
+/// The maximum nesting of named types.
 const MAX_DEPTH: usize = 6;
 
 /// Texts that are tried against a pattern.
@@ -32,17 +32,17 @@ pub(super) const TEXTS: [&str; 18] = [
     "de-DE",
 ];
 
-/// Makes values that follow a description.
+/// Generates values that match a description.
 pub(crate) struct ValueGenerator<'a> {
     pub(crate) types: &'a BTreeMap<String, Type>,
-    /// Put into free text, so that two of a kind differ.
+    /// Part of generated text, so that values differ.
     pub(crate) salt: &'a str,
-    /// Which of the possible values: 0 gives the plainest, others differ in everything that can differ.
+    /// Which of the possible values: 0 is the simplest, others differ as much as possible.
     pub(crate) variant: usize,
 }
 
 impl ValueGenerator<'_> {
-    /// A value that a description allows; `None` where we cannot think of one.
+    /// A value that a description allows; `None` if none can be generated.
     pub(crate) fn generate(&self, parameter: &Parameter) -> Option<Value> {
         self.generate_at(parameter, 0)
     }
@@ -76,7 +76,7 @@ impl ValueGenerator<'_> {
         }
     }
 
-    /// What is added to a whole number: small ones are likely to be taken, so others than the plainest are large.
+    /// The offset of a whole number. Small numbers are often taken, so variants use large ones.
     fn offset(&self) -> f64 {
         let salted = u32::from_str_radix(self.salt, 16).unwrap_or_default() % 20_000;
         if self.variant == 0 { 0.0 } else { f64::from(salted) + 1_000.0 + self.variant as f64 }
@@ -138,7 +138,7 @@ fn length_fits(parameter: &Parameter, text: &str) -> bool {
     length >= parameter.min_length.unwrap_or_default() && length <= parameter.max_length.unwrap_or(usize::MAX)
 }
 
-/// A number between the bounds, as near to `wanted` as they allow.
+/// The number within the bounds that is closest to `wanted`.
 fn number(parameter: &Parameter, wanted: f64) -> f64 {
     wanted.max(parameter.minimum.unwrap_or(f64::MIN)).min(parameter.maximum.unwrap_or(f64::MAX))
 }

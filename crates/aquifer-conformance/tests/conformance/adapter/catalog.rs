@@ -1,4 +1,4 @@
-//! What the library says of itself.
+//! The introspection of the library.
 
 use aquifer_conformance::record::Mode;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ fn parameter(name: &str, kind: &str, required: bool, more: Value) -> Value {
     parameter
 }
 
-/// The fields of a thing, as its creation takes them or an update does.
+/// The fields of a resource, for creation or update.
 fn fields(noun: &str, creating: bool) -> Vec<Value> {
     if noun == "author" {
         return vec![

@@ -1,4 +1,4 @@
-//! Parameters against their description.
+//! Validates parameters against their description.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ fn fits(words: &str, value: &Value) -> bool {
 }
 
 impl Server {
-    /// The parameters under their own names with nothing unknown, missing or wrong among them.
+    /// The validated parameters, under their canonical names.
     pub(super) fn checked(&self, operation: &Value, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let name = operation["name"].as_str().unwrap();
         let description = operation["parameters"].as_array().unwrap();

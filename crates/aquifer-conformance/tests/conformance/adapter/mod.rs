@@ -1,4 +1,4 @@
-//! A small library behind MCP-AQL, right in everything; and with one flaw where a test asks for it.
+//! A small library behind MCP-AQL without flaws, or with one flaw if a test requests it.
 
 mod catalog;
 mod checking;
@@ -16,13 +16,13 @@ use serde_json::{Map, Value, json};
 pub(crate) use flaw::Flaw;
 use world::World;
 
-/// What an operation comes to: data and warnings, or a failure.
+/// The result of an operation: data and warnings, or a failure.
 type Answer = Result<(Value, Vec<Value>), Failure>;
 
 /// Code, message, details.
 pub(crate) struct Failure(&'static str, String, Value);
 
-/// Where connections to the library are opened.
+/// Opens connections to the library.
 #[derive(Default)]
 pub(crate) struct Library {
     pub(crate) flaw: Option<Flaw>,
@@ -110,7 +110,7 @@ impl Server {
         names.iter().map(|name| json!({"name": name, "description": "A library.", "inputSchema": schema})).collect()
     }
 
-    /// The family that a tool stands for: none in single mode, where everything is let through.
+    /// Calls a tool. In single mode, the tool has no family and accepts every operation.
     fn call(&mut self, id: &Value, tool: &str, arguments: &Value) -> Value {
         self.asked += 1;
         let family = tool.strip_prefix("mcp_aql").unwrap().strip_prefix('_');
