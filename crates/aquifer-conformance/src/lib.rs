@@ -1,34 +1,18 @@
-//! Live conformance runs against any MCP-AQL server, and what a model pays for it in tokens.
+//! Live conformance runs against any MCP-AQL server.
 //!
-//! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
-//! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
+//! A run is a plain MCP client. It knows a server only through `tools/list` and `introspect`, and shares no code with
+//! Aquifer's own server, so that a mistake there is not repeated here.
 
 pub mod checks;
-mod client;
 mod context;
-mod described;
+mod description;
 pub mod evidence;
-pub mod exchange;
-mod feature;
-mod kinds;
-mod prepare;
-mod probe;
-mod progress;
+mod mcp;
+pub mod options;
 pub mod record;
 pub mod render;
-mod reply;
 pub mod report;
-mod resources;
-mod rows;
 pub mod run;
-mod sandbox;
-mod tally;
-pub mod tokens;
-mod walk;
-mod wire;
-mod writing;
+mod transport;
 
-pub use wire::Broken;
-pub use wire::Dial;
-pub use wire::Target;
-pub use wire::Wire;
+pub use transport::{Connection, Connector, Target, TransportError};

@@ -1,42 +1,40 @@
-//! What a run keeps besides its verdicts: the server's own words and the exchanges that show something, each with what
-//! it was for. The evidence file is written from this and from nothing else.
+//! What a run records besides its verdicts: the description of the server and the relevant exchanges, each with its
+//! purpose. The evidence file is written from this alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::exchange::Exchange;
-
-/// Everything that a run learned and saw.
+/// The record of a run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Record {
-    /// The server's name, as it said it at `initialize`.
+    /// The name that the server gave at `initialize`.
     pub implementation: String,
-    /// The server's version, as it said it at `initialize`.
+    /// The version that the server gave at `initialize`.
     pub version: String,
-    /// `_protocol` of the operations list; null where there is none.
+    /// `_protocol` of the operations list; null if there is none.
     pub protocol: Value,
-    /// The surfaces that were seen, the first one first.
+    /// The surfaces that were checked, in order.
     pub surfaces: Vec<Surface>,
-    /// The envelope of the operations list; where the server pages, the first page's with the operations of all pages.
+    /// The envelope of the operations list. If the list has pages: the first envelope, with the operations of all pages.
     pub operations_list: Value,
     /// The envelope of the types list.
     pub types_list: Value,
-    /// What `data.operation` said for each operation, in the order of the list.
+    /// `data.operation` of each operation, in list order.
     pub operation_details: Vec<Value>,
-    /// What `data.type` said for each type, in the order of the list.
+    /// `data.type` of each type, in list order.
     pub type_details: Vec<Value>,
-    /// The exchanges that show something, in the order they happened.
-    pub seen: Vec<Seen>,
+    /// The relevant exchanges, in order.
+    pub exchanges: Vec<RecordedExchange>,
 }
 
-/// One surface: a connection, and how operations are grouped into tools there.
+/// A connection, and how it groups operations into tools.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Surface {
     /// How operations are grouped.
     pub mode: Mode,
     /// `stdio` or `http`.
     pub transport: String,
-    /// `tools/list`, tool by tool, as it came.
+    /// The tools of `tools/list`, unchanged.
     pub tools: Vec<Value>,
 }
 
@@ -46,16 +44,16 @@ pub struct Surface {
 pub enum Mode {
     /// One tool for each endpoint family.
     Semantic,
-    /// One tool for everything.
+    /// One tool for all operations.
     Single,
     /// Both at once.
     All,
 }
 
 impl Mode {
-    /// The mode as the protocol writes it.
+    /// The name in the protocol.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Semantic => "semantic",
             Self::Single => "single",
@@ -64,25 +62,25 @@ impl Mode {
     }
 }
 
-/// One exchange and what it was for.
+/// An exchange and its purpose.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Seen {
-    /// What it was for.
+pub struct RecordedExchange {
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What was said. `answer` is a whole envelope.
+    /// The exchange. `answer` is a whole envelope.
     pub exchange: Exchange,
 }
 
-/// What an exchange was for.
+/// The purpose of an exchange.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Purpose {
-    /// A request that follows introspection, and was to succeed.
+    /// A request that follows the description and should succeed.
     Valid {
         /// The operation.
         operation: String,
     },
-    /// A request with this documented parameter. It was accepted unless the answer says that it is unknown.
+    /// A request with a documented parameter. It was accepted unless the answer calls it unknown.
     Accepted {
         /// The operation.
         operation: String,
@@ -109,39 +107,50 @@ pub enum Purpose {
         operation: String,
         /// The parameter that was left out.
         parameter: String,
-        /// Where the answer shows the value, from the envelope on: `data.pagination.limit`.
+        /// The path of the value in the envelope: `data.pagination.limit`.
         path: String,
         /// The documented default.
         value: Value,
     },
-    /// A request that has to fail.
+    /// A request that must fail.
     Error {
         /// A short name of the case: `wrong type of list_orders.first`.
         name: String,
-        /// What a message must name so that a caller can act upon it.
+        /// What the message must mention so that a caller can act on it.
         must_mention: Vec<String>,
     },
     /// The read after a create.
     RoundTrip {
         /// What was created: `order`.
         resource: String,
-        /// Where the submitted scalars must be found, from the envelope on: `data.name` → `"Atlas"`.
+        /// The submitted scalars by path in the envelope: `data.name` → `"Atlas"`.
         expected: Map<String, Value>,
     },
     /// The read after an update.
     UpdatePreservation {
         /// What was updated.
         resource: String,
-        /// Where the scalars that were not updated must be found, from the envelope on.
+        /// The scalars that were not updated, by path in the envelope.
         preserved: Map<String, Value>,
     },
     /// A write against a constraint of a resource, such as a read-only field.
     Constraint {
         /// A short name of the case: `identifier of update_order`.
         name: String,
-        /// Whether introspection tells of the constraint.
+        /// Whether introspection documents the constraint.
         documented: bool,
     },
-    /// A batch whose items were all answered.
+    /// A batch in which every item was answered.
     Batch,
+}
+
+/// One tool call and its answer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Exchange {
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Value,
+    /// The envelope of the answer, or the JSON-RPC error if there was none.
+    pub answer: Value,
 }

@@ -1,121 +1,103 @@
-//! A whole run: connect, read what the server says of itself, check it, put everything back.
+//! A run: connect, read the description of the server, run the checks, delete what was created.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::checks::{self, Check};
 use crate::context::CheckContext;
+use crate::options::Options;
 use crate::record::{Record, Surface};
-use crate::report::{Category, Header, Outcome, Report, Verdict};
-use crate::tally::Tally;
-use crate::wire::{Broken, Dial};
+use crate::report::{Category, Header, Outcome, Report, Tally, Verdict};
+use crate::transport::{Connector, TransportError};
 
-/// What a run may do, and how far it goes.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The level that is asked for: 1 leaves out the checks of level 2.
-    pub level: u8,
-    /// Whether the run may create, change and delete.
-    pub allow_writes: bool,
-    /// How long one answer may take.
-    pub deadline: Duration,
-    /// How many operations are asked for their details and probed; a larger catalogue is sampled.
-    pub max_operations: usize,
-    /// How many rows of one collection are walked.
-    pub max_rows: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { level: 2, allow_writes: false, deadline: Duration::from_secs(10), max_operations: 200, max_rows: 2_000 }
-    }
-}
-
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// A surface was opened: `semantic over stdio`.
     Connected(String),
-    /// So many operations and types are known.
+    /// The operations and types were listed.
     Described {
-        /// Operations in the list.
+        /// The number of operations.
         operations: usize,
-        /// Types in the list.
+        /// The number of types.
         types: usize,
     },
-    /// A check begins.
+    /// A check starts.
     Checking {
-        /// Its place, from 1.
+        /// The number of the check, from 1.
         number: usize,
-        /// Of how many.
-        of: usize,
-        /// The check's stable name.
+        /// The total number of checks.
+        total: usize,
+        /// The stable name of the check.
         id: &'static str,
     },
-    /// A check came out.
+    /// A check is done.
     Checked {
-        /// The check's stable name.
+        /// The stable name of the check.
         id: &'static str,
-        /// How.
+        /// Its verdict.
         result: Verdict,
     },
 }
 
-/// What a run brings home.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The verdicts.
     pub report: Report,
-    /// What they rest on.
+    /// The exchanges behind them.
     pub record: Record,
 }
 
-/// The server could not be run against at all.
+/// The server could not be checked at all.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unreachable(pub String);
+pub struct RunError(pub String);
 
-impl fmt::Display for Unreachable {
+impl fmt::Display for RunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unreachable {}
+impl std::error::Error for RunError {}
 
-impl From<Broken> for Unreachable {
-    fn from(Broken(reason): Broken) -> Self {
+impl From<TransportError> for RunError {
+    fn from(TransportError(reason): TransportError) -> Self {
         Self(reason)
     }
 }
 
-/// Runs every check of the level that is asked for.
-pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
+/// Runs every check of the requested level.
+pub async fn run(
+    target: &dyn Connector,
+    options: &Options,
+    mut progress: impl FnMut(Progress),
+) -> Result<Run, RunError> {
     let mut context = CheckContext::open(target, options).await?;
-    progress(Progress::Connected(surface_words(&context.record).join(", ")));
-    let (operations, types) = (context.described.operations_list.len(), context.described.types_list.len());
+    progress(Progress::Connected(surface_names(&context.record).join(", ")));
+    let (operations, types) = (context.description.operations_list.len(), context.description.types_list.len());
     progress(Progress::Described { operations, types });
     context.prepare(1).await;
     let mut outcomes = Vec::new();
     let mut place = 0;
-    let of = checks::all().iter().filter(|check| asked(check, &context)).count();
-    let later = checks::looking().into_iter().chain(checks::probing()).collect();
-    for phase in [checks::first(), later] {
+    let total = checks::all().iter().filter(|check| is_selected(check, &context)).count();
+    let later = checks::read_checks().into_iter().chain(checks::write_checks()).collect();
+    for phase in [checks::description_checks(), later] {
         if place > 0 {
-            // Rows of ours come first: a collection that was empty has something to show then.
+            // Create rows first, so that collections that were empty have something to check.
             if options.allow_writes {
-                context.populate().await;
+                context.create_rows().await;
             }
             context.prepare(options.max_rows).await;
         }
         for check in phase {
-            if !asked(check, &context) {
+            if !is_selected(check, &context) {
                 continue;
             }
             place += 1;
-            progress(Progress::Checking { number: place, of, id: check.id });
-            let outcome = make(check, &mut context).await;
+            progress(Progress::Checking { number: place, total, id: check.id });
+            let outcome = run_check(check, &mut context).await;
             progress(Progress::Checked { id: check.id, result: outcome.result });
             outcomes.push((check.category, outcome));
         }
@@ -124,28 +106,28 @@ pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(
     Ok(Run { report, record: context.record })
 }
 
-/// Whether a check belongs to this run: to its level, and to what the server offers.
-fn asked(check: &Check, context: &CheckContext<'_>) -> bool {
-    let level = if check.category.required() { 1 } else { 2 };
-    level <= context.options.level && check.feature.is_none_or(|feature| feature.offered(context))
+/// Whether a check belongs to the requested level and to a feature that the server offers.
+fn is_selected(check: &Check, context: &CheckContext<'_>) -> bool {
+    let level = if check.category.is_required() { 1 } else { 2 };
+    level <= context.options.level && check.feature.is_none_or(|feature| feature.is_offered(context))
 }
 
-/// Makes one check.
-async fn make(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
+/// Runs one check.
+async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
     if check.writes && !context.options.allow_writes {
-        return skipped(check, "the run was not allowed to write");
+        return skip(check, "the run was not allowed to write");
     }
     if let Some(reason) = context.client.lost.clone() {
-        return skipped(check, &format!("the server is gone: {reason}"));
+        return skip(check, &format!("the server is gone: {reason}"));
     }
-    (check.body)(context, &mut tally).await;
+    (check.run)(context, &mut tally).await;
     if let Some(reason) = context.client.lost.clone() {
-        tally.lose(&reason);
-        context.revive().await;
+        tally.mark_server_lost(&reason);
+        context.reconnect().await;
     }
     let detail = match tally.verdict() {
-        Verdict::Skip if tally.notes.is_empty() => nothing_to_look_at(check, context),
+        Verdict::Skip if tally.notes.is_empty() => skip_detail(check, context),
         _ => tally.detail(check.unit),
     };
     Outcome {
@@ -153,46 +135,47 @@ async fn make(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
         name: check.name.to_owned(),
         result: tally.verdict(),
         detail,
-        looked_at: tally.looked_at,
+        examined: tally.examined,
         findings: tally.findings,
     }
 }
 
-/// Why a check had nothing to look at.
-fn nothing_to_look_at(check: &Check, context: &CheckContext<'_>) -> String {
-    let reason = if check.writes { context.why_nothing_made() } else { String::new() };
-    if reason.is_empty() { check.nothing.to_owned() } else { format!("{}: {reason}", check.nothing) }
+/// Why a check found nothing to examine.
+fn skip_detail(check: &Check, context: &CheckContext<'_>) -> String {
+    let reason = if check.writes { context.reason_nothing_created() } else { String::new() };
+    if reason.is_empty() { check.skip_reason.to_owned() } else { format!("{}: {reason}", check.skip_reason) }
 }
 
-fn skipped(check: &Check, reason: &str) -> Outcome {
+fn skip(check: &Check, reason: &str) -> Outcome {
     Outcome {
         id: check.id.to_owned(),
         name: check.name.to_owned(),
         result: Verdict::Skip,
         detail: reason.to_owned(),
-        looked_at: 0,
+        examined: 0,
         findings: Vec::new(),
     }
 }
 
-fn surface_words(record: &Record) -> Vec<String> {
+fn surface_names(record: &Record) -> Vec<String> {
     let words = |surface: &Surface| {
-        let takes = surface.tools.iter().any(|tool| tool.pointer("/inputSchema/properties/operation").is_some());
-        let mode = if takes { surface.mode.word() } else { "no tool for operations" };
+        let takes_operations =
+            surface.tools.iter().any(|tool| tool.pointer("/inputSchema/properties/operation").is_some());
+        let mode = if takes_operations { surface.mode.as_str() } else { "no tool for operations" };
         format!("{mode} over {}", surface.transport)
     };
     record.surfaces.iter().map(words).collect()
 }
 
 fn report(context: &CheckContext<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
-    let version = context.described.protocol().get("version").and_then(Value::as_str);
+    let version = context.description.protocol().get("version").and_then(Value::as_str);
     let header = Header {
         implementation: context.record.implementation.clone(),
         version: context.record.version.clone(),
         spec_version: version.unwrap_or_default().to_owned(),
         requested_level: context.options.level,
-        claimed: context.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
-        surfaces: surface_words(&context.record),
+        claimed: context.description.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
+        surfaces: surface_names(&context.record),
         calls: context.calls(),
     };
     Report::assemble(header, outcomes)

@@ -1,17 +1,17 @@
-//! Several operations in one request.
+//! Checks of batches.
 
 use serde_json::{Value, json};
 
-use super::Check;
+use crate::checks::Check;
+use crate::checks::feature::Feature;
 use crate::context::CheckContext;
-use crate::feature::Feature;
+use crate::mcp::Reply;
+use crate::mcp::rows::without_volatile;
 use crate::record::Purpose;
-use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
-use crate::rows::settled;
-use crate::tally::Tally;
+use crate::report::Tally;
 
-pub(super) const LOOKING: &[Check] = &[
+pub(crate) const READ_CHECKS: &[Check] = &[
     Check::new(
         "batch.results",
         "Batch operations are supported",
@@ -28,7 +28,7 @@ pub(super) const LOOKING: &[Check] = &[
         "nothing answers introspection",
         |context, tally| Box::pin(failure(context, tally)),
     )
-    .needs(&["batch.results"]),
+    .depends_on(&["batch.results"]),
     Check::new(
         "batch.malformed",
         "Malformed batches are refused as a whole",
@@ -37,10 +37,10 @@ pub(super) const LOOKING: &[Check] = &[
         "nothing answers introspection",
         |context, tally| Box::pin(malformed(context, tally)),
     )
-    .needs(&["batch.results"]),
+    .depends_on(&["batch.results"]),
 ];
 
-pub(super) const WRITING: &[Check] = &[
+pub(crate) const WRITE_CHECKS: &[Check] = &[
     Check::new(
         "batch.foreign",
         "In a batch, another family's operation fails alone",
@@ -49,8 +49,8 @@ pub(super) const WRITING: &[Check] = &[
         "no operation of another family needs a parameter",
         |context, tally| Box::pin(foreign(context, tally)),
     )
-    .of(Feature::Families)
-    .needs(&["batch.results", "batch.failure"])
+    .for_feature(Feature::Families)
+    .depends_on(&["batch.results", "batch.failure"])
     .writes(),
     Check::new(
         "batch.halts",
@@ -60,20 +60,20 @@ pub(super) const WRITING: &[Check] = &[
         "nothing of ours is left that wants to be confirmed",
         |context, tally| Box::pin(halts(context, tally)),
     )
-    .of(Feature::Confirmation)
-    .needs(&["batch.results", "confirm.asked"])
+    .for_feature(Feature::Confirmation)
+    .depends_on(&["batch.results", "confirm.asked"])
     .writes(),
 ];
 
 /// Three requests that the introspection tool answers.
 fn items(context: &CheckContext<'_>) -> Vec<Value> {
-    let described = &context.described;
-    if described.operations_list.is_empty() {
+    let description = &context.description;
+    if description.operations_list.is_empty() {
         return Vec::new();
     }
-    let on_same_tool = |name: &&String| described.operation(name).is_some_and(|own| own.tool == described.tool);
-    // Without parameters: what others name may be gone by now.
-    let reads = context.working.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
+    let on_same_tool = |name: &&String| description.operation(name).is_some_and(|own| own.tool == description.tool);
+    // Only requests without parameters: others may refer to rows that are gone by now.
+    let reads = context.valid_requests.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
     let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
     items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));
     items.push(json!({"operation": "introspect", "params": {"query": "operations", "name": "introspect"}}));
@@ -81,7 +81,7 @@ fn items(context: &CheckContext<'_>) -> Vec<Value> {
 }
 
 async fn send(context: &mut CheckContext<'_>, items: &[Value]) -> Reply {
-    let tool = context.described.tool.clone();
+    let tool = context.description.tool.clone();
     context.send(&tool, json!({"operations": items})).await
 }
 
@@ -99,14 +99,14 @@ async fn results(context: &mut CheckContext<'_>, tally: &mut Tally) {
         return;
     }
     let reply = send(context, &items).await;
-    tally.look();
+    tally.count();
     let found = listed(&reply);
-    if !reply.ok() || found.len() != items.len() {
+    if !reply.is_success() || found.len() != items.len() {
         return tally.fail("batch", "a batch is not answered with one result for each operation", Some(&reply));
     }
-    let tool = context.described.tool.clone();
+    let tool = context.description.tool.clone();
     for (place, (item, result)) in items.iter().zip(&found).enumerate() {
-        tally.look();
+        tally.count();
         let subject = format!("results[{place}]");
         if result.get("index").and_then(Value::as_u64) != Some(place as u64) {
             tally.fail(&subject, format!("its index is not {place}"), Some(&reply));
@@ -115,17 +115,17 @@ async fn results(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.fail(&subject, "it names another operation than was asked for there", Some(&reply));
         }
         let alone = context.send(&tool, item.clone()).await;
-        let same = result.get("result").map(settled) == Some(settled(&alone.exchange.answer));
+        let same = result.get("result").map(without_volatile) == Some(without_volatile(&alone.exchange.answer));
         if !same {
             tally.fail(&subject, "the result differs from the same request made alone", Some(&reply));
         }
     }
     let counts = (summary(&reply, "total"), summary(&reply, "succeeded"), summary(&reply, "failed"));
     let all = Some(items.len() as u64);
-    tally.holds(counts == (all, all, Some(0)), "summary", "the counts are wrong", Some(&reply));
+    tally.expect(counts == (all, all, Some(0)), "summary", "the counts are wrong", Some(&reply));
     let null = reply.exchange.answer.get("data").is_none_or(Value::is_null);
-    tally.holds(null, "data", "'data' of a batch is not null", Some(&reply));
-    context.keep(Purpose::Batch, &reply);
+    tally.expect(null, "data", "'data' of a batch is not null", Some(&reply));
+    context.record_exchange(Purpose::Batch, &reply);
 }
 
 async fn failure(context: &mut CheckContext<'_>, tally: &mut Tally) {
@@ -135,7 +135,7 @@ async fn failure(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     items.insert(1, json!({"operation": "no_such_operation_7f3a", "params": {}}));
     let reply = send(context, &items).await;
-    tally.look();
+    tally.count();
     let states: Vec<Option<bool>> =
         listed(&reply).iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
     let expected: Vec<Option<bool>> = (0..items.len()).map(|place| Some(place != 1)).collect();
@@ -144,14 +144,14 @@ async fn failure(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     let good = items.len() as u64 - 1;
     let counts = (summary(&reply, "succeeded"), summary(&reply, "failed"));
-    tally.holds(counts == (Some(good), Some(1)), "summary", "the failure is counted wrongly", Some(&reply));
+    tally.expect(counts == (Some(good), Some(1)), "summary", "the failure is counted wrongly", Some(&reply));
 }
 
 async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
     if items(context).is_empty() {
         return;
     }
-    let tool = context.described.tool.clone();
+    let tool = context.description.tool.clone();
     let cases = [
         ("an empty list", json!([])),
         ("text for a list", json!("introspect")),
@@ -161,19 +161,21 @@ async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for (case, operations) in cases {
         let reply = context.send_malformed(&tool, json!({"operations": operations})).await;
         let problem = format!("{case} was not refused");
-        tally.holds(reply.refused(), "batch", &problem, Some(&reply));
+        tally.expect(reply.is_refused(), "batch", &problem, Some(&reply));
     }
 }
 
 async fn foreign(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let described = context.described.clone();
+    let description = context.description.clone();
     let mut items = items(context);
-    // It lacks what it needs, so that it cannot run even where it is let through.
-    let needy = described.writes().find(|own| own.tool != described.tool && own.required().next().is_some());
-    let (Some(other), false) = (needy, items.is_empty()) else { return };
+    // A required parameter is missing, so that it cannot run even if the server accepts it.
+    let with_required = description
+        .write_operations()
+        .find(|own| own.tool != description.tool && own.required_parameters().next().is_some());
+    let (Some(other), false) = (with_required, items.is_empty()) else { return };
     items.insert(1, json!({"operation": other.name, "params": {}}));
     let reply = send(context, &items).await;
-    tally.look();
+    tally.count();
     let found = listed(&reply);
     let states: Vec<Option<bool>> =
         found.iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
@@ -190,13 +192,13 @@ async fn foreign(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
-    for made in context.sandbox.left() {
-        let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
-        let asks = |own: &&crate::described::Operation| own.has("confirmation_token");
+    for created in context.sandbox.remaining() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
+        let asks = |own: &&crate::description::Operation| own.has_parameter("confirmation_token");
         let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
-        let item = delete.request(made.key.clone());
+        let item = delete.request(created.key.clone());
         let reply = context.send(&delete.tool, json!({"operations": [item, item]})).await;
-        tally.look();
+        tally.count();
         let answer = &reply.exchange.answer;
         let halted = answer.pointer("/halted_at/index").and_then(Value::as_u64) == Some(0)
             && answer.get("pending_operations").and_then(Value::as_array).is_some_and(|pending| pending.len() == 1)
@@ -213,8 +215,8 @@ async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 Some(&reply),
             );
         }
-        let still = context.call(get, made.key.clone()).await;
-        tally.holds(!still.absent(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
+        let still = context.call(get, created.key.clone()).await;
+        tally.expect(!still.is_gone(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
         return;
     }
 }

@@ -1,16 +1,16 @@
-//! Both endpoint modes, and that they tell the same.
+//! Checks of the endpoint modes: both exist, and give the same answers.
 
 use serde_json::{Value, json};
 
-use super::Check;
-use crate::context::{CheckContext, Second};
-use crate::feature::{ALL, Feature};
+use crate::checks::Check;
+use crate::checks::feature::{ALL, Feature};
+use crate::context::{CheckContext, SecondSurface};
+use crate::mcp::rows::without_volatile;
 use crate::record::{Mode, Purpose};
 use crate::report::Category::LevelTwoFeatures;
-use crate::rows::settled;
-use crate::tally::Tally;
+use crate::report::Tally;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(crate) const CHECKS: &[Check] = &[
     Check::new("modes.both", "Both endpoint modes are supported", LevelTwoFeatures, "modes", "", |context, tally| {
         Box::pin(both(context, tally))
     }),
@@ -20,9 +20,9 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "requests",
         "there is no second mode to compare with",
-        |context, tally| Box::pin(same(context, tally)),
+        |context, tally| Box::pin(values_equal(context, tally)),
     )
-    .needs(&["modes.both"]),
+    .depends_on(&["modes.both"]),
     Check::new(
         "features.capabilities",
         "Capabilities agree with what operations document",
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
         "no capabilities are told in '_protocol'",
         |context, tally| Box::pin(capabilities(context, tally)),
     )
-    .needs(&["introspection.protocol"]),
+    .depends_on(&["introspection.protocol"]),
 ];
 
 async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
@@ -41,38 +41,38 @@ async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
     context.open_second().await;
     let single_tool = context.single_tool.clone().unwrap_or_default();
     match &context.second {
-        Second::None(reason) => return tally.note(reason.clone()),
-        Second::Same => {}
-        Second::Own(client) => {
+        SecondSurface::Unavailable(reason) => return tally.note(reason.clone()),
+        SecondSurface::Same => {}
+        SecondSurface::Own(client) => {
             let tools = client.aql_tools();
             let same = tools == context.client.aql_tools();
             if same {
-                tally.look();
+                tally.count();
                 let asked = if context.mode == Mode::Single { "semantic" } else { "single" };
                 let problem = format!(
                     "only one mode: asked for '{asked}' (through MCP_AQL_ENDPOINT_MODE, or at the second address) \
                      the server shows the same tools again"
                 );
                 tally.fail("modes", problem, None);
-                context.second = Second::None("there is only one mode".into());
-                // What was asked for and not given is no surface.
+                context.second = SecondSurface::Unavailable("there is only one mode".into());
+                // A mode that the server did not switch to is not a surface.
                 context.record.surfaces.pop();
                 return;
             }
             let one_tool = context.mode == Mode::Single || tools.len() == 1;
-            tally.holds(one_tool, "single", "in single mode there is more than one tool for operations", None);
+            tally.expect(one_tool, "single", "in single mode there is more than one tool for operations", None);
         }
     }
     let asked = json!({"operation": "introspect", "params": {"query": "operations"}});
     let reply = context.call_second(asked).await;
-    tally.holds(reply.ok(), &single_tool, "introspection is not answered in the other mode", Some(&reply));
-    tally.look();
-    if reply.ok() {
+    tally.expect(reply.is_success(), &single_tool, "introspection is not answered in the other mode", Some(&reply));
+    tally.count();
+    if reply.is_success() {
         let names =
             |list: &[Value]| -> Vec<Value> { list.iter().filter_map(|item| item.get("name").cloned()).collect() };
         let other = reply.data().get("operations").and_then(Value::as_array).cloned().unwrap_or_default();
         let first = context
-            .described
+            .description
             .operations_reply
             .as_ref()
             .and_then(|reply| reply.data().get("operations")?.as_array().cloned());
@@ -82,61 +82,63 @@ async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-async fn same(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    if matches!(context.second, Second::None(_)) {
+async fn values_equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if matches!(context.second, SecondSurface::Unavailable(_)) {
         return;
     }
-    if context.working.is_empty() {
+    if context.valid_requests.is_empty() {
         return tally.note("no READ operation works that could be asked in both");
     }
-    let described = context.described.clone();
-    for (name, params) in context.working.clone().into_iter().take(12) {
-        let Some(operation) = described.operation(&name) else { continue };
+    let description = context.description.clone();
+    for (name, params) in context.valid_requests.clone().into_iter().take(12) {
+        let Some(operation) = description.operation(&name) else { continue };
         let first = context.call(operation, params.clone()).await;
         let second = context.call_second(json!({"operation": name, "params": params})).await;
-        let same = settled(first.data()) == settled(second.data()) && first.ok() == second.ok();
-        if !same && context.restless(operation, &params, &first).await {
+        let same = without_volatile(first.data()) == without_volatile(second.data())
+            && first.is_success() == second.is_success();
+        if !same && context.answers_vary(operation, &params, &first).await {
             tally.note(format!("{name} was left out: it answers differently each time"));
             continue;
         }
-        tally.holds(same, &name, "the other mode gives another answer", Some(&second));
-        context.keep(Purpose::Valid { operation: name }, &second);
+        tally.expect(same, &name, "the other mode gives another answer", Some(&second));
+        context.record_exchange(Purpose::Valid { operation: name }, &second);
     }
 }
 
 async fn capabilities(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    let protocol = context.described.protocol().clone();
+    let protocol = context.description.protocol().clone();
     let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
-    // What introspection takes for itself says nothing of the operations.
-    let any =
-        |names: [&str; 2]| context.described.reads().any(|operation| names.iter().all(|name| operation.has(name)));
+    // The parameters of `introspect` itself are not counted.
+    let any = |names: [&str; 2]| {
+        context.description.read_operations().any(|operation| names.iter().all(|name| operation.has_parameter(name)))
+    };
     let reads_fields = any(["fields", "fields"]);
     let pages = any(["first", "after"]) || any(["limit", "offset"]) || any(["page", "page_size"]);
-    let relationships = context.described.reads().any(|operation| {
+    let relationships = context.description.read_operations().any(|operation| {
         operation.name == "query_relationships" || operation.raw.get("relationship_capabilities").is_some()
     });
     let facts = [
         ("field_selection", reads_fields),
-        ("aggregations", Feature::Aggregates.offered(context)),
-        ("computed_fields", Feature::Computed.offered(context)),
+        ("aggregations", Feature::Aggregates.is_offered(context)),
+        ("computed_fields", Feature::Computed.is_offered(context)),
         ("pagination", pages),
         ("relationship_queries", relationships),
     ];
     for (name, documented) in facts {
-        let Some(said) = capability(name) else { continue };
-        tally.look();
-        match (said, documented) {
+        let Some(claimed) = capability(name) else { continue };
+        tally.count();
+        match (claimed, documented) {
             (true, false) => tally.fail(name, "it is said to be there, but no operation documents it", None),
             (false, true) => tally.fail(name, "operations document it, but it is said not to be there", None),
             _ => {}
         }
     }
     if protocol.get("capabilities").is_none() {
-        tally.look();
+        tally.count();
         tally.warn("_protocol.capabilities", "the capabilities are not told", None);
     }
     let absent: Vec<&str> =
-        ALL.iter().filter(|(feature, _)| !feature.offered(context)).map(|(_, name)| *name).collect();
+        ALL.iter().filter(|(feature, _)| !feature.is_offered(context)).map(|(_, name)| *name).collect();
     if !absent.is_empty() {
         tally.note(format!("not offered, and therefore not checked: {}", absent.join(", ")));
     }

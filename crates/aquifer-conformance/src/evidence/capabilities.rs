@@ -1,33 +1,34 @@
-//! What a server was seen to be able to do: its modes, field selection, batches.
+//! The observed capabilities of a server: modes, field selection, batches.
 
 use serde_json::{Map, Value};
 
-use crate::exchange::Exchange;
-use crate::record::{Mode, Purpose, Record, Surface};
+use crate::record::{Exchange, Mode, Purpose, Record, Surface};
 
 use super::cases::succeeded;
 
-/// The modes in which something was seen to work, by the runner's words: `crude` stands for one tool for each endpoint
-/// family. Families of another profile keep its name.
+/// The modes in which a call succeeded, by the names of the runner: `crude` means one tool per endpoint family. Another
+/// profile keeps its own name.
 pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     let profile = record.protocol.get("profile").and_then(Value::as_str);
     let semantic = profile.filter(|profile| !profile.starts_with("crude")).unwrap_or("crude");
     let has_worked = |is_unified: bool| {
         let tools = record.surfaces.iter().flat_map(|surface| tools(surface, is_unified));
-        let answered = |tool: &str| record.seen.iter().any(|seen| seen.exchange.tool == tool && worked(&seen.exchange));
+        let answered = |tool: &str| {
+            record.exchanges.iter().any(|recorded| recorded.exchange.tool == tool && worked(&recorded.exchange))
+        };
         tools.into_iter().any(answered)
     };
     let modes = [(semantic, false), ("single", true)];
     modes.into_iter().filter(|(_, is_unified)| has_worked(*is_unified)).map(|(word, _)| word).collect()
 }
 
-/// The tools of a surface that take every operation, or those that take one family's.
+/// The tools of a surface that take all operations, or those that take one family.
 fn tools(surface: &Surface, unified: bool) -> Vec<&str> {
     let names: Vec<&str> = surface.tools.iter().filter_map(|tool| tool.get("name")?.as_str()).collect();
     let is_unified = |name: &str| match surface.mode {
         Mode::Single => true,
         Mode::Semantic => false,
-        // The one whose name the others begin with.
+        // It is the tool whose name is a prefix of the others.
         Mode::All => names.iter().all(|other| other.starts_with(name)),
     };
     names.iter().copied().filter(|name| is_unified(name) == unified).collect()
@@ -37,9 +38,9 @@ fn worked(exchange: &Exchange) -> bool {
     succeeded(&exchange.answer)
 }
 
-/// Whether an answer was seen that holds of its items what was asked for and nothing else.
+/// Whether an answer contained exactly the requested fields.
 pub(super) fn selects_fields(record: &Record) -> bool {
-    record.seen.iter().any(|seen| selected(&seen.exchange))
+    record.exchanges.iter().any(|recorded| selected(&recorded.exchange))
 }
 
 fn selected(exchange: &Exchange) -> bool {
@@ -55,7 +56,7 @@ fn selected(exchange: &Exchange) -> bool {
         && items.iter().all(|item| !item.is_empty() && item.keys().all(|name| heads.contains(&name.as_str())))
 }
 
-/// The items of an answer: those of its only list, else the answer itself.
+/// The items of an answer: those of its list, or else the answer itself.
 fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
     let Some(Value::Object(members)) = data else { return Vec::new() };
     match members.values().find_map(Value::as_array) {
@@ -66,8 +67,8 @@ fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
 
 /// The shortest answer to a batch that answers every operation in it.
 pub(super) fn batch_example(record: &Record) -> Option<&Value> {
-    let batches = record.seen.iter().filter(|seen| seen.purpose == Purpose::Batch);
-    let whole = batches.map(|seen| &seen.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));
+    let batches = record.exchanges.iter().filter(|recorded| recorded.purpose == Purpose::Batch);
+    let whole = batches.map(|recorded| &recorded.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));
     whole.map(|exchange| &exchange.answer).min_by_key(|answer| answer.to_string().len())
 }
 

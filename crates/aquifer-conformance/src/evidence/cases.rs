@@ -1,15 +1,16 @@
-//! The cases of a bundle, each from the exchange that shows it.
+//! The test cases of a bundle, each from a recorded exchange.
 
 use serde_json::{Map, Value, json};
 
-use crate::record::{Purpose, Record, Seen};
+use crate::record::{Purpose, Record, RecordedExchange};
 
-/// For each operation, the parameters that were accepted: the documented ones in their order, then any other.
+/// The accepted parameters of each operation: the documented ones in order, then any others.
 pub(super) fn accepted_parameters(record: &Record) -> Value {
     let mut operations = Map::new();
     for detail in &record.operation_details {
         let Some(operation) = detail.get("name").and_then(Value::as_str) else { continue };
-        let accepted: Vec<&str> = record.seen.iter().flat_map(|seen| accepted_in(seen, operation)).collect();
+        let accepted: Vec<&str> =
+            record.exchanges.iter().flat_map(|recorded| accepted_in(recorded, operation)).collect();
         let documented = detail.get("parameters").and_then(Value::as_array).into_iter().flatten();
         let documented = documented.filter_map(|parameter| parameter.get("name")?.as_str());
         let mut names: Vec<&str> = documented.filter(|name| accepted.contains(name)).collect();
@@ -26,19 +27,22 @@ pub(super) fn accepted_parameters(record: &Record) -> Value {
 }
 
 /// The parameters of an operation that an exchange shows to be accepted.
-fn accepted_in<'a>(seen: &'a Seen, wanted: &str) -> Vec<&'a str> {
-    match &seen.purpose {
+fn accepted_in<'a>(recorded: &'a RecordedExchange, wanted: &str) -> Vec<&'a str> {
+    match &recorded.purpose {
         Purpose::Accepted { operation, parameter } if operation == wanted => {
-            if is_known(&seen.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
+            if is_known(&recorded.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
         }
-        // What succeeds accepts all that it was sent.
-        Purpose::Valid { operation } if operation == wanted && succeeded(&seen.exchange.answer) => sent(seen).collect(),
-        // What is refused for its value is known by its name.
-        Purpose::Error { .. } if names_operation(&seen.exchange.arguments, wanted) => {
-            let message = seen.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        // A successful request accepted all its parameters.
+        Purpose::Valid { operation } if operation == wanted && succeeded(&recorded.exchange.answer) => {
+            sent(recorded).collect()
+        }
+        // A parameter that is refused for its value is a known parameter.
+        Purpose::Error { .. } if names_operation(&recorded.exchange.arguments, wanted) => {
+            let message =
+                recorded.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
             let is_meant =
-                |name: &&str| is_known(&seen.exchange.answer, name) && message.contains(&format!("'{name}'"));
-            sent(seen).filter(is_meant).collect()
+                |name: &&str| is_known(&recorded.exchange.answer, name) && message.contains(&format!("'{name}'"));
+            sent(recorded).filter(is_meant).collect()
         }
         _ => Vec::new(),
     }
@@ -49,12 +53,12 @@ fn names_operation(arguments: &Value, operation: &str) -> bool {
 }
 
 /// The parameters of a request.
-fn sent(seen: &Seen) -> impl Iterator<Item = &str> {
-    let params = seen.exchange.arguments.get("params").and_then(Value::as_object);
+fn sent(recorded: &RecordedExchange) -> impl Iterator<Item = &str> {
+    let params = recorded.exchange.arguments.get("params").and_then(Value::as_object);
     params.into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
-/// Whether an answer treats a parameter as one that the operation has: it may still refuse its value.
+/// Whether an answer treats a parameter as known, even if it refuses the value.
 fn is_known(answer: &Value, parameter: &str) -> bool {
     match answer.get("success").and_then(Value::as_bool) {
         None => false,
@@ -90,7 +94,7 @@ pub(super) fn unknown_parameter(record: &Record) -> Value {
     })
 }
 
-/// The runner compares identities, so only scalars can be shown to it.
+/// The runner compares by identity, so only scalars are included.
 pub(super) fn optional_defaults(record: &Record) -> Value {
     cases(record, |purpose, answer| match purpose {
         Purpose::Default { operation, parameter, path, value } if is_scalar(value) => Some(json!({
@@ -147,10 +151,10 @@ pub(super) fn constraints(record: &Record) -> Value {
 }
 
 fn cases(record: &Record, case: impl Fn(&Purpose, &Value) -> Option<Value>) -> Value {
-    record.seen.iter().filter_map(|seen| case(&seen.purpose, &seen.exchange.answer)).collect()
+    record.exchanges.iter().filter_map(|recorded| case(&recorded.purpose, &recorded.exchange.answer)).collect()
 }
 
-/// The scalars among expectations: of what is nested, the runner would compare the order of names, too.
+/// The scalar expectations. For nested values the runner would also compare the order of members.
 fn leaves(expected: &Map<String, Value>) -> Map<String, Value> {
     expected.iter().filter(|(_, value)| is_scalar(value)).map(|(path, value)| (path.clone(), value.clone())).collect()
 }

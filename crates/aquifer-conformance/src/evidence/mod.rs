@@ -1,8 +1,8 @@
-//! The specification's evidence bundle, written from what was really exchanged.
+//! Writes the specification's evidence bundle from the recorded exchanges.
 //!
-//! The specification's runner reads a file instead of talking to a server, and takes a section that is not there for one
-//! in which nothing is wrong. So a bundle with an empty section is not written at all: it would pass for a run that was
-//! never made. What the runner misses by itself (a mode, a capability, a batch) is left out where it was not seen.
+//! The specification's runner reads a file instead of calling a server, and treats a missing section as one without
+//! problems. Therefore a bundle with an empty section is not written: it would pass without having been checked. What
+//! the runner itself reports as missing (a mode, a capability, a batch) is left out if it was not observed.
 
 mod capabilities;
 mod cases;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 
 use crate::record::Record;
 
-/// The sections of a bundle about which nothing was seen.
+/// The sections of a bundle without any exchange.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Empty {
+pub struct EmptySectionsError {
     /// Their names, as in the bundle.
     pub sections: Vec<&'static str>,
 }
 
-impl fmt::Display for Empty {
+impl fmt::Display for EmptySectionsError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -30,13 +30,13 @@ impl fmt::Display for Empty {
     }
 }
 
-impl std::error::Error for Empty {}
+impl std::error::Error for EmptySectionsError {}
 
-/// The bundle for a level.
+/// Builds the bundle for a level.
 ///
 /// # Errors
-/// The run saw nothing for a section of that level.
-pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
+/// The run recorded nothing for a section of that level.
+pub fn bundle(record: &Record, level: u8) -> Result<Value, EmptySectionsError> {
     let sections = sections(record);
     let empty: Vec<&'static str> = sections
         .iter()
@@ -44,7 +44,7 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
         .map(|section| section.name)
         .collect();
     if !empty.is_empty() {
-        return Err(Empty { sections: empty });
+        return Err(EmptySectionsError { sections: empty });
     }
     let mut bundle = Map::new();
     bundle.insert("implementation".to_owned(), Value::from(record.implementation.as_str()));
@@ -56,7 +56,7 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
     bundle
         .insert("capabilities".to_owned(), json!({ "field_selection": selects, "batch_operations": batch.is_some() }));
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
-        put(&mut bundle, section.name, section.content);
+        insert_section(&mut bundle, section.name, section.content);
     }
     if let Some(batch) = batch {
         bundle.insert("batch_example".to_owned(), batch.clone());
@@ -74,11 +74,11 @@ pub fn missing_defaults(record: &Record) -> Option<&'static str> {
     is_empty.then_some("no default appears in an answer, so the evidence has no case of parameter_tests.optional_defaults")
 }
 
-/// A part of the bundle that the runner does not miss.
+/// A part of the bundle whose absence the runner does not report.
 struct Section {
-    /// Where it stands: `parameter_tests.missing_required`.
+    /// Its path: `parameter_tests.missing_required`.
     name: &'static str,
-    /// The level whose runs have to fill it.
+    /// The level that requires it.
     level: u8,
     content: Value,
 }
@@ -111,14 +111,14 @@ fn sections(record: &Record) -> Vec<Section> {
     ]
 }
 
-/// A list as it was answered; null when it lists nothing. A refusal stays: the runner shall see it.
+/// The envelope of a list; null if the list is empty. A refusal is kept, so that the runner sees it.
 fn listed(envelope: &Value, name: &str) -> Value {
     let lists_nothing = envelope.pointer(&format!("/data/{name}")).and_then(Value::as_array).is_some_and(Vec::is_empty);
     if lists_nothing { Value::Null } else { envelope.clone() }
 }
 
-/// Puts a section at its place, which is at most one level down.
-fn put(bundle: &mut Map<String, Value>, name: &str, content: Value) {
+/// Inserts a section at its path, which has at most two parts.
+fn insert_section(bundle: &mut Map<String, Value>, name: &str, content: Value) {
     let Some((outer, inner)) = name.split_once('.') else {
         bundle.insert(name.to_owned(), content);
         return;

@@ -1,13 +1,12 @@
-//! A record of a small good run, and what is written of it and of worse ones.
+//! Bundles of a small successful run, and of incomplete ones.
 
 use serde_json::json;
 
 use super::*;
-use crate::exchange::Exchange;
-use crate::record::{Mode, Purpose, Seen, Surface};
+use crate::record::{Exchange, Mode, Purpose, RecordedExchange, Surface};
 
-fn seen(purpose: Purpose, tool: &str, arguments: Value, answer: Value) -> Seen {
-    Seen { purpose, exchange: Exchange { tool: tool.to_owned(), arguments, answer } }
+fn seen(purpose: Purpose, tool: &str, arguments: Value, answer: Value) -> RecordedExchange {
+    RecordedExchange { purpose, exchange: Exchange { tool: tool.to_owned(), arguments, answer } }
 }
 
 fn refused(code: &str, message: &str) -> Value {
@@ -39,7 +38,7 @@ fn good() -> Record {
             "parameters": [{"name": "id", "required": true}, {"name": "fields"}, {"name": "ghost"}],
         })],
         type_details: Vec::new(),
-        seen: vec![
+        exchanges: vec![
             read(Purpose::Valid { operation: get() }, json!({"id": 1}), note.clone()),
             read(
                 Purpose::Accepted { operation: get(), parameter: "fields".to_owned() },
@@ -102,7 +101,7 @@ fn good() -> Record {
 }
 
 #[test]
-fn r_con_1_a_bundle_has_every_section_of_what_was_exchanged() {
+fn r_con_1_a_bundle_has_every_section() {
     let bundle = bundle(&good(), 2).unwrap();
     assert_eq!(bundle["endpoint_modes"], json!(["crude", "single"]));
     assert_eq!(bundle["capabilities"], json!({"field_selection": true, "batch_operations": true}));
@@ -130,7 +129,7 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     };
     let unseen = |kind: &'static str| {
         move |record: &mut Record| {
-            record.seen.retain(|seen| serde_json::to_value(&seen.purpose).unwrap()["kind"] != kind);
+            record.exchanges.retain(|seen| serde_json::to_value(&seen.purpose).unwrap()["kind"] != kind);
         }
     };
     without(1, "introspection.operations_list", &|record| record.operations_list["data"]["operations"] = json!([]));
@@ -159,14 +158,14 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
 }
 
 #[test]
-fn r_con_1_nothing_is_claimed_that_was_not_seen() {
+fn r_con_1_only_observed_capabilities_are_claimed() {
     let modes = |change: &dyn Fn(&mut Record)| {
         let mut record = good();
         change(&mut record);
         bundle(&record, 2).unwrap()
     };
-    // The surface is there, but nothing was answered on it.
-    let bundle = modes(&|record| record.seen.retain(|seen| seen.exchange.tool != "mcp_aql"));
+    // The surface exists, but no call on it succeeded.
+    let bundle = modes(&|record| record.exchanges.retain(|seen| seen.exchange.tool != "mcp_aql"));
     assert_eq!(bundle["endpoint_modes"], json!(["crude"]));
     assert_eq!(bundle["capabilities"]["batch_operations"], false);
     assert!(bundle.get("batch_example").is_none());
@@ -177,15 +176,15 @@ fn r_con_1_nothing_is_claimed_that_was_not_seen() {
     let bundle = modes(&|record| record.protocol["profile"] = json!("inspect_query_mutate_administer"));
     assert_eq!(bundle["endpoint_modes"], json!(["inspect_query_mutate_administer", "single"]));
 
-    // The fields were taken, and everything came anyway.
+    // The fields parameter was accepted, but all fields were returned.
     let everything = json!({"success": true, "data": {"id": 1, "title": "x"}});
-    let bundle = modes(&|record| record.seen[1].exchange.answer = everything.clone());
+    let bundle = modes(&|record| record.exchanges[1].exchange.answer = everything.clone());
     assert_eq!(bundle["capabilities"]["field_selection"], false);
     assert_eq!(bundle["accepted_parameters"]["get_task"], json!(["id", "fields"]));
 
     // Half of a batch was answered.
     let bundle = modes(&|record| {
-        let batch = record.seen.last_mut().unwrap();
+        let batch = record.exchanges.last_mut().unwrap();
         batch.exchange.arguments["operations"] = json!([{"operation": "get_task"}, {"operation": "get_task"}]);
     });
     assert_eq!(bundle["capabilities"]["batch_operations"], false);
@@ -195,10 +194,10 @@ fn r_con_1_nothing_is_claimed_that_was_not_seen() {
 fn a_parameter_is_accepted_where_only_its_value_is_refused() {
     let accepted = |message: &str, code: &str| {
         let mut record = good();
-        record.seen.retain(|seen| !matches!(seen.purpose, Purpose::Accepted { .. }));
+        record.exchanges.retain(|seen| !matches!(seen.purpose, Purpose::Accepted { .. }));
         let purpose = Purpose::Error { name: "wrong type".to_owned(), must_mention: Vec::new() };
         let arguments = json!({"operation": "get_task", "params": {"id": 1, "fields": 7}});
-        record.seen.push(seen(purpose, "mcp_aql_read", arguments, refused(code, message)));
+        record.exchanges.push(seen(purpose, "mcp_aql_read", arguments, refused(code, message)));
         bundle(&record, 1).unwrap()["accepted_parameters"]["get_task"].clone()
     };
     let type_error = "VALIDATION_INVALID_TYPE";
@@ -208,7 +207,7 @@ fn a_parameter_is_accepted_where_only_its_value_is_refused() {
 }
 
 #[test]
-fn what_fails_is_written_as_it_is() {
+fn failures_are_written_unchanged() {
     let mut record = good();
     record.operations_list = refused("INTERNAL_ERROR", "No.");
     let bundle = bundle(&record, 2).unwrap();

@@ -1,4 +1,4 @@
-//! The published shape, written and read back.
+//! Renders and parses the published JSON format.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use crate::report::Report;
 
-/// The report as JSON.
+/// Renders a report as JSON.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    // Every name in it is a string, so there is nothing that JSON could not say.
+    // All map keys are strings, so serialization cannot fail.
     let text = serde_json::to_string_pretty(report).unwrap_or_default();
     format!("{text}\n")
 }
 
-/// Why a text is no report.
+/// Why a text is not a report.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum NoReport {
-    /// It is no JSON.
+pub enum ReportError {
+    /// It is not JSON.
     Syntax(String),
-    /// It is the evidence of a run, which its reports are made from.
+    /// It is an evidence bundle.
     Evidence,
-    /// It lacks what every report has, or has something else in its place.
+    /// A required member is missing or invalid.
     Shape(String),
 }
 
-impl fmt::Display for NoReport {
+impl fmt::Display for ReportError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(problem) => write!(formatter, "not JSON: {problem}"),
@@ -38,24 +38,24 @@ impl fmt::Display for NoReport {
     }
 }
 
-impl std::error::Error for NoReport {}
+impl std::error::Error for ReportError {}
 
-/// Reads a report, ours or one of the specification's runner, which says less.
+/// Parses a report of Aquifer or of the specification's runner, which contains less.
 ///
 /// # Errors
-/// The text is no report.
-pub fn read(text: &str) -> Result<Report, NoReport> {
-    let value: Value = serde_json::from_str(text).map_err(|error| NoReport::Syntax(error.to_string()))?;
+/// The text is not a report.
+pub fn parse(text: &str) -> Result<Report, ReportError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| ReportError::Syntax(error.to_string()))?;
     let Value::Object(members) = &value else {
-        return Err(NoReport::Shape("it is no JSON object".to_owned()));
+        return Err(ReportError::Shape("it is no JSON object".to_owned()));
     };
     if !members.contains_key("categories") && members.contains_key("introspection") {
-        return Err(NoReport::Evidence);
+        return Err(ReportError::Evidence);
     }
-    let wanted = ["requestedLevel", "conformanceLevel", "summary", "categories"];
-    let missing: Vec<&str> = wanted.into_iter().filter(|name| !members.contains_key(*name)).collect();
+    let required = ["requestedLevel", "conformanceLevel", "summary", "categories"];
+    let missing: Vec<&str> = required.into_iter().filter(|name| !members.contains_key(*name)).collect();
     if !missing.is_empty() {
-        return Err(NoReport::Shape(format!("it has no {}", missing.join(", no "))));
+        return Err(ReportError::Shape(format!("it has no {}", missing.join(", no "))));
     }
-    serde_json::from_value(value).map_err(|error| NoReport::Shape(error.to_string()))
+    serde_json::from_value(value).map_err(|error| ReportError::Shape(error.to_string()))
 }

@@ -1,20 +1,20 @@
-//! A report as JUnit XML: a test suite for each category, a test case for each check.
+//! Renders a report as JUnit XML: a test suite for each category, a test case for each check.
 
 use std::fmt::Write as _;
 
 use crate::report::{Outcome, Report, Section, Summary, Verdict};
 
-use super::{is_hidden, shortened};
+use super::{is_hidden, truncate};
 
-/// So much is kept of what was said in one exchange.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 1_000;
 
-/// The report as XML.
+/// Renders a report as JUnit XML.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let Summary { total, failed, skipped, .. } = report.summary;
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let name = escaped(&format!("MCP-AQL conformance of {} {}", report.implementation, report.version));
+    let name = escape_xml(&format!("MCP-AQL conformance of {} {}", report.implementation, report.version));
     let _ = writeln!(
         out,
         "<testsuites name=\"{}\" tests=\"{total}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\">",
@@ -28,7 +28,7 @@ pub fn render(report: &Report) -> String {
 }
 
 fn suite(out: &mut String, report: &Report, section: &Section) {
-    let Summary { total, failed, skipped, .. } = Summary::of(&section.tests);
+    let Summary { total, failed, skipped, .. } = Summary::from_outcomes(&section.tests);
     let name = section.name.name();
     let _ = writeln!(
         out,
@@ -38,11 +38,11 @@ fn suite(out: &mut String, report: &Report, section: &Section) {
         ("specVersion", report.spec_version.clone()),
         ("requestedLevel", report.requested_level.to_string()),
         ("conformanceLevel", report.conformance_level.to_string()),
-        ("result", section.result.word().to_owned()),
+        ("result", section.result.as_str().to_owned()),
     ];
     out.push_str("    <properties>\n");
     for (name, value) in properties {
-        let _ = writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(&value));
+        let _ = writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escape_xml(&value));
     }
     out.push_str("    </properties>\n");
     for test in &section.tests {
@@ -53,8 +53,8 @@ fn suite(out: &mut String, report: &Report, section: &Section) {
 
 fn case(out: &mut String, category: &str, test: &Outcome) {
     let class = if test.id.is_empty() { category } else { &test.id };
-    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escaped(class), escaped(&test.name));
-    let (detail, findings) = (escaped(&test.detail), escaped(&findings(test)));
+    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escape_xml(class), escape_xml(&test.name));
+    let (detail, findings) = (escape_xml(&test.detail), escape_xml(&findings(test)));
     let _ = match test.result {
         Verdict::Pass => writeln!(out, "/>"),
         Verdict::Warn => writeln!(out, ">\n      <system-out>WARN: {detail}\n{findings}</system-out>\n    </testcase>"),
@@ -66,22 +66,23 @@ fn case(out: &mut String, category: &str, test: &Outcome) {
     };
 }
 
-/// Everything that is wrong, one after the other.
+/// All problems of a check, as text.
 fn findings(test: &Outcome) -> String {
     let mut out = String::new();
     for finding in &test.findings {
         let _ = writeln!(out, "{}: {}", finding.subject, finding.problem);
-        if let Some(seen) = &finding.seen {
+        if let Some(seen) = &finding.exchange {
             let (asked, answered) = (seen.arguments.to_string(), seen.answer.to_string());
-            let _ = writeln!(out, "  > {} {}", seen.tool, shortened(&asked, MAX_OF_EXCHANGE));
-            let _ = writeln!(out, "  < {}", shortened(&answered, MAX_OF_EXCHANGE));
+            let _ = writeln!(out, "  > {} {}", seen.tool, truncate(&asked, MAX_OF_EXCHANGE));
+            let _ = writeln!(out, "  < {}", truncate(&answered, MAX_OF_EXCHANGE));
         }
     }
     out
 }
 
-/// Text for an attribute or between tags. XML has no way to say most control characters, so they stand as escapes.
-fn escaped(text: &str) -> String {
+/// Escapes text for attributes and element content. XML cannot represent most control characters, so they are written
+/// as escapes.
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -1,4 +1,4 @@
-//! A report to paste into a pull request: the verdict and a table first, what is wrong folded up behind it.
+//! Renders a report for a pull request: the verdict and a table first, then the problems in collapsed sections.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,17 @@ use serde_json::Value;
 
 use crate::report::{Finding, Outcome, Report, Summary, Verdict};
 
-use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, verdict, visible};
+use super::{
+    badge, blocker_lines, claim_text, level_words, make_visible, pluralized, smallest_exchange, truncate,
+    verdict_sentence,
+};
 
-/// So many findings of a check are listed.
+/// How many findings of a check are listed.
 const MAX_FINDINGS: usize = 20;
-/// So much is shown of what was said.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 1_600;
 
-/// The report as Markdown.
+/// Renders a report as Markdown.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut page = Page(String::new());
@@ -38,29 +41,29 @@ impl Page {
 
     fn head(&mut self, report: &Report) {
         let name = if report.implementation.is_empty() { "a server without a name" } else { &report.implementation };
-        let title = format!("# MCP-AQL conformance of {} {}", plain(name), plain(&report.version));
+        let title = format!("# MCP-AQL conformance of {} {}", escape_markdown(name), escape_markdown(&report.version));
         self.line(title.trim_end());
         self.line("");
         if let Some(badge) = badge(report.conformance_level) {
             self.line(badge);
             self.line("");
-            self.line(&format!("**{}** {}.", verdict(report), plain(&claim(report))));
+            self.line(&format!("**{}** {}.", verdict_sentence(report), escape_markdown(&claim_text(report))));
         } else {
-            self.line(&format!("**{}**", verdict(report)));
+            self.line(&format!("**{}**", verdict_sentence(report)));
         }
-        let reasons = reasons(report);
-        if !reasons.is_empty() {
+        let blocker_lines = blocker_lines(report);
+        if !blocker_lines.is_empty() {
             let withheld = report.conformance_level < report.requested_level;
             self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
             self.line("");
-            for reason in &reasons {
-                self.line(&format!("- {}", plain(reason)));
+            for reason in &blocker_lines {
+                self.line(&format!("- {}", escape_markdown(reason)));
             }
         }
         self.line("");
-        let mut how: Vec<String> = report.surfaces.iter().map(|surface| plain(surface)).collect();
+        let mut how: Vec<String> = report.surfaces.iter().map(|surface| escape_markdown(surface)).collect();
         if report.calls > 0 {
-            how.push(counted(report.calls, "call"));
+            how.push(pluralized(report.calls, "call"));
         }
         if !how.is_empty() {
             self.line(&format!("Driven live: {}.", how.join(", ")));
@@ -68,7 +71,7 @@ impl Page {
         if !report.command.is_empty() {
             self.line("Made by:");
             self.line("");
-            self.fenced("sh", &visible(&report.command));
+            self.fenced("sh", &make_visible(&report.command));
         }
         self.line("");
     }
@@ -77,16 +80,16 @@ impl Page {
         self.line("| category | | result | passed | warned | failed | skipped |");
         self.line("|---|---|---|---|---|---|---|");
         for section in &report.categories {
-            let Summary { passed, warned, failed, skipped, .. } = Summary::of(&section.tests);
-            let (name, result) = (section.name.name(), section.result.word());
-            let level = needed_for(section.name);
+            let Summary { passed, warned, failed, skipped, .. } = Summary::from_outcomes(&section.tests);
+            let (name, result) = (section.name.name(), section.result.as_str());
+            let level = level_words(section.name);
             self.line(&format!("| {name} | {level} | {result} | {passed} | {warned} | {failed} | {skipped} |"));
         }
         let Summary { passed, warned, failed, skipped, total } = report.summary;
-        self.line(&format!("| {} | | | {passed} | {warned} | {failed} | {skipped} |", counted(total, "check")));
+        self.line(&format!("| {} | | | {passed} | {warned} | {failed} | {skipped} |", pluralized(total, "check")));
     }
 
-    /// What is to be said although it stands in nobody's way.
+    /// Lists warnings, and skipped checks that block nothing.
     fn remarks(&mut self, report: &Report) {
         let mut lead = "\n";
         for section in &report.categories {
@@ -96,24 +99,29 @@ impl Page {
                 Verdict::Pass | Verdict::Fail => false,
             };
             for test in section.tests.iter().filter(is_remark) {
-                self.line(&format!("{lead}- {} {}: {}", test.result.word(), plain(&test.name), plain(&test.detail)));
+                self.line(&format!(
+                    "{lead}- {} {}: {}",
+                    test.result.as_str(),
+                    escape_markdown(&test.name),
+                    escape_markdown(&test.detail)
+                ));
                 lead = "";
             }
         }
     }
 
-    /// Every check, for those who want to see.
+    /// Lists every check in a collapsed section.
     fn checks(&mut self, report: &Report) {
         self.line("");
         self.line("<details>");
-        self.line(&format!("<summary>{}</summary>", counted(report.summary.total, "check")));
+        self.line(&format!("<summary>{}</summary>", pluralized(report.summary.total, "check")));
         for section in report.categories.iter().filter(|section| !section.tests.is_empty()) {
             self.line("");
             self.line(&format!("| | {} | looked at |", section.name.name()));
             self.line("|---|---|---|");
             for test in &section.tests {
-                let count = if test.looked_at > 0 { test.looked_at.to_string() } else { String::new() };
-                self.line(&format!("| {} | {} | {count} |", test.result.word(), plain(&test.name)));
+                let count = if test.examined > 0 { test.examined.to_string() } else { String::new() };
+                self.line(&format!("| {} | {} | {count} |", test.result.as_str(), escape_markdown(&test.name)));
             }
         }
         self.line("");
@@ -123,17 +131,17 @@ impl Page {
     fn folded(&mut self, test: &Outcome) {
         self.line("");
         self.line("<details>");
-        self.line(&format!("<summary>{}: {}</summary>", test.result.word(), plain(&test.name)));
+        self.line(&format!("<summary>{}: {}</summary>", test.result.as_str(), escape_markdown(&test.name)));
         self.line("");
-        self.line(&plain(&test.detail));
+        self.line(&escape_markdown(&test.detail));
         self.line("");
         for finding in test.findings.iter().take(MAX_FINDINGS) {
-            self.line(&format!("- **{}**: {}", plain(&finding.subject), plain(&finding.problem)));
+            self.line(&format!("- **{}**: {}", escape_markdown(&finding.subject), escape_markdown(&finding.problem)));
         }
         if test.findings.len() > MAX_FINDINGS {
             self.line(&format!("- … and {} more", test.findings.len() - MAX_FINDINGS));
         }
-        if let Some(finding) = smallest(&test.findings) {
+        if let Some(finding) = smallest_exchange(&test.findings) {
             self.exchange(finding);
         }
         self.line("");
@@ -141,9 +149,13 @@ impl Page {
     }
 
     fn exchange(&mut self, finding: &Finding) {
-        let Some(seen) = &finding.seen else { return };
+        let Some(seen) = &finding.exchange else { return };
         self.line("");
-        self.line(&format!("Seen for {}, asked of {}:", plain(&finding.subject), plain(&seen.tool)));
+        self.line(&format!(
+            "Seen for {}, asked of {}:",
+            escape_markdown(&finding.subject),
+            escape_markdown(&seen.tool)
+        ));
         self.line("");
         self.fenced("json", &pretty(&seen.arguments));
         self.line("");
@@ -152,7 +164,7 @@ impl Page {
         self.fenced("json", &pretty(&seen.answer));
     }
 
-    /// A block that nothing inside it can end.
+    /// A code block with a fence longer than any in the text.
     fn fenced(&mut self, language: &str, text: &str) {
         let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
@@ -160,19 +172,19 @@ impl Page {
     }
 }
 
-/// JSON in lines, with everything in it to be seen.
+/// Pretty-printed JSON with hidden characters escaped.
 fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let lines: Vec<String> = text.lines().map(visible).collect();
-    shortened(&lines.join("\n"), MAX_OF_EXCHANGE)
+    let lines: Vec<String> = text.lines().map(make_visible).collect();
+    truncate(&lines.join("\n"), MAX_OF_EXCHANGE)
 }
 
-/// Text that means nothing to Markdown, on one line, for a cell of a table or anywhere else. Character references and not
-/// backslashes: they work inside HTML, too.
-fn plain(text: &str) -> String {
+/// Escapes text for Markdown, on one line, so that it fits a table cell. Uses character references instead of backslashes,
+/// because they also work inside HTML.
+fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let visible = visible(text);
-    let mut letters = visible.chars().peekable();
+    let make_visible = make_visible(text);
+    let mut letters = make_visible.chars().peekable();
     let mut before = ' ';
     while let Some(letter) = letters.next() {
         let is_inside = |other: char| other.is_alphanumeric() || other == '_';
@@ -180,7 +192,7 @@ fn plain(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // Inside a word it means itself, and most names have one.
+            // Inside a word, an underscore has no meaning in Markdown.
             '_' if is_inside(before) && letters.peek().copied().is_some_and(is_inside) => out.push('_'),
             '|' | '*' | '[' | ']' | '`' | '\\' | '~' | '_' => {
                 let _ = write!(out, "&#{};", u32::from(letter));

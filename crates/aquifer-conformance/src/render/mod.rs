@@ -1,5 +1,5 @@
-//! Reports for people and for machines. What a server says is shown, never obeyed: it comes without terminal escapes,
-//! markup and invisible characters, and is cut where nobody reads on.
+//! Renders reports for people and for tools. Text from servers is untrusted: terminal escapes, markup and invisible
+//! characters are escaped, and long text is truncated.
 
 pub mod json;
 pub mod junit;
@@ -10,26 +10,26 @@ use serde_json::Value;
 
 use crate::report::{Blocker, Category, Finding, Report, Verdict};
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
     /// For a terminal.
     Text,
-    /// The published shape, for scripts and to be rendered again.
+    /// The published JSON format, for scripts and to be rendered again.
     Json,
     /// For a pull request.
     Markdown,
-    /// For what continuous integration shows of tests.
+    /// For the test reports of continuous integration.
     Junit,
 }
 
 impl Format {
-    /// All of them, as they are called on a command line.
+    /// All formats, by their names on the command line.
     pub const ALL: [(&'static str, Self); 4] =
         [("text", Self::Text), ("json", Self::Json), ("markdown", Self::Markdown), ("junit", Self::Junit)];
 }
 
-/// Writes a report. Only text has colours.
+/// Renders a report. Only text has colours.
 #[must_use]
 pub fn render(report: &Report, format: Format, colour: bool) -> String {
     match format {
@@ -50,28 +50,28 @@ pub fn badge(level: u8) -> Option<&'static str> {
     }
 }
 
-/// What may be claimed: a level never stands without the revision it was tested against.
-fn claim(report: &Report) -> String {
+/// The claim that a server may make. It always names the tested revision of the specification.
+fn claim_text(report: &Report) -> String {
     let revision = match report.spec_version.as_str() {
         "" => "a revision of the specification that the server does not tell".to_owned(),
-        version => format!("specification {}", visible(version)),
+        version => format!("specification {}", make_visible(version)),
     };
     format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
 }
 
-/// Which level the run got, in one sentence.
-fn verdict(report: &Report) -> String {
+/// The granted level in one sentence.
+fn verdict_sentence(report: &Report) -> String {
     let claimed = report.claimed_conformance.as_deref();
     let beyond = claimed.filter(|claimed| {
         claimed.strip_prefix("level-").and_then(|level| level.parse().ok()) > Some(report.conformance_level)
     });
     match beyond {
-        Some(claimed) => format!("{} The server claims {}.", granted(report), visible(claimed)),
-        None => granted(report),
+        Some(claimed) => format!("{} The server claims {}.", level_sentence(report), make_visible(claimed)),
+        None => level_sentence(report),
     }
 }
 
-fn granted(report: &Report) -> String {
+fn level_sentence(report: &Report) -> String {
     match (report.conformance_level, report.requested_level) {
         (0, 2..) => "No level is granted: level 1 is withheld, and level 2 needs it.".to_owned(),
         (0, _) => "No level is granted: level 1 is withheld.".to_owned(),
@@ -82,11 +82,11 @@ fn granted(report: &Report) -> String {
     }
 }
 
-/// What stands before the level that was asked for, a line each: what failed one by one, and what was skipped by the
-/// reason for it, since one cause may have many checks skipped. A report of ours that grants the level has none; other
-/// runners grant theirs in spite of some.
-fn reasons(report: &Report) -> Vec<String> {
-    let blockers = report.blocked_by(report.requested_level);
+/// What blocks the requested level, one line each. Failures are listed one by one; skipped checks are grouped by reason,
+/// because one cause may skip many checks. Our own reports have no blockers if the level is granted; reports of other
+/// runners may.
+fn blocker_lines(report: &Report) -> Vec<String> {
+    let blockers = report.blockers(report.requested_level);
     let skipped = |blocker: &Blocker<'_>| {
         let test = blocker.test.filter(|test| test.result == Verdict::Skip && !test.detail.is_empty())?;
         Some(test.detail.clone())
@@ -100,7 +100,7 @@ fn reasons(report: &Report) -> Vec<String> {
         }
         let others = blockers.iter().skip(place + 1).filter(alike).count();
         let and = if others > 0 {
-            format!(" (and {} for that reason)", counted(others, "more check"))
+            format!(" (and {} for that reason)", pluralized(others, "more check"))
         } else {
             String::new()
         };
@@ -109,8 +109,8 @@ fn reasons(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Which level a category belongs to, in words.
-fn needed_for(category: Category) -> &'static str {
+/// The level of a category, in words.
+fn level_words(category: Category) -> &'static str {
     match (category.blocks(), category.level()) {
         (false, _) => "no level needs it",
         (true, 1) => "level 1",
@@ -122,24 +122,30 @@ fn needed_for(category: Category) -> &'static str {
 fn reason(blocker: &Blocker<'_>) -> String {
     let category = blocker.category.name();
     match blocker.test {
-        Some(test) if test.detail.is_empty() => format!("{category}: {} ({})", visible(&test.name), test.result.word()),
+        Some(test) if test.detail.is_empty() => {
+            format!("{category}: {} ({})", make_visible(&test.name), test.result.as_str())
+        }
         Some(test) => {
-            format!("{category}: {} ({}): {}", visible(&test.name), test.result.word(), visible(&test.detail))
+            format!(
+                "{category}: {} ({}): {}",
+                make_visible(&test.name),
+                test.result.as_str(),
+                make_visible(&test.detail)
+            )
         }
         None => format!("{category}: nothing of it was checked"),
     }
 }
 
-/// The finding that shows its problem with the fewest words, if any was seen in an exchange.
-fn smallest(findings: &[Finding]) -> Option<&Finding> {
-    let seen = findings.iter().filter_map(|finding| Some((finding, finding.seen.as_ref()?)));
+/// The finding with the smallest exchange, if any has one.
+fn smallest_exchange(findings: &[Finding]) -> Option<&Finding> {
+    let seen = findings.iter().filter_map(|finding| Some((finding, finding.exchange.as_ref()?)));
     let size = |value: &Value| value.to_string().len();
     seen.min_by_key(|(_, seen)| size(&seen.arguments) + size(&seen.answer)).map(|(finding, _)| finding)
 }
 
-/// Text on one line with everything in it to be seen: control characters, and those that hide or turn text around,
-/// stand as escapes.
-fn visible(text: &str) -> String {
+/// Puts text on one line and escapes control characters and characters that hide or reorder text.
+fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -151,7 +157,7 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Control characters, and what Unicode has to hide text or to turn its direction.
+/// Whether a character is a control character, is invisible, or changes the text direction.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -159,18 +165,18 @@ fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e007f}')
 }
 
-/// As much of a text as is worth reading, with how much there would be.
-fn shortened(text: &str, most: usize) -> String {
+/// Truncates text and appends its full length.
+fn truncate(text: &str, max_chars: usize) -> String {
     let length = text.chars().count();
-    if length <= most {
+    if length <= max_chars {
         return text.to_owned();
     }
-    let start: String = text.chars().take(most).collect();
+    let start: String = text.chars().take(max_chars).collect();
     format!("{start}… ({length} characters)")
 }
 
 /// `1 check`, `2 checks`.
-fn counted(count: usize, what: &str) -> String {
+fn pluralized(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

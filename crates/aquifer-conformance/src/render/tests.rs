@@ -1,14 +1,14 @@
-//! One run that got everything, one that is as nasty as a server can make it, in every format.
+//! A successful run and one with hostile text, in every format.
 
 use serde_json::json;
 
 use super::*;
-use crate::exchange::Exchange;
+use crate::record::Exchange;
 use crate::report::{Category, Header, Outcome, Summary};
 
-fn outcome(id: &str, name: &str, result: Verdict, detail: &str, looked_at: usize) -> Outcome {
+fn outcome(id: &str, name: &str, result: Verdict, detail: &str, examined: usize) -> Outcome {
     let (id, name, detail) = (id.to_owned(), name.to_owned(), detail.to_owned());
-    Outcome { id, name, result, detail, looked_at, findings: Vec::new() }
+    Outcome { id, name, result, detail, examined, findings: Vec::new() }
 }
 
 fn passes() -> Vec<(Category, Outcome)> {
@@ -49,7 +49,7 @@ fn bad() -> Report {
     let finding = |index: usize, answer: Value| Finding {
         subject: format!("create_order.field_{index}"),
         problem: format!("answered as if nothing were missing: {NASTY}"),
-        seen: Some(Exchange {
+        exchange: Some(Exchange {
             tool: "mcp_aql_create".to_owned(),
             arguments: json!({"operation": "create_order", "params": {"note": NASTY}}),
             answer,
@@ -119,7 +119,8 @@ fn a_fence_is_longer_than_what_it_holds() {
     let mut report = bad();
     for section in &mut report.categories {
         for finding in section.tests.iter_mut().flat_map(|test| &mut test.findings) {
-            finding.seen = Some(Exchange { tool: String::new(), arguments: json!("````"), answer: json!("a\n```\nb") });
+            finding.exchange =
+                Some(Exchange { tool: String::new(), arguments: json!("````"), answer: json!("a\n```\nb") });
         }
     }
     let text = render(&report, Format::Markdown, false);
@@ -141,9 +142,9 @@ fn junit_of_a_bad_run() {
 }
 
 #[test]
-fn a_report_is_read_as_it_was_written() {
+fn a_report_survives_a_round_trip() {
     for report in [good(), bad()] {
-        assert_eq!(json::read(&render(&report, Format::Json, false)), Ok(report));
+        assert_eq!(json::parse(&render(&report, Format::Json, false)), Ok(report));
     }
 }
 
@@ -162,7 +163,7 @@ fn json_has_the_published_shape() {
 }
 
 #[test]
-fn reports_of_the_specifications_runner_are_read() {
+fn reports_of_the_specifications_runner_are_parsed() {
     let text = json!({
         "implementation": "example-adapter", "version": "1.0.0", "specVersion": "1.0.0-draft", "requestedLevel": 1,
         "conformanceLevel": 1, "exitCode": 0,
@@ -172,7 +173,7 @@ fn reports_of_the_specifications_runner_are_read() {
             {"name": "Completeness", "result": "WARN", "detail": "One is not accepted."},
         ]}],
     });
-    let report = json::read(&text.to_string()).unwrap();
+    let report = json::parse(&text.to_string()).unwrap();
     assert_eq!(report.summary, Summary { total: 2, passed: 1, warned: 1, ..Summary::default() });
     let text = render(&report, Format::Text, false);
     assert!(
@@ -185,7 +186,7 @@ fn reports_of_the_specifications_runner_are_read() {
 }
 
 #[test]
-fn what_is_no_report_is_told_why() {
+fn invalid_reports_are_rejected_with_a_reason() {
     let table = [
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
         ("# MCP-AQL", "not JSON: expected value at line 1 column 1"),
@@ -203,7 +204,7 @@ fn what_is_no_report_is_told_why() {
         ),
     ];
     for (text, expected) in table {
-        let problem = json::read(text).unwrap_err().to_string();
+        let problem = json::parse(text).unwrap_err().to_string();
         assert!(problem.starts_with(expected), "{text}: {problem}");
     }
 }

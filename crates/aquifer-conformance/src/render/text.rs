@@ -1,27 +1,30 @@
-//! A report for a terminal.
+//! Renders a report for a terminal.
 
 use crate::report::{Finding, Outcome, Report, Section, Verdict};
 
-use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, verdict, visible};
+use super::{
+    badge, blocker_lines, claim_text, level_words, make_visible, pluralized, smallest_exchange, truncate,
+    verdict_sentence,
+};
 
-/// Longer lines are broken.
+/// Longer lines are wrapped.
 const WIDTH: usize = 100;
-/// So many findings of a check are shown; the rest is in the JSON.
+/// How many findings of a check are shown. The JSON format has all.
 const MAX_FINDINGS: usize = 5;
-/// So much is shown of what was said.
+/// Requests and answers are truncated to this length.
 const MAX_OF_EXCHANGE: usize = 320;
 
-/// The report as lines for people.
+/// Renders a report as text.
 #[must_use]
 pub fn render(report: &Report, colour: bool) -> String {
     let page = Page { colour, width: name_width(report), out: String::new() };
     page.write(report)
 }
 
-/// How wide the names of checks are, so that what stands behind them is aligned.
+/// The width of the column of check names.
 fn name_width(report: &Report) -> usize {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
-    tests.map(|test| visible(&test.name).chars().count()).max().unwrap_or(0).min(60)
+    tests.map(|test| make_visible(&test.name).chars().count()).max().unwrap_or(0).min(60)
 }
 
 struct Page {
@@ -42,18 +45,18 @@ impl Page {
 
     fn head(&mut self, report: &Report) {
         let name = if report.implementation.is_empty() { "A server without a name" } else { &report.implementation };
-        let mut words = vec![visible(name)];
+        let mut words = vec![make_visible(name)];
         if !report.version.is_empty() {
-            words.push(visible(&report.version));
+            words.push(make_visible(&report.version));
         }
         let mut line = self.bold(&words.join(" "));
         if !report.spec_version.is_empty() {
-            line.push_str(&format!(", MCP-AQL {}", visible(&report.spec_version)));
+            line.push_str(&format!(", MCP-AQL {}", make_visible(&report.spec_version)));
         }
         self.line(&line);
-        let mut how = report.surfaces.iter().map(|surface| visible(surface)).collect::<Vec<_>>();
+        let mut how = report.surfaces.iter().map(|surface| make_visible(surface)).collect::<Vec<_>>();
         if report.calls > 0 {
-            how.push(counted(report.calls, "call"));
+            how.push(pluralized(report.calls, "call"));
         }
         if !how.is_empty() {
             self.line(&how.join(", "));
@@ -63,7 +66,7 @@ impl Page {
 
     fn section(&mut self, section: &Section) {
         let line = format!("{}  {}", self.verdict(section.result), self.bold(section.name.name()));
-        self.line(&format!("{line} ({})", needed_for(section.name)));
+        self.line(&format!("{line} ({})", level_words(section.name)));
         if section.tests.is_empty() {
             self.line("      nothing of it was checked");
         }
@@ -74,15 +77,15 @@ impl Page {
     }
 
     fn test(&mut self, test: &Outcome) {
-        let name = visible(&test.name);
-        let count = if test.looked_at > 0 { format!("{:>6}", test.looked_at) } else { String::new() };
+        let name = make_visible(&test.name);
+        let count = if test.examined > 0 { format!("{:>6}", test.examined) } else { String::new() };
         let line = format!("  {}  {name:width$} {count}", self.verdict(test.result), width = self.width);
         self.line(line.trim_end());
         if test.result != Verdict::Pass {
-            self.wrapped(&visible(&test.detail), "        ", "        ");
+            self.wrapped(&make_visible(&test.detail), "        ", "        ");
         }
-        let shown = smallest(&test.findings);
-        // The one that is seen in an exchange comes first: it says most.
+        let shown = smallest_exchange(&test.findings);
+        // The finding with an exchange comes first, because it is the most informative.
         let first = shown.into_iter();
         let rest = test.findings.iter().filter(|finding| !shown.is_some_and(|shown| std::ptr::eq(shown, *finding)));
         for finding in first.chain(rest).take(MAX_FINDINGS) {
@@ -95,12 +98,12 @@ impl Page {
     }
 
     fn finding(&mut self, finding: &Finding, with_exchange: bool) {
-        let said = format!("{}: {}", visible(&finding.subject), visible(&finding.problem));
+        let said = format!("{}: {}", make_visible(&finding.subject), make_visible(&finding.problem));
         self.wrapped(&said, "        - ", "          ");
-        let Some(seen) = finding.seen.as_ref().filter(|_| with_exchange) else { return };
-        let arguments = shortened(&visible(&seen.arguments.to_string()), MAX_OF_EXCHANGE);
-        let answer = shortened(&visible(&seen.answer.to_string()), MAX_OF_EXCHANGE);
-        self.wrapped(&format!("{} {arguments}", visible(&seen.tool)), "          > ", "            ");
+        let Some(seen) = finding.exchange.as_ref().filter(|_| with_exchange) else { return };
+        let arguments = truncate(&make_visible(&seen.arguments.to_string()), MAX_OF_EXCHANGE);
+        let answer = truncate(&make_visible(&seen.answer.to_string()), MAX_OF_EXCHANGE);
+        self.wrapped(&format!("{} {arguments}", make_visible(&seen.tool)), "          > ", "            ");
         self.wrapped(&answer, "          < ", "            ");
     }
 
@@ -108,34 +111,34 @@ impl Page {
         let summary = report.summary;
         self.line(&format!(
             "{}: {} passed, {} warned, {} failed, {} skipped",
-            counted(summary.total, "check"),
+            pluralized(summary.total, "check"),
             summary.passed,
             summary.warned,
             summary.failed,
             summary.skipped
         ));
-        let line = self.bold(&verdict(report));
+        let line = self.bold(&verdict_sentence(report));
         self.line(&line);
-        self.blockers(report, &reasons(report));
+        self.blockers(report, &blocker_lines(report));
         if let Some(badge) = badge(report.conformance_level) {
             self.line("");
-            self.line(&claim(report));
+            self.line(&claim_text(report));
             self.line(badge);
         }
     }
 
-    fn blockers(&mut self, report: &Report, reasons: &[String]) {
-        if reasons.is_empty() {
+    fn blockers(&mut self, report: &Report, blocker_lines: &[String]) {
+        if blocker_lines.is_empty() {
             return;
         }
         let withheld = report.conformance_level < report.requested_level;
         self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
-        for reason in reasons {
+        for reason in blocker_lines {
             self.wrapped(reason, "  - ", "    ");
         }
     }
 
-    /// A text in lines that are not too long, the first after one lead, the others after another.
+    /// Wraps text. The first line is prefixed with `lead`, the others with `next`.
     fn wrapped(&mut self, text: &str, lead: &str, next: &str) {
         let mut line = lead.to_owned();
         let mut is_begun = false;
@@ -168,14 +171,14 @@ impl Page {
             Verdict::Fail => "31",
             Verdict::Skip => "36",
         };
-        self.painted(code, verdict.word())
+        self.paint(code, verdict.as_str())
     }
 
     fn bold(&self, text: &str) -> String {
-        self.painted("1", text)
+        self.paint("1", text)
     }
 
-    fn painted(&self, code: &str, text: &str) -> String {
+    fn paint(&self, code: &str, text: &str) -> String {
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }

@@ -1,5 +1,6 @@
-//! Which verdicts grant which level, as tables.
+//! Which verdicts grant which level.
 
+use super::outcome::section_result;
 use super::*;
 
 use Category::{
@@ -8,12 +9,12 @@ use Category::{
 };
 use Verdict::{Fail, Pass, Skip, Warn};
 
-fn outcome(result: Verdict, looked_at: usize) -> Outcome {
+fn outcome(result: Verdict, examined: usize) -> Outcome {
     let (id, name, detail) = ("a.check".to_owned(), "A check".to_owned(), "What it saw.".to_owned());
-    Outcome { id, name, result, detail, looked_at, findings: Vec::new() }
+    Outcome { id, name, result, detail, examined, findings: Vec::new() }
 }
 
-/// A run in which everything passes but what is named.
+/// A run in which everything passes except these.
 fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     let blocking = Category::ALL.into_iter().filter(|category| category.blocks());
     let mut outcomes: Vec<(Category, Outcome)> = blocking.map(|category| (category, outcome(Pass, 3))).collect();
@@ -21,13 +22,13 @@ fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     Report::assemble(Header { requested_level, ..Header::default() }, outcomes)
 }
 
-/// A level, and what the run ends with.
+/// The granted level and the exit code.
 type Granted = (u8, u8);
 type Flaws = &'static [(Category, Verdict)];
 
 #[test]
-fn r_con_1_what_is_granted_and_what_the_run_ends_with() {
-    // Flaws, what a run at level 1 gets, what one at level 2 gets.
+fn r_con_1_verdicts_determine_level_and_exit_code() {
+    // Flaws, result at level 1, result at level 2.
     let table: &[(Flaws, Granted, Granted)] = &[
         (&[], (1, 0), (2, 0)),
         (&[(IntrospectionFidelity, Fail)], (0, 1), (0, 1)),
@@ -54,12 +55,12 @@ fn r_con_1_what_is_granted_and_what_the_run_ends_with() {
 }
 
 #[test]
-fn r_con_1_an_empty_or_vacuous_run_is_granted_nothing() {
+fn r_con_1_an_empty_or_vacuous_run_gets_no_level() {
     let header = || Header { requested_level: 2, ..Header::default() };
     let empty = Report::assemble(header(), Vec::new());
     assert_eq!((empty.conformance_level, empty.exit_code()), (0, 1));
-    assert_eq!(empty.blocked_by(2).len(), 6, "every category that blocks is named");
-    assert!(empty.blocked_by(2).iter().all(|blocker| blocker.test.is_none()));
+    assert_eq!(empty.blockers(2).len(), 6, "every category that blocks is named");
+    assert!(empty.blockers(2).iter().all(|blocker| blocker.test.is_none()));
 
     for verdict in [Pass, Warn, Skip] {
         let vacuous = Category::ALL.into_iter().map(|category| (category, outcome(verdict, 0))).collect();
@@ -71,7 +72,7 @@ fn r_con_1_an_empty_or_vacuous_run_is_granted_nothing() {
 
 #[test]
 fn a_verdict_over_nothing_is_skipped_and_says_so() {
-    let said = |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.without_vacuity();
+    let said = |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.skip_if_vacuous();
     assert_eq!(said(Pass, "").detail, "Nothing to check was found.");
     assert_eq!(said(Warn, "No list pages.").detail, "Nothing to check was found. No list pages.");
     assert_eq!(said(Skip, "Writes are not allowed.").detail, "Writes are not allowed.");
@@ -96,7 +97,7 @@ fn a_category_is_as_bad_as_its_worst_check() {
 }
 
 #[test]
-fn level_one_shows_the_required_categories_and_no_more() {
+fn level_one_shows_only_the_required_categories() {
     let report = run(1, &[(LevelTwoFeatures, Fail)]);
     let shown: Vec<Category> = report.categories.iter().map(|section| section.name).collect();
     assert_eq!(shown, [IntrospectionFidelity, ParameterHandling, ErrorQuality, RoundTripIntegrity]);
@@ -106,9 +107,9 @@ fn level_one_shows_the_required_categories_and_no_more() {
 #[test]
 fn blockers_name_their_checks() {
     let report = run(2, &[(LevelTwoFeatures, Fail), (ErrorQuality, Warn), (ConstraintDocumentation, Skip)]);
-    let found = report.blocked_by(2);
+    let found = report.blockers(2);
     let blockers: Vec<(Category, Option<Verdict>)> =
         found.iter().map(|blocker| (blocker.category, blocker.test.map(|test| test.result))).collect();
     assert_eq!(blockers, [(LevelTwoFeatures, Some(Fail)), (ConstraintDocumentation, Some(Skip))]);
-    assert!(report.blocked_by(1).is_empty());
+    assert!(report.blockers(1).is_empty());
 }

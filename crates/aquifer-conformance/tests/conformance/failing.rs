@@ -1,20 +1,21 @@
-//! Servers that are hardly one: never passed, never a panic, never a hang.
+//! Servers that misbehave: runs never pass, panic or hang.
 
 use std::time::Duration;
 
+use aquifer_conformance::options::Options;
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::Verdict;
-use aquifer_conformance::run::{Options, Unreachable, run};
-use aquifer_conformance::{Broken, Dial, Target, Wire};
+use aquifer_conformance::run::{RunError, run};
+use aquifer_conformance::{Connection, Connector, Target, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::adapter::Library;
-use crate::{full, told, with};
+use crate::{describe_problems, ids_with, run_with_writes};
 
-/// What a server does when it is asked.
+/// How a server misbehaves.
 #[derive(Clone, Copy, Debug)]
-enum Manner {
+enum Misbehavior {
     /// It has no tools.
     NoTools,
     /// Its tools take no operations.
@@ -23,26 +24,26 @@ enum Manner {
     NoOperations,
     /// It answers everything with an empty object.
     Empty,
-    /// It answers calls with something that is no envelope.
+    /// It answers calls with something that is not an envelope.
     Garbage,
     /// It answers every call with success and nothing else.
     YesMan,
-    /// It is the good library until so many calls were made, and then never answers again.
+    /// It works for this many calls, and then never answers again.
     HangsAfter(usize),
-    /// It is the good library until so many calls were made, and then is gone.
+    /// It works for this many calls, and then ends.
     DiesAfter(usize),
-    /// It is the good library but for one operation, which is never answered.
+    /// It works, but never answers one operation.
     HangsOn(&'static str),
 }
 
-struct Failing(Manner);
+struct FailingServer(Misbehavior);
 
-impl Dial for Failing {
-    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Wire>>, Broken>> {
+impl Connector for FailingServer {
+    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>> {
         Box::pin(async move {
             let good = Library::default().open(mode).await?.unwrap();
-            let wire: Box<dyn Wire> = Box::new(Line { manner: self.0, good, calls: 0 });
-            Ok(Some(wire))
+            let connection: Box<dyn Connection> = Box::new(FailingConnection { misbehavior: self.0, good, calls: 0 });
+            Ok(Some(connection))
         })
     }
 
@@ -51,14 +52,14 @@ impl Dial for Failing {
     }
 }
 
-struct Line {
-    manner: Manner,
-    good: Box<dyn Wire>,
+struct FailingConnection {
+    misbehavior: Misbehavior,
+    good: Box<dyn Connection>,
     calls: usize,
 }
 
-impl Wire for Line {
-    fn ask<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, Broken>> {
+impl Connection for FailingConnection {
+    fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let answer = |result: Value| Ok(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
             let envelope =
@@ -66,59 +67,76 @@ impl Wire for Line {
             let calling = request["method"] == "tools/call";
             let listing = request["method"] == "tools/list";
             self.calls += usize::from(calling);
-            match self.manner {
-                Manner::Empty if !calling => answer(json!({"tools": []})),
-                Manner::NoTools if listing => answer(json!({"tools": []})),
-                Manner::OtherTools if listing => answer(
+            match self.misbehavior {
+                Misbehavior::Empty if !calling => answer(json!({"tools": []})),
+                Misbehavior::NoTools if listing => answer(json!({"tools": []})),
+                Misbehavior::OtherTools if listing => answer(
                     json!({"tools": [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {}}}}]}),
                 ),
-                Manner::NoOperations if calling => envelope(json!({"success": true, "data": {"operations": []}})),
-                Manner::Garbage if calling => {
+                Misbehavior::NoOperations if calling => envelope(json!({"success": true, "data": {"operations": []}})),
+                Misbehavior::Garbage if calling => {
                     answer(json!({"content": [{"type": "text", "text": "Internal server error"}]}))
                 }
-                Manner::YesMan if calling => envelope(json!({"success": true, "data": {}})),
-                Manner::HangsAfter(calls) if self.calls > calls => futures::future::pending().await,
-                Manner::HangsOn(name) if request["params"]["arguments"]["operation"] == name => {
+                Misbehavior::YesMan if calling => envelope(json!({"success": true, "data": {}})),
+                Misbehavior::HangsAfter(calls) if self.calls > calls => futures::future::pending().await,
+                Misbehavior::HangsOn(name) if request["params"]["arguments"]["operation"] == name => {
                     futures::future::pending().await
                 }
-                Manner::DiesAfter(calls) if self.calls > calls => Err(Broken("the server ended".into())),
-                _ => self.good.ask(request).await,
+                Misbehavior::DiesAfter(calls) if self.calls > calls => Err(TransportError("the server ended".into())),
+                _ => self.good.request(request).await,
             }
         })
     }
 
-    fn tell<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), Broken>> {
-        self.good.tell(notification)
+    fn notify<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), TransportError>> {
+        self.good.notify(notification)
     }
 
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
-        self.good.raw(bytes, timeout)
+    fn send_raw<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Option<Value>, TransportError>> {
+        self.good.send_raw(bytes, timeout)
     }
 }
 
 #[tokio::test]
-async fn a_server_without_anything_passes_nothing_that_counts() {
-    for manner in
-        [Manner::NoTools, Manner::OtherTools, Manner::NoOperations, Manner::Empty, Manner::Garbage, Manner::YesMan]
-    {
-        let report = full(&Failing(manner)).await.report;
-        assert_eq!(report.conformance_level, 0, "{manner:?}");
-        let failed = with(&report, Verdict::Fail);
-        assert!(failed.contains(&"introspection.operations".to_owned()), "{manner:?}: {}", told(&report));
+async fn a_server_without_operations_gets_no_level() {
+    for misbehavior in [
+        Misbehavior::NoTools,
+        Misbehavior::OtherTools,
+        Misbehavior::NoOperations,
+        Misbehavior::Empty,
+        Misbehavior::Garbage,
+        Misbehavior::YesMan,
+    ] {
+        let report = run_with_writes(&FailingServer(misbehavior)).await.report;
+        assert_eq!(report.conformance_level, 0, "{misbehavior:?}");
+        let failed = ids_with(&report, Verdict::Fail);
+        assert!(
+            failed.contains(&"introspection.operations".to_owned()),
+            "{misbehavior:?}: {}",
+            describe_problems(&report)
+        );
         let tests = report.categories.iter().flat_map(|section| &section.tests);
         let reasoned = tests.filter(|test| test.result == Verdict::Skip).all(|test| !test.detail.is_empty());
-        assert!(reasoned, "{manner:?}: {}", told(&report));
+        assert!(reasoned, "{misbehavior:?}: {}", describe_problems(&report));
     }
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_dies_fails_where_it_did_and_ends_the_run() {
+async fn a_server_that_hangs_or_dies_fails_the_current_check() {
     for calls in [60, 200, 400] {
-        for manner in [Manner::HangsAfter(calls), Manner::DiesAfter(calls)] {
+        for misbehavior in [Misbehavior::HangsAfter(calls), Misbehavior::DiesAfter(calls)] {
             let options = Options { allow_writes: true, deadline: Duration::from_millis(50), ..Options::default() };
-            let report = run(&Failing(manner), &options, |_| {}).await.unwrap().report;
-            assert_eq!(report.conformance_level, 0, "{manner:?}");
-            assert!(told(&report).contains("it was lost during this check"), "{manner:?}: {}", told(&report));
+            let report = run(&FailingServer(misbehavior), &options, |_| {}).await.unwrap().report;
+            assert_eq!(report.conformance_level, 0, "{misbehavior:?}");
+            assert!(
+                describe_problems(&report).contains("it was lost during this check"),
+                "{misbehavior:?}: {}",
+                describe_problems(&report)
+            );
         }
     }
 }
@@ -126,25 +144,25 @@ async fn a_server_that_hangs_or_dies_fails_where_it_did_and_ends_the_run() {
 #[tokio::test]
 async fn an_operation_that_is_never_answered_fails_alone() {
     let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
-    let report = run(&Failing(Manner::HangsOn("search_books")), &options, |_| {}).await.unwrap().report;
-    assert_eq!(with(&report, Verdict::Fail), ["requests.accuracy"], "{}", told(&report));
-    assert!(told(&report).contains("search_books"), "{}", told(&report));
-    assert!(!told(&report).contains("the server is gone"), "{}", told(&report));
+    let report = run(&FailingServer(Misbehavior::HangsOn("search_books")), &options, |_| {}).await.unwrap().report;
+    assert_eq!(ids_with(&report, Verdict::Fail), ["requests.accuracy"], "{}", describe_problems(&report));
+    assert!(describe_problems(&report).contains("search_books"), "{}", describe_problems(&report));
+    assert!(!describe_problems(&report).contains("the server is gone"), "{}", describe_problems(&report));
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_while_it_describes_itself_is_unreachable() {
-    for manner in [Manner::HangsAfter(0), Manner::DiesAfter(0), Manner::DiesAfter(5)] {
+async fn a_server_lost_during_introspection_is_unreachable() {
+    for misbehavior in [Misbehavior::HangsAfter(0), Misbehavior::DiesAfter(0), Misbehavior::DiesAfter(5)] {
         let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
-        let Err(Unreachable(reason)) = run(&Failing(manner), &options, |_| {}).await else {
-            panic!("{manner:?} was reached");
+        let Err(RunError(reason)) = run(&FailingServer(misbehavior), &options, |_| {}).await else {
+            panic!("{misbehavior:?} was reached");
         };
         assert!(reason.contains("no answer within") || reason.contains("ended"), "{reason}");
     }
 }
 
 #[tokio::test]
-async fn a_command_that_is_no_server_is_unreachable_with_its_reason() {
+async fn a_command_that_is_not_a_server_is_unreachable_with_a_reason() {
     let command = |words: &[&str]| Target::Command {
         argv: words.iter().map(|word| (*word).to_owned()).collect(),
         env: Vec::new(),
@@ -159,7 +177,7 @@ async fn a_command_that_is_no_server_is_unreachable_with_its_reason() {
         (Target::Url { url: "nothing".into(), second: None, headers: Vec::new() }, "is no address"),
         (Target::Url { url: "http://127.0.0.1:9/mcp".into(), second: None, headers: Vec::new() }, "cannot be reached"),
     ] {
-        let Err(Unreachable(said)) = run(&target, &options, |_| {}).await else { panic!("{target:?} was reached") };
+        let Err(RunError(said)) = run(&target, &options, |_| {}).await else { panic!("{target:?} was reached") };
         assert!(said.contains(reason), "{target:?}: {said}");
     }
 }

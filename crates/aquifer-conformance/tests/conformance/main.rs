@@ -1,4 +1,4 @@
-//! Whole runs against a small server in this process: right in everything, or with one flaw.
+//! Runs against a small server in this process, without flaws or with one.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::expect_used)]
 
@@ -8,24 +8,25 @@ mod good;
 mod mutants;
 mod transports;
 
-use aquifer_conformance::Dial;
+use aquifer_conformance::Connector;
+use aquifer_conformance::options::Options;
 use aquifer_conformance::report::{Report, Verdict};
-use aquifer_conformance::run::{Options, Run, run};
+use aquifer_conformance::run::{Run, run};
 
-/// A whole run that may write.
-async fn full(target: &dyn Dial) -> Run {
+/// Runs all checks, with writes.
+async fn run_with_writes(target: &dyn Connector) -> Run {
     run(target, &Options { allow_writes: true, ..Options::default() }, |_| {}).await.unwrap()
 }
 
-/// The checks that came out like this, but for the one that needs a model.
-fn with(report: &Report, verdict: Verdict) -> Vec<String> {
+/// The checks with this verdict, without the one that needs a model.
+fn ids_with(report: &Report, verdict: Verdict) -> Vec<String> {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     let those = tests.filter(|test| test.result == verdict && test.id != "semantic.evaluation");
     those.map(|test| test.id.clone()).collect()
 }
 
-/// What the checks that did not pass say.
-fn told(report: &Report) -> String {
+/// The details of the checks that did not pass.
+fn describe_problems(report: &Report) -> String {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     let told = tests
         .filter(|test| test.result != Verdict::Pass)

@@ -1,12 +1,12 @@
-//! Every flaw is found by the check that is there for it, and by no other but those that say they rest on it.
+//! Every flaw is found by its check, and by no other checks except those that depend on it.
 
 use aquifer_conformance::checks;
 use aquifer_conformance::report::Verdict;
 
 use crate::adapter::{Flaw, Library};
-use crate::{full, told, with};
+use crate::{describe_problems, ids_with, run_with_writes};
 
-/// What a flaw does: the check that fails, or only warns.
+/// Each flaw and the check that fails.
 const FAILS: &[(Flaw, &str)] = &[
     (Flaw::AlwaysMore, "pages.info"),
     (Flaw::AnyCase, "robust.malformed"),
@@ -111,21 +111,21 @@ const WARNS: &[(Flaw, &str)] = &[
     (Flaw::TypeNotTold, "errors.actionable"),
 ];
 
-/// The flaws whose run does not come out as the table says, told in full.
+/// The flaws whose run differs from the table, with details.
 async fn surprises(table: &[(Flaw, &str)], verdict: Verdict) -> Vec<String> {
     let mut surprises = Vec::new();
     for (flaw, expected) in table {
-        let report = full(&Library { flaw: Some(*flaw), ..Library::default() }).await.report;
-        let found = with(&report, verdict).contains(&(*expected).to_owned());
+        let report = run_with_writes(&Library { flaw: Some(*flaw), ..Library::default() }).await.report;
+        let found = ids_with(&report, verdict).contains(&(*expected).to_owned());
         let rests_on = |id: &String| {
             let check = checks::all().into_iter().find(|check| check.id == id.as_str()).unwrap();
-            id == expected || check.needs.contains(expected)
+            id == expected || check.depends_on.contains(expected)
         };
-        let (failed, warned) = (with(&report, Verdict::Fail), with(&report, Verdict::Warn));
+        let (failed, warned) = (ids_with(&report, Verdict::Fail), ids_with(&report, Verdict::Warn));
         let others: Vec<&String> = failed.iter().chain(&warned).filter(|id| !rests_on(id)).collect();
         let granted = report.conformance_level == 2;
         if !found || !others.is_empty() || granted != (verdict == Verdict::Warn) {
-            surprises.push(format!("{flaw:?}: expected {expected}, also {others:?}\n{}", told(&report)));
+            surprises.push(format!("{flaw:?}: expected {expected}, also {others:?}\n{}", describe_problems(&report)));
         }
     }
     surprises
@@ -138,19 +138,19 @@ async fn r_con_1_every_flaw_fails_its_check_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_could_be_better_warns_and_costs_no_level() {
+async fn warnings_do_not_affect_the_level() {
     let surprises = surprises(WARNS, Verdict::Warn).await;
     assert!(surprises.is_empty(), "{} of {}:\n{}", surprises.len(), WARNS.len(), surprises.join("\n\n"));
 }
 
 #[test]
-fn every_check_has_a_mutant_and_needs_only_checks_that_are_there() {
+fn every_check_has_a_mutant_and_depends_on_existing_checks() {
     let all = checks::all();
     let ids: Vec<&str> = all.iter().map(|check| check.id).collect();
     for check in &all {
         let mutants = FAILS.iter().chain(WARNS).filter(|(_, id)| *id == check.id).count();
         assert!(mutants > 0, "{} has no mutant", check.id);
-        assert!(check.needs.iter().all(|need| ids.contains(need)), "{} needs {:?}", check.id, check.needs);
+        assert!(check.depends_on.iter().all(|need| ids.contains(need)), "{} needs {:?}", check.id, check.depends_on);
         assert_eq!(ids.iter().filter(|id| **id == check.id).count(), 1, "{}", check.id);
     }
     for (flaw, id) in FAILS.iter().chain(WARNS) {

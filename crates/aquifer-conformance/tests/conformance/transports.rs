@@ -1,23 +1,23 @@
-//! The same runs over real pipes and real sockets.
+//! Runs over real pipes and sockets.
 
 use std::io::{BufRead, Write};
 
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::Verdict;
-use aquifer_conformance::{Dial, Target, Wire};
+use aquifer_conformance::{Connection, Connector, Target};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::adapter::Library;
-use crate::{full, told, with};
+use crate::{describe_problems, ids_with, run_with_writes};
 
 const SERVE: &str = "LIBRARY_ON_STDIO";
 
-/// This very program, started again to serve: what else it prints is no JSON, and is passed over.
+/// Starts this test program again as a server. Its other output is not JSON and is skipped.
 fn child(env: &[(&str, &str)]) -> Target {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-    let arguments = ["--exact", "transports::serves_where_it_is_asked_to", "--nocapture"].map(str::to_owned);
+    let arguments = ["--exact", "transports::serves_the_library_if_requested", "--nocapture"].map(str::to_owned);
     let mut all = vec![(SERVE.to_owned(), "1".to_owned())];
     all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Target::Command { argv: [vec![program], arguments.to_vec()].concat(), env: all }
@@ -25,7 +25,7 @@ fn child(env: &[(&str, &str)]) -> Target {
 
 #[tokio::test]
 #[allow(clippy::print_stdout)]
-async fn serves_where_it_is_asked_to() {
+async fn serves_the_library_if_requested() {
     if std::env::var_os(SERVE).is_none() {
         return;
     }
@@ -41,7 +41,7 @@ async fn serves_where_it_is_asked_to() {
         if message["id"].is_null() || message["method"].is_null() {
             continue;
         }
-        let answer = library.ask(&message).await.unwrap();
+        let answer = library.request(&message).await.unwrap();
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}").unwrap();
         out.flush().unwrap();
@@ -50,18 +50,18 @@ async fn serves_where_it_is_asked_to() {
 
 #[tokio::test]
 async fn r_con_1_a_good_server_passes_over_stdio_whichever_mode_comes_first() {
-    let done = full(&child(&[])).await;
-    assert_eq!(done.report.conformance_level, 2, "{}", told(&done.report));
-    assert_eq!(done.report.surfaces, ["semantic over stdio", "single over stdio"]);
-    let done = full(&child(&[("MCP_AQL_ENDPOINT_MODE", "single")])).await;
-    assert_eq!(done.report.conformance_level, 2, "{}", told(&done.report));
-    assert_eq!(done.report.surfaces, ["single over stdio", "semantic over stdio"]);
-    let done = full(&child(&[("MCP_AQL_ENDPOINT_MODE", "all")])).await;
-    assert_eq!(done.report.conformance_level, 2, "{}", told(&done.report));
-    assert_eq!(done.report.surfaces, ["all over stdio"]);
+    let completed = run_with_writes(&child(&[])).await;
+    assert_eq!(completed.report.conformance_level, 2, "{}", describe_problems(&completed.report));
+    assert_eq!(completed.report.surfaces, ["semantic over stdio", "single over stdio"]);
+    let completed = run_with_writes(&child(&[("MCP_AQL_ENDPOINT_MODE", "single")])).await;
+    assert_eq!(completed.report.conformance_level, 2, "{}", describe_problems(&completed.report));
+    assert_eq!(completed.report.surfaces, ["single over stdio", "semantic over stdio"]);
+    let completed = run_with_writes(&child(&[("MCP_AQL_ENDPOINT_MODE", "all")])).await;
+    assert_eq!(completed.report.conformance_level, 2, "{}", describe_problems(&completed.report));
+    assert_eq!(completed.report.surfaces, ["all over stdio"]);
 }
 
-/// Serves the library over HTTP, answering with JSON or with events.
+/// Serves the library over HTTP, with JSON or event streams.
 async fn listen(mode: Mode, events: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -69,14 +69,14 @@ async fn listen(mode: Mode, events: bool) -> String {
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            // One connection after the other is enough for one client.
+            // One client needs only one connection at a time.
             let _ = serve(stream, &mut library, events).await;
         }
     });
     address
 }
 
-async fn serve(stream: TcpStream, library: &mut Box<dyn Wire>, events: bool) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, library: &mut Box<dyn Connection>, events: bool) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     loop {
@@ -106,7 +106,7 @@ async fn serve(stream: TcpStream, library: &mut Box<dyn Wire>, events: bool) -> 
         } else if message["id"].is_null() {
             ("202 Accepted", "text/plain", String::new())
         } else {
-            let answer = library.ask(&message).await.unwrap().to_string();
+            let answer = library.request(&message).await.unwrap().to_string();
             let ping = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
             match events {
                 true => {
@@ -130,25 +130,30 @@ fn behind(url: String, second: Option<String>) -> Target {
 async fn r_con_1_a_good_server_passes_over_http_with_json_and_with_events() {
     for events in [false, true] {
         let (first, second) = (listen(Mode::Semantic, events).await, listen(Mode::Single, events).await);
-        let done = full(&behind(first, Some(second))).await;
-        assert_eq!(done.report.conformance_level, 2, "events: {events}: {}", told(&done.report));
-        assert_eq!(done.report.surfaces, ["semantic over http", "single over http"]);
+        let completed = run_with_writes(&behind(first, Some(second))).await;
+        assert_eq!(completed.report.conformance_level, 2, "events: {events}: {}", describe_problems(&completed.report));
+        assert_eq!(completed.report.surfaces, ["semantic over http", "single over http"]);
     }
 }
 
 #[tokio::test]
-async fn without_a_second_address_the_second_mode_is_not_shown() {
-    let done = full(&behind(listen(Mode::Semantic, false).await, None)).await;
-    assert_eq!(done.report.conformance_level, 1);
-    assert_eq!(with(&done.report, Verdict::Skip), ["modes.both", "modes.same"], "{}", told(&done.report));
-    assert!(told(&done.report).contains("no address of the same server in its other mode"));
+async fn without_a_second_url_the_second_mode_is_skipped() {
+    let completed = run_with_writes(&behind(listen(Mode::Semantic, false).await, None)).await;
+    assert_eq!(completed.report.conformance_level, 1);
+    assert_eq!(
+        ids_with(&completed.report, Verdict::Skip),
+        ["modes.both", "modes.same"],
+        "{}",
+        describe_problems(&completed.report)
+    );
+    assert!(describe_problems(&completed.report).contains("no address of the same server in its other mode"));
 }
 
 #[tokio::test]
-async fn a_server_that_lets_nobody_in_is_unreachable_with_its_words() {
+async fn a_server_that_denies_access_is_unreachable_with_its_message() {
     let url = listen(Mode::Semantic, false).await;
     let target = Target::Url { url, second: None, headers: Vec::new() };
-    let options = aquifer_conformance::run::Options::default();
+    let options = aquifer_conformance::options::Options::default();
     let refused = aquifer_conformance::run::run(&target, &options, |_| {}).await.unwrap_err();
     assert!(refused.0.contains("401") && refused.0.contains("who are you"), "{refused}");
 }

@@ -7,14 +7,15 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use aquifer_conformance::tokens::chart::Chart;
-use aquifer_conformance::tokens::compare::Comparison;
-use aquifer_conformance::tokens::report::{FORMAT, Kind, Outcome};
-use aquifer_conformance::tokens::text::Canvas;
-use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::error::Failure;
+use aquifer_tokens::compare::Comparison;
+use aquifer_tokens::render::chart::Chart;
+use aquifer_tokens::render::text::Canvas;
+use aquifer_tokens::render::{svg, text};
+use aquifer_tokens::report::{FORMAT, Outcome, SurfaceKind};
+use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, task};
 use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
 use serde_json::Value;
 
@@ -48,9 +49,9 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     };
     let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
     let measured = measure(&subject, &options).await;
-    let mut report = measured.map_err(|Unanswered(words)| Unreached::in_words(words))?;
+    let mut report = measured.map_err(|ServerError(words)| Unreached::in_words(words))?;
     report.remarks.extend(remarks);
-    let chart = Chart::of(&report);
+    let chart = Chart::from_report(&report);
     if let Some(path) = &arguments.svg {
         write::file(path, &svg::draw(&chart), true)?;
         eprintln!("{}: written", path.display());
@@ -69,7 +70,7 @@ fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
         Some(path) => {
             let shown = path.display();
             let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
-            Some(task::read(&text).map_err(|why| anyhow::anyhow!("{shown}: {why}"))?)
+            Some(task::parse(&text).map_err(|why| anyhow::anyhow!("{shown}: {why}"))?)
         }
         None => None,
     };
@@ -83,10 +84,11 @@ fn tell_undone(report: &Report) -> bool {
         eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
     }
     for task in &report.tasks {
-        let undone = task.ways.iter().find(|way| way.surface != Kind::Direct && way.outcome != Outcome::Answered);
+        let undone =
+            task.runs.iter().find(|way| way.surface != SurfaceKind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
             any = true;
-            eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.why.as_deref().unwrap_or("no answer"));
+            eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.reason.as_deref().unwrap_or("no answer"));
         }
     }
     any
@@ -222,11 +224,11 @@ impl Server for Talk {
         self.connection.instructions()
     }
 
-    async fn tools(&self) -> Result<Vec<Value>, Unanswered> {
+    async fn tools(&self) -> Result<Vec<Value>, ServerError> {
         self.connection.tools().await.map_err(unanswered)
     }
 
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Unanswered> {
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ServerError> {
         self.connection.call(tool, arguments).await.map_err(unanswered)
     }
 
@@ -235,8 +237,8 @@ impl Server for Talk {
     }
 }
 
-fn unanswered(failure: Failure) -> Unanswered {
-    Unanswered(Unreached::new(failure).to_string())
+fn unanswered(failure: Failure) -> ServerError {
+    ServerError(Unreached::new(failure).to_string())
 }
 
 /// As wide as the terminal is; plain where there is none.
@@ -253,7 +255,7 @@ fn canvas() -> Canvas {
 
 fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
     let (old, new) = (read(before)?, read(now)?);
-    let comparison = Comparison::of(&old, &new, budget)
+    let comparison = Comparison::between(&old, &new, budget)
         .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
     match is_json {
         true => json::print(&serde_json::to_string(&comparison)?)?,

@@ -298,7 +298,7 @@ fn the_picture_is_xml_and_the_text_is_plain_in_a_pipe() {
     let command: Vec<&str> = ["--svg", &picture, "--"].into_iter().chain(started.iter().map(String::as_str)).collect();
     let (code, out, err) = measured(&folder, &command);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.starts_with("What a model pays") && out.contains("###") && !out.contains('█'), "{out}");
+    assert!(out.starts_with("Token cost of") && out.contains("###") && !out.contains('█'), "{out}");
     let read = "import sys, xml.dom.minidom as m\nroot = m.parse(sys.argv[1]).documentElement\nprint(root.tagName)\n\
                 print([t.firstChild.data for t in root.getElementsByTagName('text')])";
     let parsed = Command::new("python3").args(["-c", read, &picture]).output().unwrap();

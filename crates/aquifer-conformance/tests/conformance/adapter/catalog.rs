@@ -1,4 +1,4 @@
-//! What the library says of itself.
+//! The introspection of the library.
 
 use aquifer_conformance::record::Mode;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ fn parameter(name: &str, kind: &str, required: bool, more: Value) -> Value {
     parameter
 }
 
-/// The fields of a thing, as its creation takes them or an update does.
+/// The fields of a resource, for creation or update.
 fn fields(noun: &str, creating: bool) -> Vec<Value> {
     if noun == "author" {
         return vec![
@@ -44,24 +44,24 @@ impl Server {
         let mut all = vec![self.introspect_itself()];
         for noun in ["author", "book"] {
             all.push(self.list(noun));
-            all.push(self.described("get", noun, vec![parameter("id", "integer", true, json!({})), selection()]));
+            all.push(self.description("get", noun, vec![parameter("id", "integer", true, json!({})), selection()]));
             let mut create = fields(noun, true);
             create.push(parameter("id", "integer", false, json!({})));
             create.push(rehearsal());
-            all.push(self.described("create", noun, create));
+            all.push(self.description("create", noun, create));
             let input = if noun == "book" { "UpdateBookInput" } else { "UpdateAuthorInput" };
             let id = parameter("id", "integer", true, json!({}));
-            all.push(self.described(
+            all.push(self.description(
                 "update",
                 noun,
                 vec![id.clone(), parameter("input", input, true, json!({})), rehearsal()],
             ));
             let token = parameter("confirmation_token", "string", false, json!({"sensitive": true}));
-            all.push(self.described("delete", noun, vec![id, rehearsal(), token]));
+            all.push(self.description("delete", noun, vec![id, rehearsal(), token]));
         }
         all.push(self.search());
         let scope = parameter("scope", "string", true, json!({"enum": ["all", "recent"]}));
-        all.push(self.described("recount", "books", vec![scope]));
+        all.push(self.description("recount", "books", vec![scope]));
         all
     }
 
@@ -69,7 +69,7 @@ impl Server {
         self.operations.iter().find(|operation| operation["name"] == name).cloned()
     }
 
-    fn described(&self, verb: &str, noun: &str, parameters: Vec<Value>) -> Value {
+    fn description(&self, verb: &str, noun: &str, parameters: Vec<Value>) -> Value {
         let category = match verb {
             "create" => "CREATE",
             "update" => "UPDATE",
@@ -106,7 +106,7 @@ impl Server {
     }
 
     fn introspect_itself(&self) -> Value {
-        self.described(
+        self.description(
             "introspect",
             "",
             vec![
@@ -118,13 +118,13 @@ impl Server {
 
     fn list(&self, noun: &str) -> Value {
         let filter = if self.has(Flaw::UnlistedType) { "BookFilter" } else { "object" };
-        let described = "{field: value} or {field: {gt, gte, lt, lte: value}}";
+        let description = "{field: value} or {field: {gt, gte, lt, lte: value}}";
         let whole = |default: u64, minimum: u64| json!({"default": default, "minimum": minimum});
-        let mut list = self.described(
+        let mut list = self.description(
             "list",
             &format!("{noun}s"),
             vec![
-                parameter("filter", filter, false, json!({"description": described})),
+                parameter("filter", filter, false, json!({"description": description})),
                 parameter("sort", "Sort", false, json!({})),
                 selection(),
                 parameter("aggregate", "object", false, json!({})),
@@ -154,7 +154,7 @@ impl Server {
         if self.has(Flaw::CamelParameter) {
             parameters.push(parameter("maxScore", "number", false, json!({})));
         }
-        self.described("search", "books", parameters)
+        self.description("search", "books", parameters)
     }
 
     fn types(&self) -> Vec<Value> {
@@ -242,7 +242,7 @@ impl Server {
         let protocol = json!({
             "version": "1.0.0-draft",
             "conformance": conformance,
-            "mode": self.mode.word(),
+            "mode": self.mode.as_str(),
             "capabilities": {
                 "batch": true, "field_selection": true, "aggregations": true, "computed_fields": true, "pagination": true,
                 "relationship_queries": self.has(Flaw::CapabilityUntrue), "warnings": true, "confirmation": true,

@@ -1,4 +1,4 @@
-//! Parameters against their description.
+//! Validates parameters against their description.
 
 use serde_json::{Map, Value};
 
@@ -23,14 +23,14 @@ fn fits(words: &str, value: &Value) -> bool {
 }
 
 impl Server {
-    /// The parameters under their own names with nothing unknown, missing or wrong among them.
+    /// The validated parameters, under their canonical names.
     pub(super) fn checked(&self, operation: &Value, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let name = operation["name"].as_str().unwrap();
-        let described = operation["parameters"].as_array().unwrap();
-        let own = |key: &str| described.iter().find(|own| own["name"] == key);
+        let description = operation["parameters"].as_array().unwrap();
+        let own = |key: &str| description.iter().find(|own| own["name"] == key);
         let mut checked = Map::new();
         for (key, value) in params {
-            let alias = described.iter().find(|own| camel(own["name"].as_str().unwrap()) == key);
+            let alias = description.iter().find(|own| camel(own["name"].as_str().unwrap()) == key);
             let hidden = key == "dry_run" && name == "list_authors" && self.has(Flaw::HiddenParameter);
             let refused = key == "highlight" && self.has(Flaw::DocumentedNotAccepted);
             let alias = alias.filter(|_| !refused && !self.has(Flaw::NoAliases));
@@ -38,13 +38,13 @@ impl Server {
                 Some(own) => drop(checked.insert(own["name"].as_str().unwrap().to_owned(), value)),
                 None if hidden || self.has(Flaw::UnknownSilent) => {}
                 None => {
-                    let valid: Vec<&str> = described.iter().map(|own| own["name"].as_str().unwrap()).collect();
+                    let valid: Vec<&str> = description.iter().map(|own| own["name"].as_str().unwrap()).collect();
                     let message = format!("Unknown parameter '{key}'. Valid: {}", valid.join(", "));
                     return Err(Failure("VALIDATION_UNKNOWN_PARAM", message, Value::Null));
                 }
             }
         }
-        for own in described {
+        for own in description {
             let key = own["name"].as_str().unwrap();
             let Some(value) = checked.get(key) else {
                 let ignored = key == "query" && name == "search_books" && self.has(Flaw::RequiredIgnored);

@@ -1,4 +1,4 @@
-//! What can be wrong with the library: one thing at a time.
+//! The flaws of the library, one at a time.
 
 /// One flaw.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

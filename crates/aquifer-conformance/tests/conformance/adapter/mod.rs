@@ -1,4 +1,4 @@
-//! A small library behind MCP-AQL, right in everything; and with one flaw where a test asks for it.
+//! A small library behind MCP-AQL without flaws, or with one flaw if a test requests it.
 
 mod catalog;
 mod checking;
@@ -9,35 +9,35 @@ mod world;
 use std::time::Duration;
 
 use aquifer_conformance::record::Mode;
-use aquifer_conformance::{Broken, Dial, Wire};
+use aquifer_conformance::{Connection, Connector, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 pub(crate) use flaw::Flaw;
 use world::World;
 
-/// What an operation comes to: data and warnings, or a failure.
+/// The result of an operation: data and warnings, or a failure.
 type Answer = Result<(Value, Vec<Value>), Failure>;
 
 /// Code, message, details.
 pub(crate) struct Failure(&'static str, String, Value);
 
-/// Where connections to the library are opened.
+/// Opens connections to the library.
 #[derive(Default)]
 pub(crate) struct Library {
     pub(crate) flaw: Option<Flaw>,
     pub(crate) mode: Option<Mode>,
 }
 
-impl Dial for Library {
-    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Wire>>, Broken>> {
+impl Connector for Library {
+    fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>> {
         let asked = mode.filter(|_| self.flaw != Some(Flaw::OneModeOnly));
         let mode = asked.or(self.mode).unwrap_or(Mode::Semantic);
         let mut server = Server { flaw: self.flaw, mode, world: World::new(), asked: 0, operations: Vec::new() };
         server.operations = server.catalog();
         Box::pin(async move {
-            let wire: Box<dyn Wire> = Box::new(server);
-            Ok(Some(wire))
+            let connection: Box<dyn Connection> = Box::new(server);
+            Ok(Some(connection))
         })
     }
 
@@ -57,8 +57,8 @@ pub(crate) struct Server {
 
 const FAMILIES: [&str; 5] = ["create", "read", "update", "delete", "execute"];
 
-impl Wire for Server {
-    fn ask<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, Broken>> {
+impl Connection for Server {
+    fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let id = request["id"].clone();
             let params = &request["params"];
@@ -76,13 +76,13 @@ impl Wire for Server {
         })
     }
 
-    fn tell<'a>(&'a mut self, _: &'a Value) -> BoxFuture<'a, Result<(), Broken>> {
+    fn notify<'a>(&'a mut self, _: &'a Value) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async { Ok(()) })
     }
 
-    fn raw<'a>(&'a mut self, _: &'a [u8], _: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+    fn send_raw<'a>(&'a mut self, _: &'a [u8], _: Duration) -> BoxFuture<'a, Result<Option<Value>, TransportError>> {
         let survived = !self.has(Flaw::DiesOfGarbage);
-        Box::pin(async move { if survived { Ok(None) } else { Err(Broken("it died".into())) } })
+        Box::pin(async move { if survived { Ok(None) } else { Err(TransportError("it died".into())) } })
     }
 }
 
@@ -110,7 +110,7 @@ impl Server {
         names.iter().map(|name| json!({"name": name, "description": "A library.", "inputSchema": schema})).collect()
     }
 
-    /// The family that a tool stands for: none in single mode, where everything is let through.
+    /// Calls a tool. In single mode, the tool has no family and accepts every operation.
     fn call(&mut self, id: &Value, tool: &str, arguments: &Value) -> Value {
         self.asked += 1;
         let family = tool.strip_prefix("mcp_aql").unwrap().strip_prefix('_');

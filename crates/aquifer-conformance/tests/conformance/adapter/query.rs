@@ -26,7 +26,7 @@ fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Where a cursor of this very query stands.
+/// The position of a cursor of this query.
 fn place_of(cursor: &str, seal: &str) -> Option<usize> {
     cursor.strip_prefix("at:")?.strip_suffix(seal)?.parse().ok()
 }

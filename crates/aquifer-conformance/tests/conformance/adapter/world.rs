@@ -1,4 +1,4 @@
-//! What the library holds, and how it is changed.
+//! The data of the library and its changes.
 
 use serde_json::{Map, Value, json};
 

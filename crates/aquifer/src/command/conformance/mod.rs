@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use aquifer_conformance::evidence;
+use aquifer_conformance::options::Options;
 use aquifer_conformance::render::{self, Format};
 use aquifer_conformance::report::Report;
-use aquifer_conformance::run::{Options, Run};
+use aquifer_conformance::run::Run;
 use aquifer_conformance::{Target, run as drive};
 
 use super::{call, write};
@@ -36,7 +37,7 @@ pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
 fn again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
     let shown = arguments.file.display();
     let text = crate::files::read(&arguments.file).with_context(|| format!("cannot read {shown}"))?;
-    let report = render::json::read(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
+    let report = render::json::parse(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
     put(&report, &arguments.output)?;
     Ok(Ending::Done)
 }

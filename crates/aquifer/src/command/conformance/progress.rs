@@ -29,9 +29,9 @@ impl Shown {
             Progress::Described { operations, types } => {
                 self.say(&format!("introspection: {operations} operations, {types} types"));
             }
-            Progress::Checking { number, of, id } => {
+            Progress::Checking { number, total, id } => {
                 if self.is_terminal {
-                    self.move_to(&format!("[{number}/{of}] {id}"));
+                    self.move_to(&format!("[{number}/{total}] {id}"));
                 }
             }
             Progress::Checked { id, result } => self.count(id, *result),

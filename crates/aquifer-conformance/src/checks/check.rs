@@ -1,0 +1,59 @@
+//! The definition of a check.
+
+use futures::future::BoxFuture;
+
+use super::feature::Feature;
+use crate::context::CheckContext;
+use crate::report::{Category, Tally};
+
+/// The function of a check. It examines the server and counts what it finds.
+type CheckFunction = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
+
+/// A check.
+pub struct Check {
+    /// The stable name, for scripts: `parameters.required`.
+    pub id: &'static str,
+    /// What it verifies, for people.
+    pub name: &'static str,
+    /// The category in the report.
+    pub category: Category,
+    /// Other checks whose failures may make this one fail as well.
+    pub depends_on: &'static [&'static str],
+    /// Whether it needs permission to write.
+    pub writes: bool,
+    /// What is counted, in the plural.
+    pub(crate) unit: &'static str,
+    /// The optional feature it belongs to. Without the feature, the check is left out.
+    pub(crate) feature: Option<Feature>,
+    /// Why there may be nothing to examine.
+    pub(crate) skip_reason: &'static str,
+    pub(crate) run: CheckFunction,
+}
+
+impl Check {
+    pub(super) const fn new(
+        id: &'static str,
+        name: &'static str,
+        category: Category,
+        unit: &'static str,
+        skip_reason: &'static str,
+        run: CheckFunction,
+    ) -> Self {
+        Self { id, name, category, depends_on: &[], writes: false, unit, feature: None, skip_reason, run }
+    }
+
+    pub(super) const fn depends_on(mut self, depends_on: &'static [&'static str]) -> Self {
+        self.depends_on = depends_on;
+        self
+    }
+
+    pub(super) const fn writes(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
+    pub(super) const fn for_feature(mut self, feature: Feature) -> Self {
+        self.feature = Some(feature);
+        self
+    }
+}

@@ -1,0 +1,80 @@
+//! Checks of the most common failures.
+
+use serde_json::{Value, json};
+
+use crate::checks::Check;
+use crate::checks::feature::Feature;
+use crate::context::CheckContext;
+use crate::record::Purpose;
+use crate::report::Category::ErrorQuality;
+use crate::report::Tally;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "errors.unknown_operation",
+        "An unknown operation is refused by name",
+        ErrorQuality,
+        "tools",
+        "nothing answers introspection",
+        |context, tally| Box::pin(unknown_operation(context, tally)),
+    ),
+    Check::new(
+        "errors.not_found",
+        "What is not there is refused",
+        ErrorQuality,
+        "operations",
+        "no get operation has a key that can be made up",
+        |context, tally| Box::pin(not_found(context, tally)),
+    )
+    .for_feature(Feature::Getting),
+];
+
+async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    const NAME: &str = "no_such_operation_7f3a";
+    if context.description.operations_list.is_empty() {
+        return;
+    }
+    for tool in context.client.aql_tools() {
+        let reply = context.send(&tool, json!({"operation": NAME, "params": {}})).await;
+        let named = reply.is_refused() && reply.message().contains(NAME);
+        if tally.expect(named, &tool, "an unknown operation was not refused by its name", Some(&reply)) {
+            context.monitor.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
+            let name = format!("unknown operation on {tool}");
+            context.record_exchange(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+        }
+    }
+}
+
+/// A key that does not exist, of the same kind as an existing one.
+fn unused_key(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(_) => Some(json!(2_147_483_001)),
+        Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
+            Some(json!("00000000-0000-4000-8000-000000007f3a"))
+        }
+        Value::String(_) => Some(json!("no-such-key-7f3a")),
+        _ => None,
+    }
+}
+
+async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
+    for resource in resources.iter() {
+        let Some(get) = &resource.get else { continue };
+        let Some(mut params) = context.minimal_params(get) else { continue };
+        let Some(key) = resource.key.first() else { continue };
+        let Some(other) = params.get(key).and_then(unused_key) else { continue };
+        let shown = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+        params.insert(key.clone(), other);
+        let reply = context.call(get, params).await;
+        let problem = "something that is not there was answered with success";
+        if tally.expect(reply.is_refused(), &get.name, problem, Some(&reply)) {
+            context.monitor.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
+            let mut words = vec![shown, resource.noun.clone()];
+            words.extend(resource.noun.split('_').filter(|word| word.len() > 3).map(str::to_owned));
+            context.monitor.expect_words(&get.name, &[&words], &reply);
+            let name = format!("not found by {}", get.name);
+            context.record_exchange(Purpose::Error { name, must_mention: Vec::new() }, &reply);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Checks of the details of operations, and of the tools they name.
+
+use serde_json::Value;
+
+use crate::checks::Check;
+use crate::checks::feature::Feature;
+use crate::checks::introspection::members::{Member, MemberType, PARAMETER, differences};
+use crate::context::{CheckContext, example_params};
+use crate::description::CATEGORIES;
+use crate::report::Category::IntrospectionFidelity;
+use crate::report::Tally;
+
+const DETAILS: &[Member] = &[
+    ("name", true, MemberType::Word),
+    ("semantic_category", true, MemberType::OneOf(&CATEGORIES)),
+    ("endpoint", true, MemberType::Word),
+    ("mcpTool", true, MemberType::Word),
+    ("description", true, MemberType::Word),
+    ("permissions", true, MemberType::Object),
+    ("parameters", true, MemberType::List),
+    ("returns", true, MemberType::Object),
+    ("examples", false, MemberType::List),
+    ("computed_fields", false, MemberType::List),
+    ("aggregation_support", false, MemberType::Object),
+    ("relationship_capabilities", false, MemberType::Object),
+    ("lifecycle", false, MemberType::Object),
+];
+
+const PERMISSIONS: &[Member] = &[("readOnly", true, MemberType::Flag), ("destructive", true, MemberType::Flag)];
+
+const RETURNS: &[Member] = &[
+    ("name", true, MemberType::Word),
+    ("kind", true, MemberType::OneOf(&["enum", "object", "scalar", "union"])),
+    ("description", false, MemberType::Text),
+];
+
+const COMPUTED: &[Member] = &[
+    ("name", true, MemberType::Word),
+    ("type", true, MemberType::Word),
+    ("description", false, MemberType::Text),
+    ("filterable", false, MemberType::Flag),
+    ("sortable", false, MemberType::Flag),
+];
+
+const AGGREGATION: &[Member] = &[
+    ("supported", true, MemberType::Flag),
+    ("default_mode", false, MemberType::OneOf(&["summary_only", "include_items"])),
+    ("functions", false, MemberType::List),
+    ("groupable_fields", false, MemberType::List),
+    ("numeric_fields", false, MemberType::List),
+];
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "details.shape",
+        "Operation details have the published members",
+        IntrospectionFidelity,
+        "operations",
+        "no operation is listed by a name",
+        |context, tally| Box::pin(shape(context, tally)),
+    ),
+    Check::new(
+        "details.agreement",
+        "Details agree with the list",
+        IntrospectionFidelity,
+        "operations",
+        "no operation has details",
+        |context, tally| Box::pin(agreement(context, tally)),
+    )
+    .depends_on(&["introspection.operations"]),
+    Check::new(
+        "details.permissions",
+        "Permissions agree with the category",
+        IntrospectionFidelity,
+        "operations",
+        "no operation has details",
+        |context, tally| Box::pin(permissions(context, tally)),
+    )
+    .depends_on(&["details.shape"]),
+    Check::new(
+        "details.tools",
+        "Every operation's tool is there",
+        IntrospectionFidelity,
+        "operations",
+        "no operation has details",
+        |context, tally| Box::pin(tools(context, tally)),
+    ),
+    Check::new(
+        "details.tool_schemas",
+        "Tool schemas let operations and parameters through",
+        IntrospectionFidelity,
+        "tools",
+        "no tool takes operations",
+        |context, tally| Box::pin(tool_schemas(context, tally)),
+    ),
+    Check::new(
+        "details.examples",
+        "Documented examples work",
+        IntrospectionFidelity,
+        "examples",
+        "there are no examples",
+        |context, tally| Box::pin(examples(context, tally)),
+    )
+    .for_feature(Feature::Examples)
+    .depends_on(&["details.shape"]),
+];
+
+async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    if description.left_out > 0 {
+        tally.note(format!("{} operations beyond the limit of a run were left out", description.left_out));
+    }
+    for (name, reply) in &description.operation_replies {
+        tally.count();
+        let Some(details) = reply.data().get("operation").filter(|details| details.is_object()) else {
+            tally.fail(name, "it is listed, but has no details", Some(reply));
+            continue;
+        };
+        let mut problems = differences(details, DETAILS);
+        let mut inside = |place: &str, value: &Value, members: &[Member]| {
+            problems.extend(differences(value, members).into_iter().map(|problem| format!("{place}: {problem}")));
+        };
+        for (place, members) in
+            [("permissions", PERMISSIONS), ("returns", RETURNS), ("aggregation_support", AGGREGATION)]
+        {
+            if let Some(value) = details.get(place) {
+                inside(place, value, members);
+            }
+        }
+        for (list, members) in [("parameters", PARAMETER), ("computed_fields", COMPUTED)] {
+            for item in details.get(list).and_then(Value::as_array).into_iter().flatten() {
+                let name = item.get("name").and_then(Value::as_str).unwrap_or("?");
+                inside(&format!("{list}.{name}"), item, members);
+            }
+        }
+        if let Some(beside) = reply.data().as_object().and_then(|data| data.keys().find(|key| *key != "operation")) {
+            problems.push(format!("'data.{beside}' is not a published member"));
+        }
+        for problem in problems {
+            tally.fail(name, problem, Some(reply));
+        }
+    }
+}
+
+async fn agreement(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    for (name, reply) in &description.operation_replies {
+        let listed =
+            description.operations_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
+        let (Some(listed), Some(details)) =
+            (listed, reply.data().get("operation").filter(|details| details.is_object()))
+        else {
+            continue;
+        };
+        tally.count();
+        for key in ["name", "semantic_category", "endpoint"] {
+            if listed.get(key) != details.get(key) {
+                tally.fail(
+                    name,
+                    format!(
+                        "'{key}' is {} in the list and {} in the details",
+                        shown(listed.get(key)),
+                        shown(details.get(key))
+                    ),
+                    Some(reply),
+                );
+            }
+        }
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "missing".to_owned(), Value::to_string)
+}
+
+async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    for operation in description.operations.iter().chain(&description.unplaced) {
+        let permissions = operation.raw.get("permissions");
+        let flag = |name: &str| permissions.and_then(|permissions| permissions.get(name)).and_then(Value::as_bool);
+        let (Some(read_only), Some(destructive)) = (flag("readOnly"), flag("destructive")) else { continue };
+        tally.count();
+        let problem = match (operation.category.as_str(), read_only, destructive) {
+            ("READ", false, _) => "a READ operation is not readOnly",
+            ("READ" | "CREATE", _, true) => "an operation that only reads or adds is destructive",
+            ("CREATE" | "UPDATE" | "DELETE" | "EXECUTE", true, _) => "an operation that changes something is readOnly",
+            ("DELETE", _, false) => "a DELETE operation is not destructive",
+            _ => continue,
+        };
+        tally.fail(&operation.name, problem, None);
+    }
+}
+
+async fn tools(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    tally.examined = description.operations.len() + description.unplaced.len();
+    for operation in &description.unplaced {
+        let problem = format!("its tool '{}' is not among the tools that take operations", operation.tool);
+        tally.fail(&operation.name, problem, None);
+    }
+}
+
+async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let names = context.client.aql_tools();
+    let tools = context.client.tools.clone();
+    for tool in &tools {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !names.iter().any(|own| own == name) {
+            continue;
+        }
+        tally.count();
+        let schema = tool.get("inputSchema").cloned().unwrap_or_default();
+        let property = |key: &str| schema.pointer(&format!("/properties/{key}"));
+        if property("operation").and_then(|operation| operation.get("type")).is_some_and(|kind| kind != "string") {
+            tally.fail(name, "'operation' is not declared as a string", None);
+        }
+        if property("params").is_none() && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            tally.fail(name, "a strict client cannot send 'params'", None);
+        }
+        let closed = |schema: &Value| schema.get("additionalProperties") == Some(&Value::Bool(false));
+        if property("params").is_some_and(|params| closed(params) && params.get("properties").is_none()) {
+            tally.fail(name, "a strict client cannot send any parameter", None);
+        }
+        let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        if let Some(other) = required.iter().find(|required| *required != "operation") {
+            tally.fail(name, format!("{other} is required of every request"), None);
+        }
+    }
+}
+
+/// Examples that read are called. Those that write are only compared with the description, because they would change
+/// real data.
+async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    for operation in &description.operations {
+        for example in operation.examples() {
+            tally.count();
+            let request = example.get("request").unwrap_or(example);
+            if !request.is_object() {
+                tally.fail(&operation.name, "an example is no object with a 'request' that could be sent", None);
+                continue;
+            }
+            let named = request.get("operation").and_then(Value::as_str);
+            if named.is_some_and(|named| named != operation.name) {
+                tally.fail(&operation.name, "an example is of another operation", None);
+                continue;
+            }
+            let params = example_params(example).cloned().unwrap_or_default();
+            if let Some(missing) =
+                operation.required_parameters().find(|parameter| !params.contains_key(&parameter.name))
+            {
+                tally.fail(&operation.name, format!("an example lacks the required '{}'", missing.name), None);
+                continue;
+            }
+            if let Some(unknown) = params.keys().find(|name| !operation.has_parameter(name)) {
+                tally.fail(&operation.name, format!("an example has '{unknown}', which is not described"), None);
+                continue;
+            }
+            if operation.is_read() {
+                let reply = context.call(operation, params).await;
+                if !reply.is_success() && !reply.is_not_found() {
+                    tally.fail(&operation.name, "the example of its own description fails", Some(&reply));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Checks of the description of the server.
+
+pub(super) mod details;
+pub(super) mod lists;
+pub(super) mod members;

@@ -1,0 +1,65 @@
+//! Checks of confirmations.
+
+use serde_json::json;
+
+use crate::checks::Check;
+use crate::checks::feature::Feature;
+use crate::context::CheckContext;
+use crate::report::Category::LevelTwoFeatures;
+use crate::report::Tally;
+
+const NOTHING: &str = "nothing of ours is left that wants to be confirmed";
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "confirm.asked",
+        "What documents a confirmation does not run without it",
+        LevelTwoFeatures,
+        "operations",
+        NOTHING,
+        |context, tally| Box::pin(without_confirmation(context, tally)),
+    )
+    .for_feature(Feature::Confirmation)
+    .writes(),
+    Check::new(
+        "confirm.token",
+        "An invented confirmation is refused",
+        LevelTwoFeatures,
+        "operations",
+        NOTHING,
+        |context, tally| Box::pin(invented_token(context, tally)),
+    )
+    .for_feature(Feature::Confirmation)
+    .depends_on(&["confirm.asked"])
+    .writes(),
+];
+
+/// Tries to delete each created row, optionally with an invented token, and checks that the row still exists.
+async fn delete_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
+    let resources = context.resources.clone();
+    for created in context.sandbox.remaining() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
+        let Some(delete) = resource.delete.as_ref().filter(|delete| delete.has_parameter("confirmation_token")) else {
+            continue;
+        };
+        let mut params = created.key.clone();
+        params.extend(invented.map(|invented| ("confirmation_token".to_owned(), json!(invented))));
+        let reply = context.call(delete, params).await;
+        let still_there = context.read_back(resource, &created.key).await.is_none_or(|(read, _)| !read.is_gone());
+        tally.expect(reply.is_refused() && still_there, &delete.name, problem, Some(&reply));
+        if invented.is_none() && reply.is_refused() && !reply.code().is_empty() {
+            let required = reply.code() == "CONFIRMATION_REQUIRED";
+            let problem = "the refusal does not say CONFIRMATION_REQUIRED";
+            tally.expect(required, &delete.name, problem, Some(&reply));
+        }
+    }
+}
+
+async fn without_confirmation(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    delete_each(context, tally, None, "it ran without being confirmed").await;
+}
+
+async fn invented_token(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let invented = "conf_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    delete_each(context, tally, Some(invented), "an invented token was taken for a confirmation").await;
+}

@@ -1,0 +1,5 @@
+//! Checks that write.
+
+pub(super) mod confirm;
+pub(super) mod constraints;
+pub(super) mod roundtrip;

@@ -1,0 +1,102 @@
+//! The rows that a run created and has not deleted yet.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value};
+
+use crate::description::Operation;
+use crate::description::resources::Resource;
+use crate::mcp::Reply;
+use crate::mcp::rows::{Row, object_with};
+
+/// The rows that a run created.
+pub(crate) struct Sandbox {
+    salt: String,
+    rows: Vec<CreatedRow>,
+}
+
+/// One row that a run created.
+#[derive(Clone, Debug)]
+pub(crate) struct CreatedRow {
+    pub(crate) noun: String,
+    /// Its key.
+    pub(crate) key: Map<String, Value>,
+    /// The submitted parameters.
+    pub(crate) submitted: Map<String, Value>,
+    /// The row that the server returned.
+    pub(crate) row: Row,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|now| now.as_micros()).unwrap_or_default();
+        Self { salt: format!("{:06x}", now & 0xff_ffff), rows: Vec::new() }
+    }
+
+    /// Distinguishes the texts of this run from those of other runs.
+    pub(crate) fn salt(&self) -> &str {
+        &self.salt
+    }
+
+    /// Changes the salt, so that the next texts differ.
+    pub(crate) fn change_salt(&mut self) {
+        let number = u32::from_str_radix(&self.salt, 16).unwrap_or_default();
+        self.salt = format!("{:06x}", number.wrapping_add(0x9_e377) & 0xff_ffff);
+    }
+
+    /// Records whether an exchange created or deleted a row.
+    pub(crate) fn record_effects(&mut self, reply: &Reply, resources: &[Resource]) {
+        let arguments = &reply.exchange.arguments;
+        let Some(operation) = arguments.get("operation").and_then(Value::as_str).filter(|_| reply.is_success()) else {
+            return;
+        };
+        let mut params: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
+        params.remove("operation");
+        if let Some(Value::Object(inner)) = params.remove("params") {
+            params.extend(inner);
+        }
+        if params.get("dry_run") == Some(&Value::Bool(true)) {
+            return;
+        }
+        let meant = |own: &Option<Operation>| {
+            own.as_ref().filter(|own| own.name == operation).and_then(|own| own.unwrap_params(&params))
+        };
+        if let Some((resource, submitted)) = resources.iter().find_map(|own| Some((own, meant(&own.create)?))) {
+            let Some(row) = object_with(reply.data(), &resource.key) else { return };
+            let key = resource.key.iter().filter_map(|key| Some((key.clone(), row.get(key)?.clone()))).collect();
+            let noun = resource.noun.clone();
+            self.rows.push(CreatedRow { noun, key, submitted, row: row.clone() });
+        } else if let Some((resource, named)) = resources.iter().find_map(|own| Some((own, meant(&own.delete)?))) {
+            let gone = |created: &CreatedRow| {
+                created.noun == resource.noun && created.key.iter().all(|(key, value)| named.get(key) == Some(value))
+            };
+            self.rows.retain(|created| !gone(created));
+        }
+    }
+
+    /// Removes a row that is gone.
+    pub(crate) fn forget(&mut self, gone: &CreatedRow) {
+        self.rows.retain(|created| created.noun != gone.noun || created.key != gone.key);
+    }
+
+    /// The first remaining row of a resource.
+    pub(crate) fn row(&self, noun: &str) -> Option<&CreatedRow> {
+        self.rows.iter().find(|created| created.noun == noun)
+    }
+
+    /// The values of a field in the rows of a resource.
+    pub(crate) fn values(&self, noun: &str, field: &str) -> Vec<Value> {
+        let ours = self.rows.iter().filter(|created| created.noun == noun);
+        ours.filter_map(|created| created.key.get(field).or_else(|| created.row.get(field)).cloned()).collect()
+    }
+
+    /// Whether no rows remain.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The remaining rows, last created first.
+    pub(crate) fn remaining(&self) -> Vec<CreatedRow> {
+        self.rows.iter().rev().cloned().collect()
+    }
+}

@@ -1,0 +1,118 @@
+//! The outcomes of checks: single ones, by category, and counted.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Category, Verdict};
+use crate::record::Exchange;
+
+/// One problem.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Finding {
+    /// The operation, `operation.parameter` or type that has the problem.
+    pub subject: String,
+    /// What is wrong and what was expected instead.
+    pub problem: String,
+    /// The exchange that shows it.
+    #[serde(rename = "seen", default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Exchange>,
+}
+
+/// The outcome of a check.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// The stable name of the check, for scripts: `parameters.missing`. Empty in reports of other runners.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// What the check verifies, for people.
+    pub name: String,
+    /// The verdict.
+    pub result: Verdict,
+    /// One sentence: what was examined, what was wrong, or why nothing could be examined.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// How many subjects were examined. 0 in reports of other runners, which do not count them.
+    #[serde(rename = "lookedAt", default)]
+    pub examined: usize,
+    /// The problems.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+impl Outcome {
+    /// Turns a verdict over nothing into a SKIP.
+    pub(super) fn skip_if_vacuous(mut self) -> Self {
+        if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
+            self.result = Verdict::Skip;
+            self.detail = match self.detail.as_str() {
+                "" => "Nothing to check was found.".to_owned(),
+                said => format!("Nothing to check was found. {said}"),
+            };
+        }
+        self
+    }
+}
+
+/// The checks of one category.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Section {
+    /// The category.
+    pub name: Category,
+    /// Whether level 1 requires it.
+    pub required: bool,
+    /// The worst verdict of its checks; a SKIP is worse than a WARN. As the specification says, a failure in a category
+    /// that level 1 does not require is a warning.
+    pub result: Verdict,
+    /// The checks.
+    pub tests: Vec<Outcome>,
+}
+
+impl Section {
+    pub(super) fn new(name: Category, tests: Vec<Outcome>) -> Self {
+        let result = section_result(name, &tests);
+        Self { name, required: name.is_required(), result, tests }
+    }
+}
+
+/// The verdict of a category: SKIP if it has no checks.
+pub(super) fn section_result(category: Category, tests: &[Outcome]) -> Verdict {
+    let has = |verdict| tests.iter().any(|test| test.result == verdict);
+    if has(Verdict::Fail) {
+        return if category.is_required() { Verdict::Fail } else { Verdict::Warn };
+    }
+    if tests.is_empty() || has(Verdict::Skip) {
+        return Verdict::Skip;
+    }
+    if has(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }
+}
+
+/// The number of checks by verdict.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Summary {
+    /// All checks.
+    pub total: usize,
+    /// Passed.
+    pub passed: usize,
+    /// Warned.
+    pub warned: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Skipped.
+    pub skipped: usize,
+}
+
+impl Summary {
+    /// Counts outcomes by verdict.
+    pub fn from_outcomes<'a>(tests: impl IntoIterator<Item = &'a Outcome>) -> Self {
+        tests.into_iter().fold(Self::default(), |mut summary, test| {
+            summary.total += 1;
+            match test.result {
+                Verdict::Pass => summary.passed += 1,
+                Verdict::Warn => summary.warned += 1,
+                Verdict::Fail => summary.failed += 1,
+                Verdict::Skip => summary.skipped += 1,
+            }
+            summary
+        })
+    }
+}
