@@ -112,7 +112,7 @@ pub fn pin(tool: &Tool) -> Pin {
     }
     Pin {
         tool: tool.name.clone(),
-        digest: of_json(&whole),
+        digest: digest_json(&whole),
         description,
         input_schema,
         output_schema,
@@ -170,12 +170,12 @@ pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
 
 /// Which parts of a definition differ.
 pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
-    differing((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
+    differing_parts((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
 }
 
 /// Which of these digests differ, in the order of [`Pin::parts`]. Where the shape is the same on both sides, only the
 /// descriptions in a schema differ.
-pub(crate) fn differing<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<Part> {
+pub(crate) fn differing_parts<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<Part> {
     let is_same_shape = old.1.is_some() && old.1 == new.1;
     let (input, output) = match is_same_shape {
         true => (Part::InputDescriptions, Part::OutputDescriptions),
@@ -196,7 +196,7 @@ impl Pin {
     }
 }
 
-fn of_json(value: &Value) -> String {
+fn digest_json(value: &Value) -> String {
     let mut text = Vec::new();
     write_canonical(value, &mut text);
     digest(&text)
@@ -261,6 +261,6 @@ mod tests {
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
         assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
-        assert_eq!(of_json(&serde_json::json!({})), whole, "the digest of two braces");
+        assert_eq!(digest_json(&serde_json::json!({})), whole, "the digest of two braces");
     }
 }

@@ -91,14 +91,14 @@ impl LeftOut {
             return None;
         }
         let mut reasons = Vec::new();
-        let mut say = |count: usize, reason: String| {
+        let mut add_reason = |count: usize, reason: String| {
             if count > 0 {
                 reasons.push(format!("{count} {reason}"));
             }
         };
-        say(self.too_many, format!("beyond max_tools = {}", limits.max_tools));
-        say(self.too_large, format!("larger than max_tool_bytes = {}", limits.max_tool_bytes));
-        say(self.too_complex, format!("with a schema beyond max_schema_nodes = {}", limits.max_schema_nodes));
+        add_reason(self.too_many, format!("beyond max_tools = {}", limits.max_tools));
+        add_reason(self.too_large, format!("larger than max_tool_bytes = {}", limits.max_tool_bytes));
+        add_reason(self.too_complex, format!("with a schema beyond max_schema_nodes = {}", limits.max_schema_nodes));
         if self.is_cut {
             reasons.push("the end of the list, which has too many pages or bytes".to_owned());
         }
@@ -112,8 +112,8 @@ pub(crate) fn select<'a>(
     list: &'a str,
     limits: &DefinitionLimits,
 ) -> Result<(Vec<&'a RawValue>, LeftOut), serde_json::Error> {
-    struct Select<'l>(&'l DefinitionLimits);
-    impl<'de> Visitor<'de> for Select<'_> {
+    struct ToolListVisitor<'l>(&'l DefinitionLimits);
+    impl<'de> Visitor<'de> for ToolListVisitor<'_> {
         type Value = (Vec<&'de RawValue>, LeftOut);
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +124,7 @@ pub(crate) fn select<'a>(
             let (mut kept, mut left_out, mut values) = (Vec::new(), LeftOut::default(), 0_usize);
             while kept.len() < self.0.max_tools {
                 let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((kept, left_out)) };
-                match Extent::of(tool.get(), self.0) {
+                match Extent::measure(tool.get(), self.0) {
                     Ok(extent) => {
                         values = values.saturating_add(extent.values);
                         if values > MAX_LIST_VALUES {
@@ -149,7 +149,7 @@ pub(crate) fn select<'a>(
         }
     }
     let mut reader = serde_json::Deserializer::from_str(list);
-    reader.deserialize_any(Select(limits))
+    reader.deserialize_any(ToolListVisitor(limits))
 }
 
 /// Why a definition is left out.
@@ -167,7 +167,7 @@ struct Extent {
 
 impl Extent {
     /// Measures JSON that is known to be valid, and stops at the first limit.
-    fn of(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
+    fn measure(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
         if json.len() > limits.max_tool_bytes {
             return Err(Excess::Bytes);
         }

@@ -51,7 +51,7 @@ pub struct Call {
     /// Whether the tool takes parameters that it does not name.
     pub open: bool,
     /// Canonical and original name of each parameter.
-    names: Names,
+    names: NameMap,
     /// Values that are shown otherwise than the upstream writes them.
     replacements: Replacements,
 }
@@ -61,17 +61,17 @@ type NamePair = (Arc<str>, Arc<str>);
 
 /// Canonical and original names of parameters. Few are searched, many are indexed.
 #[derive(Debug, Clone, Default)]
-struct Names {
+struct NameMap {
     all: Vec<NamePair>,
     by_name: Option<HashMap<Arc<str>, usize>>,
     by_original: Option<HashMap<Arc<str>, usize>>,
 }
 
-impl Names {
+impl NameMap {
     /// More names than this are indexed.
     const INDEXED: usize = 32;
 
-    fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let all: Vec<NamePair> = pairs.map(|(name, original)| (name.into(), original.into())).collect();
         if all.len() <= Self::INDEXED {
             return Self { all, ..Self::default() };
@@ -213,18 +213,18 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             open: input.open,
-            names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            names: NameMap::from_pairs(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
         self.add(operation, input.types, schema::read_output(tool.definition.get("outputSchema")), call, source);
     }
 
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
-        let held = adapter::hold(reviewed, known);
-        let ignored = held.ignored;
+        let effective = adapter::hold_to_evidence(reviewed, known);
+        let ignored = effective.ignored;
         self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
-        let mut operation = Operation::new(&reviewed.name, held.category, &reviewed.description);
-        operation.danger = held.danger;
+        let mut operation = Operation::new(&reviewed.name, effective.category, &reviewed.description);
+        operation.danger = effective.danger;
         operation.danger_evidence = Some(match &ignored {
             Some(ignored) => text::presentable(ignored).into(),
             None => "its adapter file says so".into(),
@@ -263,7 +263,9 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             open: operation.open,
-            names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            names: NameMap::from_pairs(
+                reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str())),
+            ),
             replacements: Replacements::default(),
         };
         self.add(operation, types, schema::read_output(reviewed.output_schema.as_ref()), call, source);
@@ -361,7 +363,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
     }
     let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
     let assessment = classify::assess(Subject {
-        name: &classify::spelled(&tool.name),
+        name: &classify::normalized_name(&tool.name),
         description: &made.description,
         parameters: &parameters,
         annotations: hints,

@@ -13,8 +13,8 @@ use aquifer_protocol::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::digest::{Part, Pin, differing};
-use crate::name::Established;
+use crate::digest::{Part, Pin, differing_parts};
+use crate::name::EstablishedNames;
 
 /// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
 const MAX_BYTES: usize = 1_000_000;
@@ -90,7 +90,7 @@ pub struct UnreadableBook;
 /// Too many tools are pinned already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no more tools of this source can be pinned")]
-pub struct BookIsFull;
+pub struct PinBookFullError;
 
 impl Default for PinBook {
     fn default() -> Self {
@@ -131,7 +131,7 @@ impl PinBook {
         if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
             return Verdict::Same;
         }
-        Verdict::Changed(differing((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
+        Verdict::Changed(differing_parts((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
     }
 
     /// Pins a definition. A tool that was pinned before keeps its place in time.
@@ -142,7 +142,7 @@ impl PinBook {
         category: Category,
         danger: Danger,
         now: u64,
-    ) -> Result<(), BookIsFull> {
+    ) -> Result<(), PinBookFullError> {
         let key = key(&pin.tool).into_owned();
         let before = self.tools.get(&key);
         let pinned = PinnedTool {
@@ -156,7 +156,7 @@ impl PinBook {
         };
         let bytes = self.bytes.saturating_sub(before.map_or(0, |before| before.bytes(&key))) + pinned.bytes(&key);
         if bytes > MAX_BYTES {
-            return Err(BookIsFull);
+            return Err(PinBookFullError);
         }
         self.bytes = bytes;
         self.tools.insert(key, pinned);
@@ -214,8 +214,8 @@ impl PinBook {
         &self,
         listed: impl IntoIterator<Item = &'a str>,
         chosen: &HashMap<&str, &str>,
-    ) -> Established {
-        let mut established = Established::default();
+    ) -> EstablishedNames {
+        let mut established = EstablishedNames::default();
         self.tools.values().for_each(|tool| established.reserve(&tool.operation));
         let mut taken: HashSet<&str> = chosen.values().copied().collect();
         for tool in listed {

@@ -42,7 +42,7 @@ pub fn build(bundle: &Bundle) -> Result<Built, BundleError> {
     let name = name::kebab(&bundle.source.name);
     let front = front_matter(bundle, &name);
     let adapter = format!("---\n{}---\n\n{}", yaml::write(&front), page::body(bundle, &name));
-    let sidecar = Sidecar::of(bundle, &name);
+    let sidecar = Sidecar::from_bundle(bundle, &name);
     let mut sidecar =
         serde_json::to_string_pretty(&sidecar).map_err(|error| BundleError::Malformed(error.to_string()))?;
     sidecar.push('\n');

@@ -6,7 +6,7 @@ use aquifer_protocol::error::Code;
 use serde_json::Value;
 
 use super::{Reach, Server, warn};
-use crate::problem::{FileProblem, Findings, join, meant, shown};
+use crate::problem::{FileProblem, Findings, join, shown, suggestion_for};
 use crate::yaml::{Entry, Node};
 
 /// Keys with a meaning here. Clients keep much else beside them, which is theirs.
@@ -49,7 +49,7 @@ pub(super) fn server(
     }
     // A misspelled key is worth a word; a foreign one is not.
     for own in entries.iter().filter(|own| !KNOWN.contains(&own.key.as_str())) {
-        if let Some(suggestion) = meant(&own.key, KNOWN) {
+        if let Some(suggestion) = suggestion_for(&own.key, KNOWN) {
             let message = format!("Field '{}' means nothing here. {suggestion}", shown(&own.key));
             warn(warnings, &join(path, &shown(&own.key)), own.key_at, message);
         }
@@ -108,7 +108,7 @@ fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<
                 Some(_) => format!("Server '{}' has no '{missing}'", shown(&entry.key)),
             };
             let near = node.entries().into_iter().flatten().find_map(|own| {
-                let suggestion = meant(&own.key, &["command", "url"])?;
+                let suggestion = suggestion_for(&own.key, &["command", "url"])?;
                 (!KNOWN.contains(&own.key.as_str())).then_some(suggestion)
             });
             findings.add_with(Code::SchemaMissingField, &join(path, missing), entry.key_at, message, near);

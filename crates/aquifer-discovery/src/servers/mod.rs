@@ -21,7 +21,7 @@ use crate::yaml::{Node, Position};
 pub use edit::EditError;
 pub use edit::replace_servers;
 pub use expand::Environment;
-pub use expand::Unresolved;
+pub use expand::UnresolvedReference;
 pub use expand::env_file;
 pub use expand::env_line;
 pub use expand::expand;
