@@ -52,7 +52,7 @@ impl Default for DefinitionLimits {
 /// The tools that were left out, counted by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LeftOut {
+pub struct OmittedTools {
     /// Beyond the number of tools allowed.
     pub too_many: usize,
     /// With a definition of too many bytes.
@@ -63,7 +63,7 @@ pub struct LeftOut {
     pub is_cut: bool,
 }
 
-impl LeftOut {
+impl OmittedTools {
     /// How many tools are known to be left out.
     pub const fn count(&self) -> usize {
         self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
@@ -71,7 +71,7 @@ impl LeftOut {
 
     /// The tools that one or the other left out.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn merge(self, other: Self) -> Self {
         Self {
             too_many: self.too_many.saturating_add(other.too_many),
             too_large: self.too_large.saturating_add(other.too_large),
@@ -111,17 +111,17 @@ impl LeftOut {
 pub(crate) fn select<'a>(
     list: &'a str,
     limits: &DefinitionLimits,
-) -> Result<(Vec<&'a RawValue>, LeftOut), serde_json::Error> {
+) -> Result<(Vec<&'a RawValue>, OmittedTools), serde_json::Error> {
     struct ToolListVisitor<'l>(&'l DefinitionLimits);
     impl<'de> Visitor<'de> for ToolListVisitor<'_> {
-        type Value = (Vec<&'de RawValue>, LeftOut);
+        type Value = (Vec<&'de RawValue>, OmittedTools);
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of tools")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let (mut kept, mut left_out, mut values) = (Vec::new(), LeftOut::default(), 0_usize);
+            let (mut kept, mut left_out, mut values) = (Vec::new(), OmittedTools::default(), 0_usize);
             while kept.len() < self.0.max_tools {
                 let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((kept, left_out)) };
                 match Extent::measure(tool.get(), self.0) {
@@ -228,7 +228,7 @@ mod tests {
         for (list, kept, (too_many, too_large, too_complex)) in cases {
             let text = list.to_string();
             let (tools, left_out) = select(&text, &SMALL).unwrap();
-            let expected = LeftOut { too_many, too_large, too_complex, is_cut: false };
+            let expected = OmittedTools { too_many, too_large, too_complex, is_cut: false };
             assert_eq!((tools.len(), left_out), (kept, expected), "{}", text.get(..80).unwrap_or(&text));
             assert_eq!(left_out.message(&SMALL).is_some(), left_out.count() > 0);
         }

@@ -29,7 +29,7 @@ pub struct Listing {
 
 impl Listing {
     /// Reads a capture.
-    pub fn of(capture: &RawCapture) -> Self {
+    pub fn from_capture(capture: &RawCapture) -> Self {
         let mut listing = Self::default();
         let mut seen = HashSet::new();
         for (index, raw) in capture.tools().iter().enumerate() {
@@ -58,7 +58,7 @@ impl Listing {
 
 /// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
-    let listing = Listing::of(&raw_capture);
+    let listing = Listing::from_capture(&raw_capture);
     normalize_beside(source, raw_capture, &listing, &EstablishedNames::default())
 }
 

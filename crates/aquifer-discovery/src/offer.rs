@@ -13,7 +13,7 @@ use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, Known, MapsTo};
+use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, KnownEvidence, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::classify::{self, Inference, Subject};
 use crate::schema::{self, Input};
@@ -147,12 +147,12 @@ impl Call {
 
 impl Offer {
     /// What a live upstream offers.
-    pub fn of_bundle(bundle: &Bundle, source: &str) -> Self {
-        Self::of_listing(bundle, &bundle.tools(), source, |_| true)
+    pub fn from_bundle(bundle: &Bundle, source: &str) -> Self {
+        Self::from_listing(bundle, &bundle.tools(), source, |_| true)
     }
 
     /// The same where the tools of the bundle have been read already, of those tools that are wanted.
-    pub fn of_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
+    pub fn from_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let mut offer = Self::default();
         for operation in bundle.normalized_bundle.operations.iter().filter(|one| is_wanted(&one.source_tool_name)) {
@@ -165,12 +165,12 @@ impl Offer {
     }
 
     /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
-    pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
-        Self::of_adapter_knowing(adapter, source, &Known::default())
+    pub fn from_adapter(adapter: &Adapter, source: &str) -> Self {
+        Self::from_adapter_with_evidence(adapter, source, &KnownEvidence::default())
     }
 
     /// The same, held against what else is known.
-    pub fn of_adapter_knowing(adapter: &Adapter, source: &str, known: &Known<'_>) -> Self {
+    pub fn from_adapter_with_evidence(adapter: &Adapter, source: &str, known: &KnownEvidence<'_>) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
             offer.add_reviewed(operation, source, known);
@@ -219,7 +219,7 @@ impl Offer {
         self.add(operation, input.types, schema::read_output(tool.definition.get("outputSchema")), call, source);
     }
 
-    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
+    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &KnownEvidence<'_>) {
         let effective = adapter::hold_to_evidence(reviewed, known);
         let ignored = effective.ignored;
         self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));

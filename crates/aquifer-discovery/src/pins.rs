@@ -13,7 +13,7 @@ use aquifer_protocol::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::digest::{Part, Pin, differing_parts};
+use crate::digest::{DefinitionPart, Pin, differing_parts};
 use crate::name::EstablishedNames;
 
 /// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
@@ -77,7 +77,7 @@ pub enum Verdict {
     /// It is the pinned one.
     Same,
     /// It differs from the pinned one in these parts.
-    Changed(Vec<Part>),
+    Changed(Vec<DefinitionPart>),
     /// No tool of this name was ever pinned.
     New,
 }
@@ -85,7 +85,7 @@ pub enum Verdict {
 /// A record that is no book of pins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record of pinned definitions cannot be read")]
-pub struct UnreadableBook;
+pub struct PinBookReadError;
 
 /// Too many tools are pinned already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,10 +100,10 @@ impl Default for PinBook {
 
 impl PinBook {
     /// Reads a record.
-    pub fn read(record: &[u8]) -> Result<Self, UnreadableBook> {
-        let mut book: Self = serde_json::from_slice(record).map_err(|_| UnreadableBook)?;
+    pub fn read(record: &[u8]) -> Result<Self, PinBookReadError> {
+        let mut book: Self = serde_json::from_slice(record).map_err(|_| PinBookReadError)?;
         if book.version != VERSION {
-            return Err(UnreadableBook);
+            return Err(PinBookReadError);
         }
         book.bytes = book.tools.iter().map(|(key, tool)| tool.bytes(key)).sum();
         Ok(book)
@@ -231,7 +231,7 @@ impl PinBook {
 
 impl PinnedTool {
     /// Whether this is the definition that is pinned.
-    pub fn is(&self, pin: &Pin) -> bool {
+    pub fn matches(&self, pin: &Pin) -> bool {
         self.digest == digits(&pin.digest, DIGEST_DIGITS)
     }
 

@@ -10,7 +10,7 @@ use crate::tool::Tool;
 
 /// What is known beside an adapter's file.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
+pub struct KnownEvidence<'a> {
     /// The live tools by name, once the server has listed them.
     pub live: Option<&'a HashMap<&'a str, &'a Tool>>,
     /// The operator's decisions by tool, from a file that the configuration names.
@@ -20,7 +20,7 @@ pub struct Known<'a> {
 }
 
 /// The category and danger that an operation gets.
-pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &Known<'_>) -> EffectiveClassification {
+pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
     let MapsTo::Tool(tool) = &operation.maps_to else {
         return EffectiveClassification { category: operation.category, danger: operation.danger, ignored: None };
     };

@@ -21,9 +21,9 @@ use crate::digest::Pin;
 use crate::problem::FileProblem;
 use crate::tool::{Annotations, Tool};
 
-pub use build::Built;
+pub use build::AdapterFiles;
 pub use build::build;
-pub use evidence::Known;
+pub use evidence::KnownEvidence;
 pub(crate) use evidence::hold_to_evidence;
 pub use rate_limits::DeclaredLimit;
 pub use rate_limits::DeclaredPrice;

@@ -192,7 +192,7 @@ impl Bundle {
 
     /// The tools that became operations, in the order of the operations.
     pub fn tools(&self) -> Vec<Tool> {
-        Listing::of(&self.raw_capture).tools
+        Listing::from_capture(&self.raw_capture).tools
     }
 
     /// Raises what the bundle says of its operations to what its own capture shows. Somebody may have edited the file:

@@ -1,6 +1,6 @@
 //! `${VAR}` and its cousins in clients' configurations.
 
-use super::{Reach, Server};
+use super::{Server, ServerTransport};
 use crate::redact::is_variable_name;
 
 /// Where values come from.
@@ -34,17 +34,19 @@ impl Server {
         let pairs = |all: &[(String, String)]| -> Result<Vec<(String, String)>, UnresolvedReference> {
             all.iter().map(|(name, value)| Ok((name.clone(), whole(value, environment)?))).collect()
         };
-        let reach = match &self.reach {
-            Reach::Stdio { command, args, env, env_file, cwd } => Reach::Stdio {
+        let transport = match &self.transport {
+            ServerTransport::Stdio { command, args, env, env_file, cwd } => ServerTransport::Stdio {
                 command: one(command)?,
                 args: args.iter().map(one).collect::<Result<_, _>>()?,
                 env: pairs(env)?,
                 env_file: optional(env_file)?,
                 cwd: optional(cwd)?,
             },
-            Reach::Http { url, headers } => Reach::Http { url: whole(url, environment)?, headers: pairs(headers)? },
+            ServerTransport::Http { url, headers } => {
+                ServerTransport::Http { url: whole(url, environment)?, headers: pairs(headers)? }
+            }
         };
-        Ok(Self { reach, ..self.clone() })
+        Ok(Self { transport, ..self.clone() })
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn http(name: &str) -> Source {
 /// A bundle of these tools.
 pub(crate) fn bundle(tools: Value) -> Bundle {
     let page = json!({ "tools": tools }).to_string();
-    normalize(http("example"), RawCapture::of_pages(&[&page]).unwrap())
+    normalize(http("example"), RawCapture::from_pages(&[&page]).unwrap())
 }
 
 /// Every capture: what real servers answered to `tools/list`.
@@ -49,7 +49,7 @@ pub(crate) fn bundles() -> Vec<(String, Bundle)> {
     captures()
         .into_iter()
         .map(|(name, text)| {
-            let bundle = normalize(http(&name), RawCapture::of_pages(&[&text]).unwrap());
+            let bundle = normalize(http(&name), RawCapture::from_pages(&[&text]).unwrap());
             (name, bundle)
         })
         .collect()
