@@ -52,7 +52,7 @@ impl std::fmt::Debug for Metadata {
 
 /// What a request turned out to be.
 #[derive(Debug)]
-pub enum Parsed {
+pub enum ParsedRequest {
     /// One operation.
     One(Request),
     /// Several, in order.
@@ -70,32 +70,32 @@ pub struct BatchItem {
 
 /// Why the arguments of a call are no request. A failure of a whole batch has no room for details (R-REQ-4a).
 #[derive(Debug)]
-pub enum NotARequest {
+pub enum RequestError {
     /// The caller meant one operation.
     One(Failure),
     /// The caller meant a batch.
     Batch(Failure),
 }
 
-impl NotARequest {
+impl RequestError {
     /// Why.
     pub fn failure(&self) -> &Failure {
         match self {
-            NotARequest::One(failure) | NotARequest::Batch(failure) => failure,
+            RequestError::One(failure) | RequestError::Batch(failure) => failure,
         }
     }
 }
 
 /// Reads the arguments of a tool call.
-pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<Parsed, NotARequest> {
+pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<ParsedRequest, RequestError> {
     if arguments.keys().any(|name| name == "operations") {
         let operations = arguments.remove("operations").unwrap_or_default();
-        let items = batch(operations, &arguments, max_batch_size).map_err(NotARequest::Batch)?;
-        return Ok(Parsed::Batch(items));
+        let items = batch(operations, &arguments, max_batch_size).map_err(RequestError::Batch)?;
+        return Ok(ParsedRequest::Batch(items));
     }
     let mut parts = RequestParts::from_arguments(arguments);
-    let operation = operation_name(parts.operation.take()).map_err(NotARequest::One)?;
-    parts.into_request(operation).map(Parsed::One).map_err(NotARequest::One)
+    let operation = operation_name(parts.operation.take()).map_err(RequestError::One)?;
+    parts.into_request(operation).map(ParsedRequest::One).map_err(RequestError::One)
 }
 
 fn operation_name(given: Option<Value>) -> Result<String, Failure> {

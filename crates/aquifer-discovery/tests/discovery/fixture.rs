@@ -3,7 +3,7 @@
 use aquifer_discovery::bundle::{Auth, Bundle, RawCapture, ServerIdentity, Source, Transport};
 use aquifer_discovery::{Offer, normalize};
 use aquifer_protocol::catalog::Catalog;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ pub(crate) fn catalog(offer: &Offer) -> Catalog {
 pub(crate) fn reach(offer: &Offer, catalog: &Catalog, operation: &str, params: Value) -> Result<Value, String> {
     let request = json!({ "operation": operation, "params": params });
     let parsed = parse(request.as_object().unwrap().clone(), 1).unwrap_or_else(|_| panic!("{request}"));
-    let Parsed::One(request) = parsed else { panic!("a batch") };
+    let ParsedRequest::One(request) = parsed else { panic!("a batch") };
     let routed = route(catalog, &Surface::default(), &Receiver::Unified, request);
     let checked = routed.and_then(|routed| routed.check(catalog, Strictness::Strict));
     let checked = checked.map_err(|failure| failure.message().to_owned())?;

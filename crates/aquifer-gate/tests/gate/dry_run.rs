@@ -236,7 +236,7 @@ async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
     for (params, decision) in [(json!({ "id": "1" }), "confirm"), (json!({ "id": "1", "dry_run": true }), "allow")] {
         let wanted = request("delete_row", params.clone());
         let parsed = aquifer_protocol::request::parse(wanted.as_object().unwrap().clone(), 10).unwrap();
-        let aquifer_protocol::request::Parsed::One(parsed) = parsed else { panic!("{params}") };
+        let aquifer_protocol::request::ParsedRequest::One(parsed) = parsed else { panic!("{params}") };
         let routed =
             aquifer_protocol::validate::route(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, parsed);
         let checked =
