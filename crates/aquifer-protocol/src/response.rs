@@ -150,7 +150,7 @@ pub enum Response {
 
 /// A response as MCP carries it.
 #[derive(Debug)]
-pub struct Rendered {
+pub struct RenderedResponse {
     /// Compact JSON.
     pub text: String,
     /// Pictures and the like.
@@ -160,7 +160,7 @@ pub struct Rendered {
     value: Option<Value>,
 }
 
-impl Rendered {
+impl RenderedResponse {
     /// The same JSON as a value. Made from the text where there has been none.
     pub fn value(&mut self) -> Value {
         self.value.take().unwrap_or_else(|| serde_json::from_str(&self.text).unwrap_or_default())
@@ -177,7 +177,7 @@ impl Response {
     }
 
     /// The envelope, within the limit on responses (R-REQ-7).
-    pub fn render(self, limits: &Limits) -> Rendered {
+    pub fn render(self, limits: &Limits) -> RenderedResponse {
         match self {
             Response::Success(Success { data: Data::Text(data), warnings, attachments, meta })
                 if !has_long_number(data.get()) =>
@@ -188,13 +188,13 @@ impl Response {
                 if size > limits.max_response_size {
                     return overlong(limits.max_response_size, size, false);
                 }
-                Rendered { text, attachments, is_error: false, value: None }
+                RenderedResponse { text, attachments, is_error: false, value: None }
             }
             other => other.render_value(limits),
         }
     }
 
-    fn render_value(self, limits: &Limits) -> Rendered {
+    fn render_value(self, limits: &Limits) -> RenderedResponse {
         let settled = self.settled();
         let is_batch = matches!(settled, Response::Batch(_));
         let is_error = settled.failure().is_some_and(|failure| failure.code().is_beyond_caller());
@@ -205,7 +205,7 @@ impl Response {
             Ok(()) if text.size <= text.limit => {
                 // serde_json writes UTF-8 only.
                 let text = String::from_utf8(text.bytes).unwrap_or_default();
-                Rendered { text, attachments, is_error, value: Some(value) }
+                RenderedResponse { text, attachments, is_error, value: Some(value) }
             }
             _ => overlong(text.limit, text.size, is_batch),
         }
@@ -328,7 +328,7 @@ fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
 }
 
 /// What is said instead of an answer over the limit.
-fn overlong(limit: usize, size: usize, is_batch: bool) -> Rendered {
+fn overlong(limit: usize, size: usize, is_batch: bool) -> RenderedResponse {
     let failure = too_large(LimitKind::ResponseSize, limit, size);
     let failure = if is_batch { failure.without_details() } else { failure };
     Response::Failure(failure).render_value(&Limits::default())
