@@ -284,7 +284,7 @@ impl TypeNames {
                 if let Rest::Of(rest) = &mut shape.rest {
                     self.name_objects(rest, &format!("{name}Value"), types);
                 }
-                let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
+                let named = Schema { description: schema.description.clone(), ..Schema::new(Kind::Object(shape)) };
                 schema.kind = Kind::Named(self.enter(name, named, types));
             }
             Kind::Array(Some(items)) => self.name_objects(items, &format!("{name}Item"), types),

@@ -38,7 +38,7 @@ impl Source for Rows {
         let kinds = [("delete_row", true, true), ("delete_remote", false, false), ("delete_claimed", false, true)];
         let operations = kinds.into_iter().map(|(name, native, guarantees)| {
             let mut operation = Operation::new(name, Category::Delete, "Deletes it.");
-            let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+            let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
             operation.parameters =
                 vec![Parameter::required("id", Schema::string()), Parameter::optional("dry_run", schema)];
             (operation.native, operation.has_safe_dry_run, operation.trust) = (native, guarantees, self.trust);

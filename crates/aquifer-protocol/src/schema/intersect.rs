@@ -14,7 +14,7 @@ type Places = HashMap<Arc<str>, usize>;
 
 /// What satisfies all parts.
 pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
-    let mut whole = Schema::of(Kind::Any);
+    let mut whole = Schema::new(Kind::Any);
     // `null` passes only where every part lets it.
     let mut nullable = true;
     let mut places = Places::new();
