@@ -277,7 +277,7 @@ impl Engine {
         let request = match catalog.operation(&request.operation) {
             Some(operation) => {
                 snapshot.surface().admit(operation, receiver)?;
-                Routed::to(operation.clone(), request).check(catalog, strictness)?
+                Routed::new(operation.clone(), request).check(catalog, strictness)?
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
@@ -407,7 +407,7 @@ fn check_unlisted(
     if !is_denied {
         snapshot.surface().admit(operation, receiver)?;
     }
-    let routed = Routed::to(operation.clone(), request);
+    let routed = Routed::new(operation.clone(), request);
     // Messages about parameters would describe an operation that callers are not to know of.
     match is_denied && !operation.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),

@@ -245,7 +245,7 @@ impl<'a> SchemaReader<'a> {
             narrow(&mut schema.range, format);
         }
         if let (Some(format), Kind::String) = (text("format"), &schema.kind) {
-            schema.format = Some(Format::named(format));
+            schema.format = Some(Format::from_name(format));
         }
         schema.read_only |= object.get("readOnly").and_then(Value::as_bool) == Some(true);
         if object.get("nullable").and_then(Value::as_bool) == Some(true) {

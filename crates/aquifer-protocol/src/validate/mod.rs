@@ -79,7 +79,7 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
         return Err(unknown_operation(catalog, surface, receiver, &request.operation));
     };
     surface.admit(operation, receiver)?;
-    Ok(Routed::to(operation.clone(), request))
+    Ok(Routed::new(operation.clone(), request))
 }
 
 /// Names suggested for an unknown one.
@@ -122,7 +122,7 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
 
 impl Routed {
     /// A request for an operation that was found elsewhere.
-    pub fn to(operation: Arc<Operation>, request: Request) -> Self {
+    pub fn new(operation: Arc<Operation>, request: Request) -> Self {
         let Request { params, beside, metadata, .. } = request;
         Self { operation, params, beside, metadata }
     }

@@ -187,11 +187,11 @@ fn formats_are_enforced() {
         ("ipv4", "127.0.0.1", "256.0.0.1"),
         ("ipv6", "::1", ":::"),
     ] {
-        let format = Format::named(format);
+        let format = Format::from_name(format);
         assert!(format.admits(good), "{format:?} {good}");
         assert!(!format.admits(bad), "{format:?} {bad}");
     }
-    assert!(Format::named("made-up").admits("anything"));
+    assert!(Format::from_name("made-up").admits("anything"));
 }
 
 #[test]

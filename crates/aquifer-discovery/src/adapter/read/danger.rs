@@ -77,7 +77,7 @@ fn read_block(block: &Node, path: &str, declared: &mut DeclaredDanger, findings:
 
 fn level(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
     let words = Danger::ALL.map(Danger::as_str);
-    findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::named)
+    findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::from_name)
 }
 
 /// A name in the confirmation message that no parameter has: a person would read a hole.

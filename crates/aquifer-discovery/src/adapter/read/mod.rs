@@ -118,7 +118,7 @@ fn read_front_matter(front: &Node, body: &str, findings: &mut Findings) -> Optio
         description: description?,
         target: target?,
         auth,
-        trust: trust.of_itself(),
+        trust: trust.cap_self_declared(),
         stated_trust: trust,
         rate_limits,
         operations,
@@ -172,7 +172,7 @@ fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
     let Some(level) = level else { return Trust::Untested };
-    match level.as_str().and_then(Trust::named) {
+    match level.as_str().and_then(Trust::from_name) {
         Some(trust) => trust,
         None => {
             let known = ["untested", "generated", "validated", "community_reviewed", "certified"];

@@ -34,7 +34,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
         adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
     }
     if front.get("trust").is_none() {
-        adapter.trust = sidecar.trust.of_itself();
+        adapter.trust = sidecar.trust.cap_self_declared();
         adapter.stated_trust = sidecar.trust;
     }
     let warnings = &mut adapter.warnings;
