@@ -9,7 +9,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{Parsed, Request, parse};
+use aquifer_protocol::request::{ParsedRequest, Request, parse};
 use aquifer_protocol::schema::{Kind, SchemaReader};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
@@ -62,8 +62,8 @@ fuzz_target!(|bytes: &[u8]| {
     let wrapped = Map::from_iter([("operation".to_owned(), "create_x".into()), ("params".to_owned(), Value::Object(object.clone()))]);
     for arguments in [object, wrapped] {
         match parse(arguments, 10) {
-            Ok(Parsed::One(request)) => check(Ok(request)),
-            Ok(Parsed::Batch(items)) => items.into_iter().for_each(|item| check(item.request)),
+            Ok(ParsedRequest::One(request)) => check(Ok(request)),
+            Ok(ParsedRequest::Batch(items)) => items.into_iter().for_each(|item| check(item.request)),
             Err(not) => check(Err(not.failure().clone())),
         }
     }

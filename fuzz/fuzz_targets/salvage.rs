@@ -3,11 +3,11 @@
 #![no_main]
 
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::scan::{Frame, Salvage, Salvaged, scan};
+use aquifer_protocol::scan::{Frame, Salvage, SalvagedMessage, scan};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-fn salvaged<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Salvaged {
+fn salvaged<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> SalvagedMessage {
     let mut salvage = Salvage::new();
     chunks.into_iter().for_each(|chunk| salvage.push(chunk));
     salvage.finish()

@@ -4,7 +4,7 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Parameter, SchemaReader, sample};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     for value in made_up.into_iter().chain([schema.clone(), Value::Null, json!([1, "a"])]) {
         let request = json!({ "operation": "get_x", "params": { "value": value } });
         let Value::Object(request) = request else { return };
-        if let Ok(Parsed::One(request)) = parse(request, 1) {
+        if let Ok(ParsedRequest::One(request)) = parse(request, 1) {
             let _ = route(&catalog, &surface, &Receiver::Unified, request)
                 .and_then(|routed| routed.check(&catalog, Strictness::Strict));
         }

@@ -41,22 +41,22 @@ pub struct Drift {
     /// Tools that are gone.
     pub removed: Vec<String>,
     /// Tools that say something else.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedTool>,
 }
 
 /// A tool that says something else than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Changed {
+pub struct ChangedTool {
     /// The tool's name.
     pub tool: String,
     /// Which parts of its definition changed.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DefinitionPart>,
 }
 
 /// A part of a tool's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum DefinitionPart {
     /// Title or description.
     Description,
     /// What it accepts.
@@ -71,16 +71,16 @@ pub enum Part {
     Annotations,
 }
 
-impl Part {
+impl DefinitionPart {
     /// The part in a word for people.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Part::Description => "description",
-            Part::InputSchema => "parameters",
-            Part::InputDescriptions => "descriptions of parameters",
-            Part::OutputSchema => "result",
-            Part::OutputDescriptions => "descriptions of the result",
-            Part::Annotations => "hints",
+            DefinitionPart::Description => "description",
+            DefinitionPart::InputSchema => "parameters",
+            DefinitionPart::InputDescriptions => "descriptions of parameters",
+            DefinitionPart::OutputSchema => "result",
+            DefinitionPart::OutputDescriptions => "descriptions of the result",
+            DefinitionPart::Annotations => "hints",
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn pin(tool: &Tool) -> Pin {
     }
     Pin {
         tool: tool.name.clone(),
-        digest: of_json(&whole),
+        digest: digest_json(&whole),
         description,
         input_schema,
         output_schema,
@@ -162,26 +162,26 @@ pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
         .iter()
         .filter_map(|(tool, old)| {
             let parts = changed_parts(old, now.get(tool)?);
-            (!parts.is_empty()).then(|| Changed { tool: tool.clone(), parts })
+            (!parts.is_empty()).then(|| ChangedTool { tool: tool.clone(), parts })
         })
         .collect();
     Drift { added: missing(&before, &now), removed: missing(&now, &before), changed }
 }
 
 /// Which parts of a definition differ.
-pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
-    differing((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
+pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<DefinitionPart> {
+    differing_parts((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
 }
 
 /// Which of these digests differ, in the order of [`Pin::parts`]. Where the shape is the same on both sides, only the
 /// descriptions in a schema differ.
-pub(crate) fn differing<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<Part> {
+pub(crate) fn differing_parts<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<DefinitionPart> {
     let is_same_shape = old.1.is_some() && old.1 == new.1;
     let (input, output) = match is_same_shape {
-        true => (Part::InputDescriptions, Part::OutputDescriptions),
-        false => (Part::InputSchema, Part::OutputSchema),
+        true => (DefinitionPart::InputDescriptions, DefinitionPart::OutputDescriptions),
+        false => (DefinitionPart::InputSchema, DefinitionPart::OutputSchema),
     };
-    [Part::Description, input, output, Part::Annotations]
+    [DefinitionPart::Description, input, output, DefinitionPart::Annotations]
         .into_iter()
         .zip(old.0.into_iter().zip(new.0))
         .filter(|(_, (old, new))| old != new)
@@ -196,7 +196,7 @@ impl Pin {
     }
 }
 
-fn of_json(value: &Value) -> String {
+fn digest_json(value: &Value) -> String {
     let mut text = Vec::new();
     write_canonical(value, &mut text);
     digest(&text)
@@ -261,6 +261,6 @@ mod tests {
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
         assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
-        assert_eq!(of_json(&serde_json::json!({})), whole, "the digest of two braces");
+        assert_eq!(digest_json(&serde_json::json!({})), whole, "the digest of two braces");
     }
 }

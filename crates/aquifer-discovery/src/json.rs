@@ -34,7 +34,7 @@ pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
         at: Position { line: error.line_display() as u64, column: error.column_display() as u64 },
         message: error.kind().to_string(),
     })?;
-    let lines = Lines::of(text);
+    let lines = Lines::new(text);
     match parsed.value {
         Some(value) => Ok(node(&value, &lines)),
         None => Err(JsonError { at: Position { line: 1, column: 1 }, message: "The file is empty".to_owned() }),
@@ -72,7 +72,7 @@ struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(index, _)| index + 1)).collect();
         Self { text, starts }
     }

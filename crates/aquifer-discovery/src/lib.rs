@@ -29,7 +29,7 @@ mod yaml;
 pub use adapter::Adapter;
 pub use bundle::Bundle;
 pub use limits::DefinitionLimits;
-pub use limits::LeftOut;
+pub use limits::OmittedTools;
 pub use normalize::Listing;
 pub use normalize::normalize;
 pub use normalize::normalize_beside;

@@ -52,7 +52,7 @@ impl Default for DefinitionLimits {
 /// The tools that were left out, counted by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LeftOut {
+pub struct OmittedTools {
     /// Beyond the number of tools allowed.
     pub too_many: usize,
     /// With a definition of too many bytes.
@@ -63,7 +63,7 @@ pub struct LeftOut {
     pub is_cut: bool,
 }
 
-impl LeftOut {
+impl OmittedTools {
     /// How many tools are known to be left out.
     pub const fn count(&self) -> usize {
         self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
@@ -71,7 +71,7 @@ impl LeftOut {
 
     /// The tools that one or the other left out.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn merge(self, other: Self) -> Self {
         Self {
             too_many: self.too_many.saturating_add(other.too_many),
             too_large: self.too_large.saturating_add(other.too_large),
@@ -91,14 +91,14 @@ impl LeftOut {
             return None;
         }
         let mut reasons = Vec::new();
-        let mut say = |count: usize, reason: String| {
+        let mut add_reason = |count: usize, reason: String| {
             if count > 0 {
                 reasons.push(format!("{count} {reason}"));
             }
         };
-        say(self.too_many, format!("beyond max_tools = {}", limits.max_tools));
-        say(self.too_large, format!("larger than max_tool_bytes = {}", limits.max_tool_bytes));
-        say(self.too_complex, format!("with a schema beyond max_schema_nodes = {}", limits.max_schema_nodes));
+        add_reason(self.too_many, format!("beyond max_tools = {}", limits.max_tools));
+        add_reason(self.too_large, format!("larger than max_tool_bytes = {}", limits.max_tool_bytes));
+        add_reason(self.too_complex, format!("with a schema beyond max_schema_nodes = {}", limits.max_schema_nodes));
         if self.is_cut {
             reasons.push("the end of the list, which has too many pages or bytes".to_owned());
         }
@@ -111,20 +111,20 @@ impl LeftOut {
 pub(crate) fn select<'a>(
     list: &'a str,
     limits: &DefinitionLimits,
-) -> Result<(Vec<&'a RawValue>, LeftOut), serde_json::Error> {
-    struct Select<'l>(&'l DefinitionLimits);
-    impl<'de> Visitor<'de> for Select<'_> {
-        type Value = (Vec<&'de RawValue>, LeftOut);
+) -> Result<(Vec<&'a RawValue>, OmittedTools), serde_json::Error> {
+    struct ToolListVisitor<'l>(&'l DefinitionLimits);
+    impl<'de> Visitor<'de> for ToolListVisitor<'_> {
+        type Value = (Vec<&'de RawValue>, OmittedTools);
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of tools")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let (mut kept, mut left_out, mut values) = (Vec::new(), LeftOut::default(), 0_usize);
+            let (mut kept, mut left_out, mut values) = (Vec::new(), OmittedTools::default(), 0_usize);
             while kept.len() < self.0.max_tools {
                 let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((kept, left_out)) };
-                match Extent::of(tool.get(), self.0) {
+                match Extent::measure(tool.get(), self.0) {
                     Ok(extent) => {
                         values = values.saturating_add(extent.values);
                         if values > MAX_LIST_VALUES {
@@ -149,7 +149,7 @@ pub(crate) fn select<'a>(
         }
     }
     let mut reader = serde_json::Deserializer::from_str(list);
-    reader.deserialize_any(Select(limits))
+    reader.deserialize_any(ToolListVisitor(limits))
 }
 
 /// Why a definition is left out.
@@ -167,7 +167,7 @@ struct Extent {
 
 impl Extent {
     /// Measures JSON that is known to be valid, and stops at the first limit.
-    fn of(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
+    fn measure(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
         if json.len() > limits.max_tool_bytes {
             return Err(Excess::Bytes);
         }
@@ -228,7 +228,7 @@ mod tests {
         for (list, kept, (too_many, too_large, too_complex)) in cases {
             let text = list.to_string();
             let (tools, left_out) = select(&text, &SMALL).unwrap();
-            let expected = LeftOut { too_many, too_large, too_complex, is_cut: false };
+            let expected = OmittedTools { too_many, too_large, too_complex, is_cut: false };
             assert_eq!((tools.len(), left_out), (kept, expected), "{}", text.get(..80).unwrap_or(&text));
             assert_eq!(left_out.message(&SMALL).is_some(), left_out.count() > 0);
         }

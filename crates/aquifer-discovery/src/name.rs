@@ -16,16 +16,16 @@ const MAX_PARAMETER_LEN: usize = 64;
 
 /// A name that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct AssignedName {
     /// The name.
     pub name: String,
     /// Why it is what it is.
-    pub why: Why,
+    pub reason: NameReason,
 }
 
 /// Why a name is what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum NameReason {
     /// It was fine.
     Kept,
     /// It was spelled otherwise, or was too long.
@@ -38,14 +38,14 @@ pub enum Why {
 
 /// The names that operations of one upstream have already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Established {
+pub struct EstablishedNames {
     /// The operation's name of each tool.
     by_tool: HashMap<String, String>,
     /// Names that are kept for tools which are not listed now.
-    kept: HashSet<String>,
+    reserved: HashSet<String>,
 }
 
-impl Established {
+impl EstablishedNames {
     /// Has a tool keep the name of its operation. A later one replaces an earlier one.
     pub fn keep(&mut self, tool: &str, operation: &str) {
         self.by_tool.insert(tool.to_owned(), operation.to_owned());
@@ -53,34 +53,37 @@ impl Established {
 
     /// Keeps a name for a tool that is not listed now: no other gets it.
     pub fn reserve(&mut self, operation: &str) {
-        self.kept.insert(operation.to_owned());
+        self.reserved.insert(operation.to_owned());
     }
 
     /// Whether nothing is established.
     pub fn is_empty(&self) -> bool {
-        self.by_tool.is_empty() && self.kept.is_empty()
+        self.by_tool.is_empty() && self.reserved.is_empty()
     }
 }
 
 /// Names for operations, one for each tool. The tools' names must differ.
-pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
-    operations_beside(tools, &Established::default())
+pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<AssignedName> {
+    operations_beside(tools, &EstablishedNames::default())
 }
 
 /// The same beside names that are established: their tools keep them, and no other tool gets one.
-pub fn operations_beside<'a>(tools: impl IntoIterator<Item = &'a str>, established: &Established) -> Vec<Given> {
-    give(tools, RESERVED, MAX_NAME_LEN, "tool", established)
+pub fn operations_beside<'a>(
+    tools: impl IntoIterator<Item = &'a str>,
+    established: &EstablishedNames,
+) -> Vec<AssignedName> {
+    assign(tools, RESERVED, MAX_NAME_LEN, "tool", established)
 }
 
 /// Names for the parameters of one operation. The original names must differ.
-pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
+pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<AssignedName> {
     // The token that confirms a call travels under this name; an upstream's own is another thing.
-    give(originals, &["confirmation_token"], MAX_PARAMETER_LEN, "parameter", &Established::default())
+    assign(originals, &["confirmation_token"], MAX_PARAMETER_LEN, "parameter", &EstablishedNames::default())
 }
 
-/// The name, no longer than `longest`: a longer one ends in a mark of the whole, so that two of them stay apart.
-pub fn fit(name: &str, longest: usize) -> String {
-    if name.len() <= longest { name.to_owned() } else { marked(name, name, longest, 5) }
+/// The name, no longer than `max_len`: a longer one ends in a mark of the whole, so that two of them stay apart.
+pub fn fit(name: &str, max_len: usize) -> String {
+    if name.len() <= max_len { name.to_owned() } else { with_digest(name, name, max_len, 5) }
 }
 
 /// Any name as snake_case of plain letters; empty if nothing in it can be spelled.
@@ -115,80 +118,80 @@ pub fn kebab(name: &str) -> String {
     if kebab.is_empty() { "upstream".to_owned() } else { kebab }
 }
 
-fn give<'a>(
+fn assign<'a>(
     originals: impl IntoIterator<Item = &'a str>,
     reserved: &[&str],
-    longest: usize,
+    max_len: usize,
     fallback: &str,
-    established: &Established,
-) -> Vec<Given> {
+    established: &EstablishedNames,
+) -> Vec<AssignedName> {
     let originals: Vec<&str> = originals.into_iter().collect();
-    let mut given = keep_established(&originals, reserved, longest, fallback, established);
+    let mut assigned = keep_established(&originals, reserved, max_len, fallback, established);
     let mut taken: HashSet<String> = reserved.iter().map(|&name| name.to_owned()).collect();
-    taken.extend(established.kept.iter().cloned());
-    taken.extend(given.iter().flatten().map(|given| given.name.clone()));
-    let is_new = |index: usize| given.get(index).is_some_and(Option::is_none);
+    taken.extend(established.reserved.iter().cloned());
+    taken.extend(assigned.iter().flatten().map(|assigned| assigned.name.clone()));
+    let is_new = |index: usize| assigned.get(index).is_some_and(Option::is_none);
     let newcomers: Vec<usize> = (0..originals.len()).filter(|&index| is_new(index)).collect();
-    let mut wanted: HashMap<usize, (String, Why)> = HashMap::with_capacity(newcomers.len());
+    let mut preferred: HashMap<usize, (String, NameReason)> = HashMap::with_capacity(newcomers.len());
     for &index in &newcomers {
         let Some(original) = originals.get(index) else { continue };
-        let is_fine = is_snake_case(original) && original.len() <= longest && !reserved.contains(original);
-        let (name, why) = respelled(original, reserved, longest, fallback);
-        let why = if is_fine { Why::Kept } else { why };
-        wanted.insert(index, (name, why));
+        let is_fine = is_snake_case(original) && original.len() <= max_len && !reserved.contains(original);
+        let (name, reason) = preferred_name(original, reserved, max_len, fallback);
+        let reason = if is_fine { NameReason::Kept } else { reason };
+        preferred.insert(index, (name, reason));
     }
     // Names that are fine as they are and not taken go to those who have them.
-    for (&index, (name, why)) in &wanted {
-        if *why == Why::Kept
+    for (&index, (name, reason)) in &preferred {
+        if *reason == NameReason::Kept
             && taken.insert(name.clone())
-            && let Some(slot) = given.get_mut(index)
+            && let Some(slot) = assigned.get_mut(index)
         {
-            *slot = Some(Given { name: name.clone(), why: Why::Kept });
+            *slot = Some(AssignedName { name: name.clone(), reason: NameReason::Kept });
         }
     }
-    let mut wishes: HashMap<&str, usize> = HashMap::new();
-    for (name, why) in wanted.values() {
-        if *why != Why::Kept {
-            *wishes.entry(name).or_default() += 1;
+    let mut claims: HashMap<&str, usize> = HashMap::new();
+    for (name, reason) in preferred.values() {
+        if *reason != NameReason::Kept {
+            *claims.entry(name).or_default() += 1;
         }
     }
     // Names nobody else wants are given first: a mark must never take one of them away.
-    for (&index, (name, why)) in &wanted {
-        if *why != Why::Kept
-            && wishes.get(name.as_str()) == Some(&1)
+    for (&index, (name, reason)) in &preferred {
+        if *reason != NameReason::Kept
+            && claims.get(name.as_str()) == Some(&1)
             && taken.insert(name.clone())
-            && let Some(slot) = given.get_mut(index)
+            && let Some(slot) = assigned.get_mut(index)
         {
-            *slot = Some(Given { name: name.clone(), why: *why });
+            *slot = Some(AssignedName { name: name.clone(), reason: *reason });
         }
     }
     // In the order of the originals, not of the list, so that even two equal marks fall out the same way.
     let mut open: Vec<usize> =
-        newcomers.into_iter().filter(|&index| given.get(index).is_some_and(Option::is_none)).collect();
+        newcomers.into_iter().filter(|&index| assigned.get(index).is_some_and(Option::is_none)).collect();
     open.sort_by_key(|&index| originals.get(index));
     for index in open {
-        let (Some(original), Some((base, why))) = (originals.get(index), wanted.get(&index)) else { continue };
+        let (Some(original), Some((base, reason))) = (originals.get(index), preferred.get(&index)) else { continue };
         let name = (5..=64)
-            .map(|digits| marked(base, original, longest, digits))
+            .map(|digits| with_digest(base, original, max_len, digits))
             .find(|name| !taken.contains(name))
-            .unwrap_or_else(|| marked(base, &format!("{index}\0{original}"), longest, 16));
+            .unwrap_or_else(|| with_digest(base, &format!("{index}\0{original}"), max_len, 16));
         taken.insert(name.clone());
-        let why = if *why == Why::Reserved { Why::Reserved } else { Why::Collided };
-        if let Some(slot) = given.get_mut(index) {
-            *slot = Some(Given { name, why });
+        let reason = if *reason == NameReason::Reserved { NameReason::Reserved } else { NameReason::Collided };
+        if let Some(slot) = assigned.get_mut(index) {
+            *slot = Some(AssignedName { name, reason });
         }
     }
-    given.into_iter().flatten().collect()
+    assigned.into_iter().flatten().collect()
 }
 
 /// The names of those that have one, in the order of the originals.
 fn keep_established(
     originals: &[&str],
     reserved: &[&str],
-    longest: usize,
+    max_len: usize,
     fallback: &str,
-    established: &Established,
-) -> Vec<Option<Given>> {
+    established: &EstablishedNames,
+) -> Vec<Option<AssignedName>> {
     let mut taken: HashSet<&str> = HashSet::new();
     originals
         .iter()
@@ -199,41 +202,41 @@ fn keep_established(
             if !is_usable || !taken.insert(name) {
                 return None;
             }
-            let (spelled, why) = respelled(original, reserved, longest, fallback);
-            let why = match why {
-                _ if name == original => Why::Kept,
-                why if *name == spelled => why,
-                Why::Reserved => Why::Reserved,
-                _ => Why::Collided,
+            let (spelled, reason) = preferred_name(original, reserved, max_len, fallback);
+            let reason = match reason {
+                _ if name == original => NameReason::Kept,
+                reason if *name == spelled => reason,
+                NameReason::Reserved => NameReason::Reserved,
+                _ => NameReason::Collided,
             };
-            Some(Given { name: name.clone(), why })
+            Some(AssignedName { name: name.clone(), reason })
         })
         .collect()
 }
 
 /// The name that something would have if it were alone.
-fn respelled(original: &str, reserved: &[&str], longest: usize, fallback: &str) -> (String, Why) {
+fn preferred_name(original: &str, reserved: &[&str], max_len: usize, fallback: &str) -> (String, NameReason) {
     let base = match snake(original) {
         _ if is_snake_case(original) => original.to_owned(),
         empty if empty.is_empty() => fallback.to_owned(),
         name => name,
     };
     if reserved.contains(&base.as_str()) {
-        (format!("{base}_{fallback}"), Why::Reserved)
+        (format!("{base}_{fallback}"), NameReason::Reserved)
     } else {
-        (fit_marked(&base, original, longest), Why::Respelled)
+        (fit_with_digest(&base, original, max_len), NameReason::Respelled)
     }
 }
 
-fn fit_marked(base: &str, original: &str, longest: usize) -> String {
-    if base.len() <= longest { base.to_owned() } else { marked(base, original, longest, 5) }
+fn fit_with_digest(base: &str, original: &str, max_len: usize) -> String {
+    if base.len() <= max_len { base.to_owned() } else { with_digest(base, original, max_len, 5) }
 }
 
 /// The beginning of a name and so many digits of a digest of the original.
-fn marked(base: &str, original: &str, longest: usize, digits: usize) -> String {
-    let digits = digits.min(longest.saturating_sub(4));
+fn with_digest(base: &str, original: &str, max_len: usize, digits: usize) -> String {
+    let digits = digits.min(max_len.saturating_sub(4));
     let mark: String = hex(&Sha256::digest(original.as_bytes())).chars().take(digits).collect();
-    let room = longest.saturating_sub(digits + 2);
+    let room = max_len.saturating_sub(digits + 2);
     let kept: String = base.chars().take(room).collect();
     let kept = kept.trim_end_matches('_');
     if kept.is_empty() { format!("x{mark}") } else { format!("{kept}_x{mark}") }

@@ -12,9 +12,9 @@ use crate::bundle::{
     Provenance, RawCapture, SCHEMA_VERSION, Source,
 };
 use crate::classify::{self, Inference, Subject};
-use crate::name::{self, Established, Given, Why};
+use crate::name::{self, AssignedName, EstablishedNames, NameReason};
 use crate::redact;
-use crate::schema::{self, Narrow};
+use crate::schema::{self, NarrowedParameter};
 use crate::text;
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
@@ -29,7 +29,7 @@ pub struct Listing {
 
 impl Listing {
     /// Reads a capture.
-    pub fn of(capture: &RawCapture) -> Self {
+    pub fn from_capture(capture: &RawCapture) -> Self {
         let mut listing = Self::default();
         let mut seen = HashSet::new();
         for (index, raw) in capture.tools().iter().enumerate() {
@@ -58,8 +58,8 @@ impl Listing {
 
 /// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
-    let listing = Listing::of(&raw_capture);
-    normalize_beside(source, raw_capture, &listing, &Established::default())
+    let listing = Listing::from_capture(&raw_capture);
+    normalize_beside(source, raw_capture, &listing, &EstablishedNames::default())
 }
 
 /// The same for a listing that was read from the capture, beside operations that have their names already.
@@ -67,13 +67,13 @@ pub fn normalize_beside(
     source: Source,
     raw_capture: RawCapture,
     listing: &Listing,
-    established: &Established,
+    established: &EstablishedNames,
 ) -> Bundle {
     let source = redact::source(source);
     let mut warnings = listing.warnings.clone();
     let names = name::operations_beside(listing.tools.iter().map(|tool| tool.name.as_str()), established);
     let pairs = listing.tools.iter().zip(&names);
-    let operations = pairs.map(|(tool, given)| operation(tool, given, &mut warnings)).collect();
+    let operations = pairs.map(|(tool, assigned)| operation(tool, assigned, &mut warnings)).collect();
     Bundle {
         schema_version: SCHEMA_VERSION.to_owned(),
         source,
@@ -82,22 +82,22 @@ pub fn normalize_beside(
     }
 }
 
-fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> NormalizedOperation {
+fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarning>) -> NormalizedOperation {
     let mut own = Vec::new();
     let mut review_reasons = Vec::new();
-    explain_name(given, &mut own, &mut review_reasons);
+    explain_name(assigned, &mut own, &mut review_reasons);
     let (description, description_field, description_from) = describe(tool, &mut own);
     let input = schema::read_input(tool.input_schema());
     let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
-    let mut room = schema::Room::default();
+    let mut budget = schema::NarrowingBudget::default();
     let params: Vec<NormalizedParameter> = input
         .parameters
         .iter()
         .zip(&names)
-        .map(|(parameter, given)| {
-            let narrow = schema::narrow(parameter, &input.types, &mut room);
-            warn_of_parameter(parameter, given, &narrow, &mut own);
-            published(parameter, given, narrow)
+        .map(|(parameter, assigned)| {
+            let narrow = schema::narrow(parameter, &input.types, &mut budget);
+            warn_of_parameter(parameter, assigned, &narrow, &mut own);
+            published(parameter, assigned, narrow)
         })
         .collect();
     if !input.broken.is_empty() {
@@ -108,7 +108,7 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     own.extend(input.warnings);
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
     let subject = Subject {
-        name: &given.name,
+        name: &assigned.name,
         // What we say ourselves, where the tool says nothing, is no evidence.
         description: description_field.map_or("", |_| &description),
         parameters: &parameter_names,
@@ -124,7 +124,7 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     warnings.extend(own.into_iter().map(|warning| warning.tool(&tool.name)));
     NormalizedOperation {
         source_tool_name: tool.name.clone(),
-        operation_name: given.name.clone(),
+        operation_name: assigned.name.clone(),
         title: tool.title().map(|(title, _)| text::presentable(title)),
         description,
         endpoint: decision.category,
@@ -136,7 +136,7 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
         maps_to: format!("tool:{}", tool.name),
         returns: NormalizedReturns {
             type_name: "object".to_owned(),
-            name: format!("{}Result", pascal_case(&given.name)),
+            name: format!("{}Result", pascal_case(&assigned.name)),
             description: "What the upstream's tool answers with".to_owned(),
         },
         provenance: Provenance {
@@ -145,7 +145,7 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
             annotations: annotation_names(tool),
             input_schema_present: tool.input_schema().is_some(),
             inference_sources: Some(InferenceSources {
-                operation_name: if given.why == Why::Kept {
+                operation_name: if assigned.reason == NameReason::Kept {
                     Inference::DirectSourceMetadata
                 } else {
                     Inference::DeterministicNormalization
@@ -159,16 +159,16 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     }
 }
 
-fn explain_name(given: &Given, own: &mut Vec<BundleWarning>, review_reasons: &mut Vec<String>) {
-    let name = &given.name;
-    let (code, message) = match given.why {
-        Why::Kept => return,
-        Why::Respelled => (warning::RENAMED, format!("The operation is called '{name}'.")),
-        Why::Reserved => {
+fn explain_name(assigned: &AssignedName, own: &mut Vec<BundleWarning>, review_reasons: &mut Vec<String>) {
+    let name = &assigned.name;
+    let (code, message) = match assigned.reason {
+        NameReason::Kept => return,
+        NameReason::Respelled => (warning::RENAMED, format!("The operation is called '{name}'.")),
+        NameReason::Reserved => {
             review_reasons.push(format!("the tool's name belongs to the protocol; the operation is called '{name}'"));
             (warning::RESERVED_NAME, format!("The name belongs to the protocol; the operation is called '{name}'."))
         }
-        Why::Collided => {
+        NameReason::Collided => {
             review_reasons.push(format!("another tool would have the same name; the operation is called '{name}'"));
             (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is called '{name}'."))
         }
@@ -200,20 +200,25 @@ fn removed(words: &str, from: &str) -> String {
     }
 }
 
-fn warn_of_parameter(parameter: &schema::InputParameter, given: &Given, narrow: &Narrow, own: &mut Vec<BundleWarning>) {
+fn warn_of_parameter(
+    parameter: &schema::InputParameter,
+    assigned: &AssignedName,
+    narrow: &NarrowedParameter,
+    own: &mut Vec<BundleWarning>,
+) {
     let about = |code: &str, message: String| BundleWarning::new(code, message).field(&parameter.source_path);
-    match given.why {
-        Why::Kept | Why::Respelled => {}
-        Why::Reserved => {
+    match assigned.reason {
+        NameReason::Kept | NameReason::Respelled => {}
+        NameReason::Reserved => {
             own.push(about(
                 warning::RESERVED_NAME,
-                format!("The name belongs to the protocol; the parameter is called '{}'.", given.name),
+                format!("The name belongs to the protocol; the parameter is called '{}'.", assigned.name),
             ));
         }
-        Why::Collided => {
+        NameReason::Collided => {
             own.push(about(
                 warning::NAME_COLLISION,
-                format!("Another parameter would have the same name; this one is called '{}'.", given.name),
+                format!("Another parameter would have the same name; this one is called '{}'.", assigned.name),
             ));
         }
     }
@@ -235,9 +240,13 @@ fn warn_of_parameter(parameter: &schema::InputParameter, given: &Given, narrow: 
     }
 }
 
-fn published(parameter: &schema::InputParameter, given: &Given, narrow: Narrow) -> NormalizedParameter {
+fn published(
+    parameter: &schema::InputParameter,
+    assigned: &AssignedName,
+    narrow: NarrowedParameter,
+) -> NormalizedParameter {
     NormalizedParameter {
-        name: given.name.clone(),
+        name: assigned.name.clone(),
         original_name: parameter.original_name.clone(),
         type_name: narrow.type_name,
         required: parameter.required,

@@ -13,7 +13,7 @@ use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, Known, MapsTo};
+use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, KnownEvidence, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::classify::{self, Inference, Subject};
 use crate::schema::{self, Input};
@@ -51,7 +51,7 @@ pub struct Call {
     /// Whether the tool takes parameters that it does not name.
     pub open: bool,
     /// Canonical and original name of each parameter.
-    names: Names,
+    names: NameMap,
     /// Values that are shown otherwise than the upstream writes them.
     replacements: Replacements,
 }
@@ -61,17 +61,17 @@ type NamePair = (Arc<str>, Arc<str>);
 
 /// Canonical and original names of parameters. Few are searched, many are indexed.
 #[derive(Debug, Clone, Default)]
-struct Names {
+struct NameMap {
     all: Vec<NamePair>,
     by_name: Option<HashMap<Arc<str>, usize>>,
     by_original: Option<HashMap<Arc<str>, usize>>,
 }
 
-impl Names {
+impl NameMap {
     /// More names than this are indexed.
     const INDEXED: usize = 32;
 
-    fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let all: Vec<NamePair> = pairs.map(|(name, original)| (name.into(), original.into())).collect();
         if all.len() <= Self::INDEXED {
             return Self { all, ..Self::default() };
@@ -147,12 +147,12 @@ impl Call {
 
 impl Offer {
     /// What a live upstream offers.
-    pub fn of_bundle(bundle: &Bundle, source: &str) -> Self {
-        Self::of_listing(bundle, &bundle.tools(), source, |_| true)
+    pub fn from_bundle(bundle: &Bundle, source: &str) -> Self {
+        Self::from_listing(bundle, &bundle.tools(), source, |_| true)
     }
 
     /// The same where the tools of the bundle have been read already, of those tools that are wanted.
-    pub fn of_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
+    pub fn from_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let mut offer = Self::default();
         for operation in bundle.normalized_bundle.operations.iter().filter(|one| is_wanted(&one.source_tool_name)) {
@@ -165,12 +165,12 @@ impl Offer {
     }
 
     /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
-    pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
-        Self::of_adapter_knowing(adapter, source, &Known::default())
+    pub fn from_adapter(adapter: &Adapter, source: &str) -> Self {
+        Self::from_adapter_with_evidence(adapter, source, &KnownEvidence::default())
     }
 
     /// The same, held against what else is known.
-    pub fn of_adapter_knowing(adapter: &Adapter, source: &str, known: &Known<'_>) -> Self {
+    pub fn from_adapter_with_evidence(adapter: &Adapter, source: &str, known: &KnownEvidence<'_>) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
             offer.add_reviewed(operation, source, known);
@@ -213,18 +213,18 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             open: input.open,
-            names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            names: NameMap::from_pairs(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
         self.add(operation, input.types, schema::read_output(tool.definition.get("outputSchema")), call, source);
     }
 
-    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
-        let held = adapter::hold(reviewed, known);
-        let ignored = held.ignored;
+    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &KnownEvidence<'_>) {
+        let effective = adapter::hold_to_evidence(reviewed, known);
+        let ignored = effective.ignored;
         self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
-        let mut operation = Operation::new(&reviewed.name, held.category, &reviewed.description);
-        operation.danger = held.danger;
+        let mut operation = Operation::new(&reviewed.name, effective.category, &reviewed.description);
+        operation.danger = effective.danger;
         operation.danger_evidence = Some(match &ignored {
             Some(ignored) => text::presentable(ignored).into(),
             None => "its adapter file says so".into(),
@@ -263,7 +263,9 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             open: operation.open,
-            names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            names: NameMap::from_pairs(
+                reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str())),
+            ),
             replacements: Replacements::default(),
         };
         self.add(operation, types, schema::read_output(reviewed.output_schema.as_ref()), call, source);
@@ -361,7 +363,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
     }
     let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
     let assessment = classify::assess(Subject {
-        name: &classify::spelled(&tool.name),
+        name: &classify::normalized_name(&tool.name),
         description: &made.description,
         parameters: &parameters,
         annotations: hints,

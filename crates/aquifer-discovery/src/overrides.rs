@@ -307,12 +307,12 @@ fn parameters(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, 
         .collect()
 }
 
-fn name(node: &Node, key: &str, path: &str, longest: usize, findings: &mut Findings) -> Option<String> {
+fn name(node: &Node, key: &str, path: &str, max_len: usize, findings: &mut Findings) -> Option<String> {
     let name = findings.optional_text(node, key, path)?;
-    if !is_snake_case(&name) || name.len() > longest || RESERVED.contains(&name.as_str()) {
+    if !is_snake_case(&name) || name.len() > max_len || RESERVED.contains(&name.as_str()) {
         let path = join(path, key);
         let message = format!("Invalid name '{}' in '{path}'", shown(&name));
-        let better = crate::name::fit(&crate::name::snake(&name), longest);
+        let better = crate::name::fit(&crate::name::snake(&name), max_len);
         let suggestion = (is_snake_case(&better) && better != name).then(|| format!("Try '{better}'"));
         let at = node.get(key).map_or(node.at, |found| found.at);
         findings.add_with(Code::SchemaInvalidName, &path, at, message, suggestion);

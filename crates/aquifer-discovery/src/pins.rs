@@ -13,8 +13,8 @@ use aquifer_protocol::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::digest::{Part, Pin, differing};
-use crate::name::Established;
+use crate::digest::{DefinitionPart, Pin, differing_parts};
+use crate::name::EstablishedNames;
 
 /// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
 const MAX_BYTES: usize = 1_000_000;
@@ -77,7 +77,7 @@ pub enum Verdict {
     /// It is the pinned one.
     Same,
     /// It differs from the pinned one in these parts.
-    Changed(Vec<Part>),
+    Changed(Vec<DefinitionPart>),
     /// No tool of this name was ever pinned.
     New,
 }
@@ -85,12 +85,12 @@ pub enum Verdict {
 /// A record that is no book of pins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record of pinned definitions cannot be read")]
-pub struct UnreadableBook;
+pub struct PinBookReadError;
 
 /// Too many tools are pinned already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no more tools of this source can be pinned")]
-pub struct BookIsFull;
+pub struct PinBookFullError;
 
 impl Default for PinBook {
     fn default() -> Self {
@@ -100,10 +100,10 @@ impl Default for PinBook {
 
 impl PinBook {
     /// Reads a record.
-    pub fn read(record: &[u8]) -> Result<Self, UnreadableBook> {
-        let mut book: Self = serde_json::from_slice(record).map_err(|_| UnreadableBook)?;
+    pub fn read(record: &[u8]) -> Result<Self, PinBookReadError> {
+        let mut book: Self = serde_json::from_slice(record).map_err(|_| PinBookReadError)?;
         if book.version != VERSION {
-            return Err(UnreadableBook);
+            return Err(PinBookReadError);
         }
         book.bytes = book.tools.iter().map(|(key, tool)| tool.bytes(key)).sum();
         Ok(book)
@@ -131,7 +131,7 @@ impl PinBook {
         if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
             return Verdict::Same;
         }
-        Verdict::Changed(differing((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
+        Verdict::Changed(differing_parts((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
     }
 
     /// Pins a definition. A tool that was pinned before keeps its place in time.
@@ -142,7 +142,7 @@ impl PinBook {
         category: Category,
         danger: Danger,
         now: u64,
-    ) -> Result<(), BookIsFull> {
+    ) -> Result<(), PinBookFullError> {
         let key = key(&pin.tool).into_owned();
         let before = self.tools.get(&key);
         let pinned = PinnedTool {
@@ -156,7 +156,7 @@ impl PinBook {
         };
         let bytes = self.bytes.saturating_sub(before.map_or(0, |before| before.bytes(&key))) + pinned.bytes(&key);
         if bytes > MAX_BYTES {
-            return Err(BookIsFull);
+            return Err(PinBookFullError);
         }
         self.bytes = bytes;
         self.tools.insert(key, pinned);
@@ -214,8 +214,8 @@ impl PinBook {
         &self,
         listed: impl IntoIterator<Item = &'a str>,
         chosen: &HashMap<&str, &str>,
-    ) -> Established {
-        let mut established = Established::default();
+    ) -> EstablishedNames {
+        let mut established = EstablishedNames::default();
         self.tools.values().for_each(|tool| established.reserve(&tool.operation));
         let mut taken: HashSet<&str> = chosen.values().copied().collect();
         for tool in listed {
@@ -231,7 +231,7 @@ impl PinBook {
 
 impl PinnedTool {
     /// Whether this is the definition that is pinned.
-    pub fn is(&self, pin: &Pin) -> bool {
+    pub fn matches(&self, pin: &Pin) -> bool {
         self.digest == digits(&pin.digest, DIGEST_DIGITS)
     }
 

@@ -120,7 +120,13 @@ impl Findings {
             if !known.contains(&entry.key.as_str()) && !is_extension {
                 let place = join(path, &entry.key);
                 let message = format!("Unknown field '{}'", shown(&place));
-                self.add_with(Code::SchemaInvalidName, &place, entry.key_at, message, meant(&entry.key, known));
+                self.add_with(
+                    Code::SchemaInvalidName,
+                    &place,
+                    entry.key_at,
+                    message,
+                    suggestion_for(&entry.key, known),
+                );
             }
         }
         true
@@ -141,7 +147,7 @@ impl Findings {
                 Code::PluginNotFound => format!("Unknown plugin '{}' in '{path}'", shown(&word)),
                 _ => format!("Field '{path}' must be one of {}", known.join(", ")),
             };
-            let suggestion = meant(&word, known).or_else(|| Some(format!("Use one of {}", known.join(", "))));
+            let suggestion = suggestion_for(&word, known).or_else(|| Some(format!("Use one of {}", known.join(", "))));
             self.add_with(code, path, node.at, message, suggestion);
         }
         found
@@ -149,7 +155,7 @@ impl Findings {
 }
 
 /// What was probably meant.
-pub(crate) fn meant(wrong: &str, valid: &[&str]) -> Option<String> {
+pub(crate) fn suggestion_for(wrong: &str, valid: &[&str]) -> Option<String> {
     suggest::nearest(wrong, valid.iter().copied()).map(|name| format!("Did you mean '{name}'?"))
 }
 

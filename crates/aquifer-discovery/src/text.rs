@@ -22,10 +22,10 @@ pub(crate) fn first_sentence(text: &str) -> &str {
     }
 }
 
-/// The beginning of a text, no more than `most` characters.
-pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let mut short: String = text.chars().take(most).collect();
-    if text.chars().nth(most).is_some() {
+/// The beginning of a text, no more than `max_len` characters.
+pub(crate) fn shorten(text: &str, max_len: usize) -> String {
+    let mut short: String = text.chars().take(max_len).collect();
+    if text.chars().nth(max_len).is_some() {
         short.push('…');
     }
     short

@@ -54,7 +54,7 @@ impl Catalog {
         types: Types,
         surface: &Surface,
     ) -> Result<Self, CatalogError> {
-        let mut catalog = Self::of(operations, types)?;
+        let mut catalog = Self::from_parts(operations, types)?;
         let introspect = introspect::definition(&catalog, surface);
         catalog.operations.push(Arc::new(introspect));
         catalog.index(surface);
@@ -67,7 +67,7 @@ impl Catalog {
         types: Types,
         surface: &Surface,
     ) -> Result<Self, CatalogError> {
-        let mut catalog = Self::of(operations, types)?;
+        let mut catalog = Self::from_parts(operations, types)?;
         catalog.index(surface);
         Ok(catalog)
     }
@@ -77,7 +77,7 @@ impl Catalog {
         check(operation, types)
     }
 
-    fn of(operations: impl IntoIterator<Item = Operation>, types: Types) -> Result<Self, CatalogError> {
+    fn from_parts(operations: impl IntoIterator<Item = Operation>, types: Types) -> Result<Self, CatalogError> {
         let mut catalog = Self {
             operations: Vec::new(),
             by_name: HashMap::default(),
@@ -284,7 +284,7 @@ impl TypeNames {
                 if let Rest::Of(rest) = &mut shape.rest {
                     self.name_objects(rest, &format!("{name}Value"), types);
                 }
-                let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
+                let named = Schema { description: schema.description.clone(), ..Schema::new(Kind::Object(shape)) };
                 schema.kind = Kind::Named(self.enter(name, named, types));
             }
             Kind::Array(Some(items)) => self.name_objects(items, &format!("{name}Item"), types),

@@ -101,7 +101,7 @@ pub struct Limits {
 
 /// A setting outside its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutOfRange {
+pub struct LimitOutOfRange {
     /// The name of the setting.
     pub name: &'static str,
     /// What it was set to.
@@ -126,12 +126,12 @@ impl Limits {
 
     /// Every setting outside its range, all at once so that a configuration is mended in one go;
     /// empty when all is well.
-    pub fn check(&self) -> Vec<OutOfRange> {
+    pub fn check(&self) -> Vec<LimitOutOfRange> {
         BOUNDS
             .iter()
             .map(|bound| (bound, self.get(bound.kind)))
             .filter(|(bound, value)| !(bound.min..=bound.max).contains(value))
-            .map(|(bound, value)| OutOfRange { name: bound.kind.setting(), value, min: bound.min, max: bound.max })
+            .map(|(bound, value)| LimitOutOfRange { name: bound.kind.setting(), value, min: bound.min, max: bound.max })
             .collect()
     }
 }
@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(
             below.check(),
             [
-                OutOfRange { name: "max_request_size", value: 65_535, min: 65_536, max: 10_485_760 },
-                OutOfRange { name: "max_nesting_depth", value: 65, min: 8, max: 64 },
+                LimitOutOfRange { name: "max_request_size", value: 65_535, min: 65_536, max: 10_485_760 },
+                LimitOutOfRange { name: "max_nesting_depth", value: 65, min: 8, max: 64 },
             ]
         );
         let at_the_edges = Limits {

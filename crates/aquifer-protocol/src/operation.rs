@@ -370,13 +370,13 @@ impl Operation {
 
     /// The first sentence: what a list of operations has room for.
     pub fn short_description(&self) -> &str {
-        const MAX_COUNT: usize = 160;
+        const MAX_SHORT_DESCRIPTION_CHARS: usize = 160;
         let line = self.description.lines().next().unwrap_or_default().trim();
         let sentence = match line.find(". ") {
             Some(index) => line.get(..=index).unwrap_or(line),
             None => line,
         };
-        match sentence.char_indices().nth(MAX_COUNT) {
+        match sentence.char_indices().nth(MAX_SHORT_DESCRIPTION_CHARS) {
             Some((index, _)) => sentence.get(..index).unwrap_or(sentence).trim_end(),
             None => sentence,
         }

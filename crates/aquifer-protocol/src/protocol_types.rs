@@ -7,7 +7,7 @@ use crate::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 
 /// The protocol's own types.
 pub(crate) fn all() -> Types {
-    let boolean = || Schema::of(Kind::Boolean);
+    let boolean = || Schema::new(Kind::Boolean);
     let types = [
         (
             "SemanticCategory",
@@ -23,14 +23,14 @@ pub(crate) fn all() -> Types {
         ),
         (
             "OperationResult",
-            Schema::of(Kind::Union(vec![Schema::named("OperationSuccess"), Schema::named("OperationFailure")]))
+            Schema::new(Kind::Union(vec![Schema::named("OperationSuccess"), Schema::named("OperationFailure")]))
                 .describe("The answer to a request."),
         ),
         (
             "OperationSuccess",
             Schema::object(vec![
                 Parameter::required("success", boolean().describe("Always true.")),
-                Parameter::required("data", Schema::of(Kind::Any).describe("The operation's result.")),
+                Parameter::required("data", Schema::new(Kind::Any).describe("The operation's result.")),
                 Parameter::optional("warnings", list(anything()).describe("What went less well, most urgent first.")),
                 Parameter::optional("_meta", anything().describe("Request id and duration, where configured.")),
             ])
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Types {
         ),
         (
             "FieldSelection",
-            Schema::of(Kind::Union(vec![Schema::string(), list(Schema::string())]))
+            Schema::new(Kind::Union(vec![Schema::string(), list(Schema::string())]))
                 .describe("A preset (minimal, standard, full) or a list of field paths."),
         ),
         (
@@ -69,7 +69,7 @@ pub(crate) fn all() -> Types {
                 Parameter::optional("endCursor", Schema::string()),
                 Parameter::optional(
                     "totalCount",
-                    Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::of(Kind::Integer) },
+                    Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) },
                 ),
             ])
             .describe("Where a page stands in its collection."),
@@ -86,7 +86,7 @@ fn results() -> [(&'static str, Schema); 4] {
     [
         (
             JSON_VALUE,
-            Schema::of(Kind::Union(any_kind.map(Schema::of).into()))
+            Schema::new(Kind::Union(any_kind.map(Schema::new).into()))
                 .describe("Any JSON value: its shape is not declared."),
         ),
         (JSON_OBJECT, object("An object whose fields are not declared.")),
@@ -165,11 +165,11 @@ pub fn is_taken(name: &str) -> bool {
 }
 
 fn anything() -> Schema {
-    Schema::of(Kind::Object(Shape::default()))
+    Schema::new(Kind::Object(Shape::default()))
 }
 
 fn list(items: Schema) -> Schema {
-    Schema::of(Kind::Array(Some(Box::new(items))))
+    Schema::new(Kind::Array(Some(Box::new(items))))
 }
 
 #[cfg(test)]

@@ -29,12 +29,13 @@ pub struct Metadata {
 }
 
 /// What the tokens of quotas begin with.
-const QUOTA: &str = "quota_continue_";
+const QUOTA_TOKEN_PREFIX: &str = "quota_continue_";
 
 impl Metadata {
     /// Takes a token that was given as a parameter: that is the canonical place, so it wins.
     pub(crate) fn accept(&mut self, token: String) {
-        let place = if token.starts_with(QUOTA) { &mut self.quota_continue } else { &mut self.confirmation };
+        let place =
+            if token.starts_with(QUOTA_TOKEN_PREFIX) { &mut self.quota_continue } else { &mut self.confirmation };
         *place = Some(token);
     }
 }
@@ -51,7 +52,7 @@ impl std::fmt::Debug for Metadata {
 
 /// What a request turned out to be.
 #[derive(Debug)]
-pub enum Parsed {
+pub enum ParsedRequest {
     /// One operation.
     One(Request),
     /// Several, in order.
@@ -69,32 +70,32 @@ pub struct BatchItem {
 
 /// Why the arguments of a call are no request. A failure of a whole batch has no room for details (R-REQ-4a).
 #[derive(Debug)]
-pub enum NotARequest {
+pub enum RequestError {
     /// The caller meant one operation.
     One(Failure),
     /// The caller meant a batch.
     Batch(Failure),
 }
 
-impl NotARequest {
+impl RequestError {
     /// Why.
     pub fn failure(&self) -> &Failure {
         match self {
-            NotARequest::One(failure) | NotARequest::Batch(failure) => failure,
+            RequestError::One(failure) | RequestError::Batch(failure) => failure,
         }
     }
 }
 
 /// Reads the arguments of a tool call.
-pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<Parsed, NotARequest> {
+pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<ParsedRequest, RequestError> {
     if arguments.keys().any(|name| name == "operations") {
         let operations = arguments.remove("operations").unwrap_or_default();
-        let items = batch(operations, &arguments, max_batch_size).map_err(NotARequest::Batch)?;
-        return Ok(Parsed::Batch(items));
+        let items = batch(operations, &arguments, max_batch_size).map_err(RequestError::Batch)?;
+        return Ok(ParsedRequest::Batch(items));
     }
-    let mut parts = Parts::of(arguments);
-    let operation = operation_name(parts.operation.take()).map_err(NotARequest::One)?;
-    parts.into_request(operation).map(Parsed::One).map_err(NotARequest::One)
+    let mut parts = RequestParts::from_arguments(arguments);
+    let operation = operation_name(parts.operation.take()).map_err(RequestError::One)?;
+    parts.into_request(operation).map(ParsedRequest::One).map_err(RequestError::One)
 }
 
 fn operation_name(given: Option<Value>) -> Result<String, Failure> {
@@ -114,16 +115,16 @@ fn operation_name(given: Option<Value>) -> Result<String, Failure> {
 
 /// What stands at the top level of a request, taken apart in one go.
 #[derive(Default)]
-struct Parts {
+struct RequestParts {
     operation: Option<Value>,
     params: Option<Value>,
     metadata: Metadata,
     beside: Map<String, Value>,
 }
 
-impl Parts {
+impl RequestParts {
     /// Top-level names with `_` in front are the protocol's own.
-    fn of(arguments: Map<String, Value>) -> Self {
+    fn from_arguments(arguments: Map<String, Value>) -> Self {
         let mut parts = Self::default();
         for (name, value) in arguments {
             match name.as_str() {
@@ -142,7 +143,7 @@ impl Parts {
 
     /// `params.x` wins over a top-level `x`.
     fn into_request(self, operation: String) -> Result<Request, Failure> {
-        let Parts { params, mut metadata, beside, .. } = self;
+        let RequestParts { params, mut metadata, beside, .. } = self;
         let mut params = match params {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params,
@@ -191,7 +192,7 @@ fn text(value: Value) -> Option<String> {
     }
 }
 
-fn batch(operations: Value, rest: &Map<String, Value>, longest: usize) -> Result<Vec<BatchItem>, Failure> {
+fn batch(operations: Value, rest: &Map<String, Value>, max_batch_size: usize) -> Result<Vec<BatchItem>, Failure> {
     let invalid = |problem: String| Err(Failure::invalid_request(problem));
     let Value::Array(items) = operations else {
         return invalid(format!("'operations' expected 'array', got '{}'", type_of(&operations)));
@@ -203,9 +204,9 @@ fn batch(operations: Value, rest: &Map<String, Value>, longest: usize) -> Result
     if items.is_empty() {
         return invalid("'operations' is empty. A batch needs one operation or more".to_owned());
     }
-    if items.len() > longest {
+    if items.len() > max_batch_size {
         return invalid(format!(
-            "'operations' has {} entries, more than the {longest} allowed. Send several batches",
+            "'operations' has {} entries, more than the {max_batch_size} allowed. Send several batches",
             items.len()
         ));
     }
@@ -220,7 +221,7 @@ fn batch_item(index: usize, item: Value) -> Result<BatchItem, Failure> {
     if arguments.contains_key("operations") {
         return invalid("is itself a batch. Batches do not nest");
     }
-    let mut parts = Parts::of(arguments);
+    let mut parts = RequestParts::from_arguments(arguments);
     match parts.operation.take() {
         Some(Value::String(operation)) if !operation.is_empty() => {
             Ok(BatchItem { operation: operation.clone(), request: parts.into_request(operation) })

@@ -150,7 +150,7 @@ pub enum Response {
 
 /// A response as MCP carries it.
 #[derive(Debug)]
-pub struct Rendered {
+pub struct RenderedResponse {
     /// Compact JSON.
     pub text: String,
     /// Pictures and the like.
@@ -160,7 +160,7 @@ pub struct Rendered {
     value: Option<Value>,
 }
 
-impl Rendered {
+impl RenderedResponse {
     /// The same JSON as a value. Made from the text where there has been none.
     pub fn value(&mut self) -> Value {
         self.value.take().unwrap_or_else(|| serde_json::from_str(&self.text).unwrap_or_default())
@@ -177,7 +177,7 @@ impl Response {
     }
 
     /// The envelope, within the limit on responses (R-REQ-7).
-    pub fn render(self, limits: &Limits) -> Rendered {
+    pub fn render(self, limits: &Limits) -> RenderedResponse {
         match self {
             Response::Success(Success { data: Data::Text(data), warnings, attachments, meta })
                 if !has_long_number(data.get()) =>
@@ -188,13 +188,13 @@ impl Response {
                 if size > limits.max_response_size {
                     return overlong(limits.max_response_size, size, false);
                 }
-                Rendered { text, attachments, is_error: false, value: None }
+                RenderedResponse { text, attachments, is_error: false, value: None }
             }
             other => other.render_value(limits),
         }
     }
 
-    fn render_value(self, limits: &Limits) -> Rendered {
+    fn render_value(self, limits: &Limits) -> RenderedResponse {
         let settled = self.settled();
         let is_batch = matches!(settled, Response::Batch(_));
         let is_error = settled.failure().is_some_and(|failure| failure.code().is_beyond_caller());
@@ -205,7 +205,7 @@ impl Response {
             Ok(()) if text.size <= text.limit => {
                 // serde_json writes UTF-8 only.
                 let text = String::from_utf8(text.bytes).unwrap_or_default();
-                Rendered { text, attachments, is_error, value: Some(value) }
+                RenderedResponse { text, attachments, is_error, value: Some(value) }
             }
             _ => overlong(text.limit, text.size, is_batch),
         }
@@ -261,11 +261,11 @@ fn failure_value(failure: &Failure) -> Value {
 
 /// Integers that JavaScript would round are sent as text (R-RES-5).
 fn protect_integers(value: &mut Value) {
-    const SAFE: u64 = (1 << 53) - 1;
+    const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
     match value {
         Value::Number(number) => {
-            let unsafe_integer =
-                number.as_u64().is_some_and(|n| n > SAFE) || number.as_i64().is_some_and(|n| n.unsigned_abs() > SAFE);
+            let unsafe_integer = number.as_u64().is_some_and(|n| n > MAX_SAFE_INTEGER)
+                || number.as_i64().is_some_and(|n| n.unsigned_abs() > MAX_SAFE_INTEGER);
             if unsafe_integer {
                 *value = Value::String(number.to_string());
             }
@@ -279,19 +279,19 @@ fn protect_integers(value: &mut Value) {
 /// Whether there may be an integer among the numbers of a JSON text that has to be protected: sixteen digits in a row,
 /// wherever they stand. One of any sixteen bytes in a row is looked at first, which nearly always settles it.
 fn has_long_number(text: &str) -> bool {
-    const LONG: usize = 16;
+    const LONG_NUMBER_DIGITS: usize = 16;
     let bytes = text.as_bytes();
-    let mut start = LONG - 1;
+    let mut start = LONG_NUMBER_DIGITS - 1;
     while let Some(byte) = bytes.get(start) {
         if byte.is_ascii_digit() {
             let before = bytes.iter().take(start).rev().take_while(|byte| byte.is_ascii_digit()).count();
             let after = bytes.iter().skip(start).take_while(|byte| byte.is_ascii_digit()).count();
-            if before + after >= LONG {
+            if before + after >= LONG_NUMBER_DIGITS {
                 return true;
             }
-            start += after.max(1) + LONG - 1;
+            start += after.max(1) + LONG_NUMBER_DIGITS - 1;
         } else {
-            start += LONG;
+            start += LONG_NUMBER_DIGITS;
         }
     }
     false
@@ -299,12 +299,12 @@ fn has_long_number(text: &str) -> bool {
 
 /// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
 pub fn may_hold_huge_number(text: &[u8]) -> bool {
-    const MANY: usize = 300;
+    const MAX_SAFE_DIGITS: usize = 300;
     let mut run = 0;
     text.iter().any(|byte| {
         let exponent = run > 0 && matches!(byte, b'e' | b'E');
         run = if byte.is_ascii_digit() { run + 1 } else { 0 };
-        exponent || run > MANY
+        exponent || run > MAX_SAFE_DIGITS
     })
 }
 
@@ -328,7 +328,7 @@ fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
 }
 
 /// What is said instead of an answer over the limit.
-fn overlong(limit: usize, size: usize, is_batch: bool) -> Rendered {
+fn overlong(limit: usize, size: usize, is_batch: bool) -> RenderedResponse {
     let failure = too_large(LimitKind::ResponseSize, limit, size);
     let failure = if is_batch { failure.without_details() } else { failure };
     Response::Failure(failure).render_value(&Limits::default())

@@ -1,56 +1,56 @@
 //! The nearest valid name for a wrong one.
 
 /// Names this far apart are not worth suggesting.
-const CLOSE_ENOUGH: f64 = 0.72;
+const MIN_SCORE: f64 = 0.72;
 
 /// The valid name nearest to `wrong`, if one is close.
 pub fn nearest<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     rank(wrong, valid).into_iter().next().map(|(_, name)| name)
 }
 
-/// The valid names near to `wrong`, nearest first, no more than `most`.
-pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    rank(wrong, valid).into_iter().take(most).map(|(_, name)| name).collect()
+/// The valid names near to `wrong`, nearest first, no more than `max_count`.
+pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, max_count: usize) -> Vec<&'a str> {
+    rank(wrong, valid).into_iter().take(max_count).map(|(_, name)| name).collect()
 }
 
 /// Names this alike differ by a typing error, an ending or the order of their words.
-const MISSPELT: f64 = 0.88;
+const MIN_MISSPELLING_SCORE: f64 = 0.88;
 
 /// The valid name that `wrong` evidently stands for.
-pub(crate) fn misspelt<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    rank(wrong, valid).into_iter().next().filter(|(likeness, _)| *likeness >= MISSPELT).map(|(_, name)| name)
+pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }
 
 /// Names compared letter by letter. More are dear, and the wrong name comes from outside.
-const CLOSELY: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, &'a str)> {
     let wrong: String = snake_case(&wrong.chars().take(64).collect::<String>());
-    let wrong = Wrong { words: words(&wrong).collect(), letters: letters(&wrong), name: &wrong };
+    let wrong = MisspelledName { words: words(&wrong).collect(), letters: letters(&wrong), name: &wrong };
     let mut rough: Vec<(f64, f64, &str)> = valid
         .into_iter()
         .map(|name| {
             let shared = wrong.shared_words(name);
-            (shared.max(wrong.max_alike(name)), shared, name)
+            (shared.max(wrong.max_similarity(name)), shared, name)
         })
-        .filter(|(most, ..)| *most >= CLOSE_ENOUGH)
+        .filter(|(score, ..)| *score >= MIN_SCORE)
         .collect();
     let by_promise = |a: &(f64, f64, &str), b: &(f64, f64, &str)| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(b.2));
-    if rough.len() > CLOSELY {
-        rough.select_nth_unstable_by(CLOSELY, by_promise);
-        rough.truncate(CLOSELY);
+    if rough.len() > MAX_COMPARED {
+        rough.select_nth_unstable_by(MAX_COMPARED, by_promise);
+        rough.truncate(MAX_COMPARED);
     }
     let mut ranked: Vec<(f64, &str)> = rough
         .into_iter()
         .map(|(_, shared, name)| (shared.max(strsim::normalized_damerau_levenshtein(wrong.name, name)), name))
-        .filter(|(likeness, _)| *likeness >= CLOSE_ENOUGH)
+        .filter(|(score, _)| *score >= MIN_SCORE)
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     ranked
 }
 
 /// A wrong name, taken apart once.
-struct Wrong<'a> {
+struct MisspelledName<'a> {
     name: &'a str,
     words: Vec<&'a str>,
     letters: Letters,
@@ -70,7 +70,7 @@ fn letters(name: &str) -> Letters {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words and letters")]
-impl Wrong<'_> {
+impl MisspelledName<'_> {
     /// A word left out, added or put elsewhere weighs little.
     fn shared_words(&self, name: &str) -> f64 {
         let (mut common, mut all) = (0_usize, self.words.len());
@@ -83,7 +83,7 @@ impl Wrong<'_> {
 
     /// No comparison letter by letter can find the names more alike than this: every letter that one has and the other
     /// has not is an error of typing.
-    fn max_alike(&self, name: &str) -> f64 {
+    fn max_similarity(&self, name: &str) -> f64 {
         let longest = self.name.len().max(name.len()).max(1);
         let differences: usize = self.letters.iter().zip(letters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();
         1.0 - differences.div_ceil(2) as f64 / longest as f64

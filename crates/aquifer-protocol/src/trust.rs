@@ -35,7 +35,7 @@ impl Trust {
     }
 
     /// The level of this name, in either vocabulary.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "untested" | "untrusted" => Trust::Untested,
             "generated" | "low" => Trust::Generated,
@@ -48,7 +48,7 @@ impl Trust {
 
     /// What remains of it when a file says it of itself.
     #[must_use]
-    pub fn of_itself(self) -> Self {
+    pub fn cap_self_declared(self) -> Self {
         self.min(Trust::Generated)
     }
 }

@@ -29,7 +29,7 @@ pub struct Warning {
 }
 
 /// More warnings than this are noise.
-const MAX_COUNT: usize = 10;
+const MAX_WARNINGS: usize = 10;
 
 impl Warning {
     /// A warning for the caller.
@@ -76,13 +76,13 @@ impl Warning {
 
 /// Most urgent first, equal ones once, no more than ten.
 pub fn arrange(warnings: Vec<Warning>) -> Vec<Warning> {
-    let mut arranged: Vec<Warning> = Vec::with_capacity(warnings.len().min(MAX_COUNT));
+    let mut arranged: Vec<Warning> = Vec::with_capacity(warnings.len().min(MAX_WARNINGS));
     for warning in warnings {
         if !arranged.contains(&warning) {
             arranged.push(warning);
         }
     }
     arranged.sort_by_key(|warning| warning.severity.unwrap_or(Severity::Medium));
-    arranged.truncate(MAX_COUNT);
+    arranged.truncate(MAX_WARNINGS);
     arranged
 }

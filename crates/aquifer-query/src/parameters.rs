@@ -103,29 +103,29 @@ pub fn computed_fields(collection: &Collection) -> Vec<ComputedField> {
 }
 
 fn anything() -> Schema {
-    Schema::of(Kind::Object(Shape::default()))
+    Schema::new(Kind::Object(Shape::default()))
 }
 
 fn flag(words: &str) -> Schema {
-    Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) }.describe(words)
+    Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) }.describe(words)
 }
 
 fn count(least: f64) -> Schema {
-    Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::of(Kind::Integer) }
+    Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::new(Kind::Integer) }
 }
 
 fn sort(collection: &Collection, open_fields: Option<&str>) -> Schema {
     let one = || Schema::named("Sort");
-    let several = Schema::of(Kind::Array(Some(Box::new(one()))));
+    let several = Schema::new(Kind::Array(Some(Box::new(one()))));
     let fields = open_fields.map_or_else(|| listed(collection.names(|field| field.of.is_ordered())), str::to_owned);
-    Schema::of(Kind::Union(vec![one(), several, Schema::string()]))
+    Schema::new(Kind::Union(vec![one(), several, Schema::string()]))
         .describe(&format!("{{field, order}} or several. Fields: {fields}."))
 }
 
 fn selection(collection: &Collection) -> Schema {
-    let several = Schema::of(Kind::Array(Some(Box::new(Schema::string()))));
+    let several = Schema::new(Kind::Array(Some(Box::new(Schema::string()))));
     let presets = collection.preset_names().join(", ");
-    Schema::of(Kind::Union(vec![Schema::string(), several]))
+    Schema::new(Kind::Union(vec![Schema::string(), several]))
         .describe(&format!("A preset ({presets}) or field names, also paths a.b and _computed.x."))
 }
 

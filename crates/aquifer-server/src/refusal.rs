@@ -6,7 +6,7 @@
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::{LimitKind, Limits};
 use aquifer_protocol::response::Response;
-use aquifer_protocol::scan::{Problem, Salvaged};
+use aquifer_protocol::scan::{Problem, SalvagedMessage};
 use rmcp::model::RequestId;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) const DISCARDED: &str = "The request was carried out, but its answer 
 pub(crate) const FRAME: usize = 16 * 1024;
 
 /// The answer to a message with this problem; none for a notification, which expects none.
-pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) -> Option<Vec<u8>> {
+pub(crate) fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits) -> Option<Vec<u8>> {
     if salvaged.method.is_some() && !salvaged.has_id {
         return None;
     }
@@ -42,7 +42,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) ->
 }
 
 /// The answer to valid JSON that is not a JSON-RPC message of MCP.
-pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
+pub(crate) fn not_a_message(salvaged: &SalvagedMessage, is_batch: bool) -> Vec<u8> {
     let id = address(salvaged);
     let message = if is_batch {
         "Invalid Request: JSON-RPC batches are not part of MCP. Send one message, or use 'operations' for a batch"
@@ -54,7 +54,7 @@ pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
 
 /// The id to answer under. A message without a method is an answer of the client's to a question of ours: its id is
 /// ours, and the client may have a request of the same id under way.
-fn address(salvaged: &Salvaged) -> Option<Box<RawValue>> {
+fn address(salvaged: &SalvagedMessage) -> Option<Box<RawValue>> {
     salvaged.method.as_ref()?;
     RawValue::from_string(salvaged.id.clone()?).ok()
 }

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aquifer_discovery::LeftOut;
+use aquifer_discovery::OmittedTools;
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(crate) struct Kept {
     raw_capture: RawCapture,
     /// What was left out of it when it was captured.
     #[serde(default)]
-    left_out: LeftOut,
+    left_out: OmittedTools,
 }
 
 impl Kept {
@@ -59,7 +59,7 @@ impl Kept {
             protocol: self.protocol,
             instructions: self.instructions,
             capabilities: self.capabilities,
-            left_out: left_out.and(self.left_out),
+            left_out: left_out.merge(self.left_out),
         }
     }
 

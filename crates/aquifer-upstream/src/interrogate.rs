@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use aquifer_discovery::warning::{self, BundleWarning};
-use aquifer_discovery::{Bundle, LeftOut, normalize};
+use aquifer_discovery::{Bundle, OmittedTools, normalize};
 use aquifer_protocol::error::Failure;
 use jiff::Timestamp;
 use serde::de::IgnoredAny;
@@ -37,7 +37,7 @@ pub struct Interrogation {
     /// What it says it can do, as MCP has it.
     pub capabilities: Value,
     /// The tools that exceed a limit.
-    pub left_out: LeftOut,
+    pub left_out: OmittedTools,
 }
 
 impl Interrogation {
@@ -60,7 +60,7 @@ impl Interrogation {
         hash.finalize().into()
     }
 
-    pub(crate) fn of(link: &Link, capture: RawCapture, left_out: LeftOut) -> Self {
+    pub(crate) fn of(link: &Link, capture: RawCapture, left_out: OmittedTools) -> Self {
         let greeting = &link.greeting;
         Self {
             capture,
@@ -92,7 +92,7 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
 /// The tools that a server listed.
 pub(crate) struct Listed {
     pub(crate) capture: RawCapture,
-    pub(crate) left_out: LeftOut,
+    pub(crate) left_out: OmittedTools,
     /// How often the server had announced other tools when it was asked.
     pub(crate) changes: u64,
 }
@@ -115,9 +115,9 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, Ups
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }
-    let capture = RawCapture::of_pages(&texts).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))?;
+    let capture = RawCapture::from_pages(&texts).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))?;
     let (capture, left_out) = capture.within(&settings.limits);
-    Ok(Listed { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
+    Ok(Listed { capture, left_out: OmittedTools { is_cut, ..left_out }, changes })
 }
 
 /// Every page of a list, as long as it ends and all of it is no larger than one answer may be.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aquifer_discovery::PinBook;
-use aquifer_discovery::pins::UnreadableBook;
+use aquifer_discovery::pins::PinBookReadError;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 
@@ -109,7 +109,7 @@ pub(crate) enum Written {
 
 /// What a source is held to.
 pub(crate) struct Found {
-    pub(crate) book: Result<PinBook, UnreadableBook>,
+    pub(crate) book: Result<PinBook, PinBookReadError>,
     /// The version of the source's own record; none if the book is that of others of its name.
     pub(crate) version: Option<u64>,
 }

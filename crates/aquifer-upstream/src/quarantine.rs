@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use aquifer_discovery::PinBook;
-use aquifer_discovery::digest::{Part, Pin, changed_parts};
+use aquifer_discovery::digest::{DefinitionPart, Pin, changed_parts};
 use aquifer_discovery::pins::Verdict;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -35,7 +35,7 @@ pub(crate) struct Candidate<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// Its definition is not the accepted one.
-    Changed(Vec<Part>),
+    Changed(Vec<DefinitionPart>),
     /// It is new, and the operator wants to see new ones first.
     New,
     /// It cannot be pinned: too many tools have come and gone.
@@ -131,7 +131,7 @@ impl Judgement {
         let tool = &one.pin.tool;
         let follows = policy == QuarantinePolicy::Off;
         if let Some(reviewed) = one.reviewed {
-            let pinned = book.get(tool).filter(|pinned| pinned.is(one.pin));
+            let pinned = book.get(tool).filter(|pinned| pinned.matches(one.pin));
             match reviewed.digest == one.pin.digest || pinned.is_some() {
                 true => drop(self.since.insert(tool.clone(), pinned.map_or(0, |pinned| pinned.since))),
                 false if follows => self.followed.push(tool.clone()),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use aquifer_discovery::digest::{Part, Pin};
+use aquifer_discovery::digest::{DefinitionPart, Pin};
 use aquifer_discovery::tool::Tool;
 use aquifer_discovery::{Bundle, PinBook};
 use aquifer_engine::clock::SharedClock;
@@ -69,7 +69,7 @@ pub struct Finding {
     /// The name of its operation.
     pub operation: String,
     /// Which parts changed; empty for a tool that is new.
-    pub changed: Vec<Part>,
+    pub changed: Vec<DefinitionPart>,
     /// The definition that was accepted, if it is still known in full.
     pub before: Option<Tool>,
     /// The definition that waits.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use aquifer_discovery::adapter::{Known, MapsTo};
+use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
 use aquifer_discovery::digest::{Pin, pin};
 use aquifer_discovery::text::presentable;
 use aquifer_discovery::tool::Tool as Definition;
-use aquifer_discovery::{Bundle, Call, LeftOut, Listing, Offer, PinBook, normalize_beside};
+use aquifer_discovery::{Bundle, Call, Listing, Offer, OmittedTools, PinBook, normalize_beside};
 use aquifer_engine::Offering;
 use aquifer_engine::shape;
 use aquifer_protocol::category::Category;
@@ -54,7 +54,7 @@ pub(crate) struct Capture {
 impl Capture {
     pub(crate) fn new(said: Interrogation, origin: Origin, at: Timestamp) -> Self {
         let (listing, pins) = off_worker(|| {
-            let listing = Listing::of(&said.capture);
+            let listing = Listing::from_capture(&said.capture);
             let pins = listing.tools.iter().map(pin).collect();
             (listing, pins)
         });
@@ -102,11 +102,14 @@ impl<'a> Draft<'a> {
             Some(adapter) => {
                 let live: HashMap<&str, &Definition> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
                 let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-                let known =
-                    Known { live: Some(&live), decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
-                Offer::of_adapter_knowing(adapter, &settings.name, &known)
+                let known = KnownEvidence {
+                    live: Some(&live),
+                    decisions: decisions.as_ref(),
+                    is_settled: settings.is_adapter_settled,
+                };
+                Offer::from_adapter_with_evidence(adapter, &settings.name, &known)
             }
-            None => Offer::of_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
+            None => Offer::from_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
         };
         decide_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
@@ -281,7 +284,7 @@ pub(crate) struct Served {
     pub(crate) version: Option<Arc<str>>,
     /// When the server said it.
     pub(crate) listed_at: Option<Timestamp>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) left_out: OmittedTools,
     /// What the operator should know.
     pub(crate) notes: Vec<String>,
     /// Why the upstream is not there, if it could not be reached.
@@ -315,8 +318,9 @@ impl Served {
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-        let known = Known { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
-        let mut offer = Offer::of_adapter_knowing(adapter, &settings.name, &known);
+        let known =
+            KnownEvidence { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+        let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
         decide_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
@@ -351,7 +355,7 @@ impl Served {
             origin: Origin::Server,
             version: None,
             listed_at: None,
-            left_out: LeftOut::default(),
+            left_out: OmittedTools::default(),
             notes: ignored,
             failure: None,
             is_known: true,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aquifer_engine::shape::{Controls, Settings};
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::limits::OutOfRange;
+use aquifer_protocol::limits::LimitOutOfRange;
 use serde::Deserialize;
 
 const KIB: usize = 1_024;
@@ -40,7 +40,7 @@ impl ResultsConfig {
     }
 
     /// Everything outside of its range.
-    pub(crate) fn check(&self) -> Vec<OutOfRange> {
+    pub(crate) fn check(&self) -> Vec<LimitOutOfRange> {
         let all = [
             ("max_page_size", self.max_page_size, 1, 1_000),
             ("max_page_bytes", self.max_page_bytes, KIB, 10 * MIB),
@@ -51,7 +51,7 @@ impl ResultsConfig {
         ];
         let wrong = all.into_iter().filter_map(|(name, value, min, max)| {
             let value = value.filter(|value| !(min..=max).contains(value))?;
-            Some(OutOfRange { name, value, min, max })
+            Some(LimitOutOfRange { name, value, min, max })
         });
         wrong.collect()
     }

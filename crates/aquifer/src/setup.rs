@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::limits::OutOfRange;
+use aquifer_protocol::limits::LimitOutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use aquifer_upstream::{Upstream, describe_failure};
@@ -240,7 +240,7 @@ pub(crate) fn is_nothing_live(opened: &[Opened]) -> bool {
 /// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.
 pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
     for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
-        if let Some(OutOfRange { name, value, min, max }) = wrong.into_iter().next() {
+        if let Some(LimitOutOfRange { name, value, min, max }) = wrong.into_iter().next() {
             bail!("'{name}' in [{section}] is {value}, allowed is {min} to {max}");
         }
     }

@@ -60,18 +60,18 @@ fn operation(index: usize) -> Operation {
         Parameter::required("id", Schema::integer(1.0, 1_000_000.0).describe("Which record.")),
         Parameter::required("input", Schema::object(fields()).describe("What to change.")),
         Parameter::optional("state", Schema::one_of(["open", "closed", "all"]).describe("Only in this state.")),
-        Parameter::optional("labels", Schema::of(Kind::Array(Some(Box::new(Schema::string()))))),
-        Parameter::optional("exact", Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) }),
+        Parameter::optional("labels", Schema::new(Kind::Array(Some(Box::new(Schema::string()))))),
+        Parameter::optional("exact", Schema { default: Some(Value::Bool(false)), ..Schema::new(Kind::Boolean) }),
     ];
     operation
 }
 
 fn fields() -> Vec<Parameter> {
-    let number = Schema::of(Kind::Number);
+    let number = Schema::new(Kind::Number);
     vec![
         Parameter::required("title", Schema::string().describe("What it is called.")),
         Parameter::optional("weight", Schema { nullable: true, ..number }),
-        Parameter::optional("owner", Schema::of(Kind::Union(vec![Schema::integer(0.0, 9e6), Schema::string()]))),
+        Parameter::optional("owner", Schema::new(Kind::Union(vec![Schema::integer(0.0, 9e6), Schema::string()]))),
     ]
 }
 

@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail, ensure};
 use aquifer_engine::{Caller, Context, Engine, Reply, Source};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::request::{Parsed, Request, parse};
+use aquifer_protocol::request::{ParsedRequest, Request, parse};
 use aquifer_protocol::response::Response;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
@@ -109,7 +109,7 @@ fn parsed(size: usize) -> anyhow::Result<Vec<Request>> {
     requests(size)
         .into_iter()
         .map(|arguments| match parse(arguments, 1) {
-            Ok(Parsed::One(request)) => Ok(request),
+            Ok(ParsedRequest::One(request)) => Ok(request),
             _ => bail!("not a request"),
         })
         .collect()

@@ -71,7 +71,8 @@ const OPTIONAL_DEFAULTS: &str = "parameter_tests.optional_defaults";
 /// Why the bundle has no cases of defaults, if it has none.
 pub fn missing_defaults(record: &Record) -> Option<&'static str> {
     let is_empty = cases::optional_defaults(record).as_array().is_none_or(Vec::is_empty);
-    is_empty.then_some("no default appears in an answer, so the evidence has no case of parameter_tests.optional_defaults")
+    is_empty
+        .then_some("no default appears in an answer, so the evidence has no case of parameter_tests.optional_defaults")
 }
 
 /// A part of the bundle whose absence the runner does not report.

@@ -16,7 +16,7 @@ const FIRST_VERSION: &str = "1.0.0";
 
 /// An adapter file and what stands beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Built {
+pub struct AdapterFiles {
     /// The adapter's name.
     pub name: String,
     /// The text of `NAME-adapter.md`.
@@ -25,7 +25,7 @@ pub struct Built {
     pub sidecar: String,
 }
 
-impl Built {
+impl AdapterFiles {
     /// The name of the adapter's file.
     pub fn file_name(&self) -> String {
         Adapter::file_name(&self.name)
@@ -38,15 +38,15 @@ impl Built {
 }
 
 /// Builds an adapter from a bundle.
-pub fn build(bundle: &Bundle) -> Result<Built, BundleError> {
+pub fn build(bundle: &Bundle) -> Result<AdapterFiles, BundleError> {
     let name = name::kebab(&bundle.source.name);
     let front = front_matter(bundle, &name);
     let adapter = format!("---\n{}---\n\n{}", yaml::write(&front), page::body(bundle, &name));
-    let sidecar = Sidecar::of(bundle, &name);
+    let sidecar = Sidecar::from_bundle(bundle, &name);
     let mut sidecar =
         serde_json::to_string_pretty(&sidecar).map_err(|error| BundleError::Malformed(error.to_string()))?;
     sidecar.push('\n');
-    Ok(Built { name, adapter, sidecar })
+    Ok(AdapterFiles { name, adapter, sidecar })
 }
 
 fn front_matter(bundle: &Bundle, name: &str) -> Value {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::{AdapterOperation, MapsTo};
-use crate::classify::{self, Assessment, Held, Subject, assess, assess_tool};
+use crate::classify::{self, Assessment, EffectiveClassification, Subject, assess, assess_tool};
 use crate::digest::pin;
 use crate::overrides::Override;
 use crate::tool::Tool;
 
 /// What is known beside an adapter's file.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
+pub struct KnownEvidence<'a> {
     /// The live tools by name, once the server has listed them.
     pub live: Option<&'a HashMap<&'a str, &'a Tool>>,
     /// The operator's decisions by tool, from a file that the configuration names.
@@ -20,25 +20,25 @@ pub struct Known<'a> {
 }
 
 /// The category and danger that an operation gets.
-pub(crate) fn hold(operation: &AdapterOperation, known: &Known<'_>) -> Held {
+pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
     let MapsTo::Tool(tool) = &operation.maps_to else {
-        return Held { category: operation.category, danger: operation.danger, ignored: None };
+        return EffectiveClassification { category: operation.category, danger: operation.danger, ignored: None };
     };
     let live = known.live.and_then(|live| live.get(tool.as_str()).copied());
     let decided = known.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
     let decided = decided.filter(|decided| is_current(decided, live, operation));
     let assessment = assessment(operation, tool, live);
     let is_reviewed = decided.is_some_and(|decided| decided.reviewed || decided.endpoint.is_some());
-    let mut held = assessment.hold(operation.category, operation.danger, known.is_settled || is_reviewed);
+    let mut effective = assessment.apply_floor(operation.category, operation.danger, known.is_settled || is_reviewed);
     if let Some(category) = decided.and_then(|decided| decided.endpoint) {
         let annotations = live.map_or(operation.annotations, |tool| tool.annotations);
-        let (danger, _) = classify::danger(&classify::spelled(tool), category, annotations, false);
-        held = Held { category, danger: danger.max(operation.danger), ignored: None };
+        let (danger, _) = classify::danger(&classify::normalized_name(tool), category, annotations, false);
+        effective = EffectiveClassification { category, danger: danger.max(operation.danger), ignored: None };
     }
     if let Some(danger) = decided.and_then(|decided| decided.danger_level) {
-        held = Held { danger, ignored: None, ..held };
+        effective = EffectiveClassification { danger, ignored: None, ..effective };
     }
-    held
+    effective
 }
 
 /// What the evidence says: of the live tool, else of the definition in the sidecar, else of names alone.
@@ -48,20 +48,20 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> 
         None => {
             let parameters: Vec<&str> = operation.parameters.iter().map(|one| one.name.as_str()).collect();
             let assessment = assess(Subject {
-                name: &classify::spelled(tool),
+                name: &classify::normalized_name(tool),
                 description: &operation.description,
                 parameters: &parameters,
                 annotations: operation.annotations,
             });
-            if operation.digest.is_some() { assessment } else { assessment.of_names() }
+            if operation.digest.is_some() { assessment } else { assessment.restrict_to_names() }
         }
     };
     // The operation's own name, as the file gives it, reveals as much as the tool's.
     let own = Subject { name: &operation.name, description: "", parameters: &[], annotations: Default::default() };
-    let own = assess(own).of_names();
+    let own = assess(own).restrict_to_names();
     match own.hard {
         Some(hard) if of_tool.hard.as_ref().is_none_or(|known| hard.danger > known.danger) => Assessment {
-            category: classify::graver(of_tool.category, own.category),
+            category: classify::more_severe(of_tool.category, own.category),
             danger: of_tool.danger.max(hard.danger),
             hard: Some(hard),
         },

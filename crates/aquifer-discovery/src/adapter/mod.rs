@@ -21,10 +21,10 @@ use crate::digest::Pin;
 use crate::problem::FileProblem;
 use crate::tool::{Annotations, Tool};
 
-pub use build::Built;
+pub use build::AdapterFiles;
 pub use build::build;
-pub use evidence::Known;
-pub(crate) use evidence::hold;
+pub use evidence::KnownEvidence;
+pub(crate) use evidence::hold_to_evidence;
 pub use rate_limits::DeclaredLimit;
 pub use rate_limits::DeclaredPrice;
 pub use rate_limits::DeclaredQuota;
@@ -34,8 +34,8 @@ pub use rate_limits::Window;
 pub use sidecar::Sidecar;
 pub use sidecar::SidecarOperation;
 pub use trust::TrustChange;
+pub use trust::TrustEdit;
 pub use trust::TrustError;
-pub use trust::Trusted;
 pub use trust::change as change_trust;
 
 /// An adapter that was read and found right.

@@ -70,7 +70,7 @@ pub struct ParameterNames {
 
 impl Sidecar {
     /// The sidecar of a bundle.
-    pub(super) fn of(bundle: &Bundle, adapter: &str) -> Self {
+    pub(super) fn from_bundle(bundle: &Bundle, adapter: &str) -> Self {
         let tools = bundle.tools();
         let tools: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let operations = bundle

@@ -7,7 +7,7 @@ use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::{Bundle, BundleError};
 use crate::json;
-use crate::problem::{FileProblem, Findings, meant, shown};
+use crate::problem::{FileProblem, Findings, shown, suggestion_for};
 use crate::yaml::{Node, Position};
 
 impl Bundle {
@@ -67,7 +67,13 @@ fn operations(bundle: &Bundle, node: &Node, findings: &mut Findings) {
         if !known.contains(&tool.as_str()) {
             let message = format!("Unresolved reference: the capture has no tool '{}'", shown(tool));
             let path = format!("{path}.source_tool_name");
-            findings.add_with(Code::SchemaUnresolvedRef, &path, at("source_tool_name"), message, meant(tool, &known));
+            findings.add_with(
+                Code::SchemaUnresolvedRef,
+                &path,
+                at("source_tool_name"),
+                message,
+                suggestion_for(tool, &known),
+            );
         }
         let path = format!("{path}.operation_name");
         if !is_snake_case(name) || name.len() > MAX_CHOSEN_NAME || RESERVED.contains(&name.as_str()) {

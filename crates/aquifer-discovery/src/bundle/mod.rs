@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Listing;
-use crate::classify::graver;
+use crate::classify::more_severe;
 use crate::digest::{Pin, pin};
 use crate::tool::Tool;
 use crate::warning::BundleWarning;
@@ -192,7 +192,7 @@ impl Bundle {
 
     /// The tools that became operations, in the order of the operations.
     pub fn tools(&self) -> Vec<Tool> {
-        Listing::of(&self.raw_capture).tools
+        Listing::from_capture(&self.raw_capture).tools
     }
 
     /// Raises what the bundle says of its operations to what its own capture shows. Somebody may have edited the file:
@@ -203,7 +203,7 @@ impl Bundle {
             fresh.iter().map(|operation| (operation.source_tool_name.as_str(), operation)).collect();
         for operation in &mut self.normalized_bundle.operations {
             let Some(evident) = fresh.get(operation.source_tool_name.as_str()) else { continue };
-            operation.endpoint = graver(operation.endpoint, evident.endpoint);
+            operation.endpoint = more_severe(operation.endpoint, evident.endpoint);
             operation.danger_level = operation.danger_level.max(evident.danger_level);
             if evident.needs_review && !operation.needs_review {
                 operation.needs_review = true;

@@ -11,7 +11,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::limits::{self, DefinitionLimits, LeftOut};
+use crate::limits::{self, DefinitionLimits, OmittedTools};
 
 /// The exact payload of an upstream.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Fields {
 
 impl RawCapture {
     /// The capture of these pages: each the `result` of one `tools/list`, in order.
-    pub fn of_pages(pages: &[&str]) -> Result<Self, CaptureError> {
+    pub fn from_pages(pages: &[&str]) -> Result<Self, CaptureError> {
         let mut inner: Vec<&str> = Vec::new();
         let mut others: Vec<Box<RawValue>> = Vec::new();
         let mut read = Vec::new();
@@ -93,9 +93,9 @@ impl RawCapture {
 
     /// The capture without the tools that exceed a limit, and what was left out. Where nothing exceeds one, the bytes stay
     /// as they are.
-    pub fn within(self, limits: &DefinitionLimits) -> (Self, LeftOut) {
+    pub fn within(self, limits: &DefinitionLimits) -> (Self, OmittedTools) {
         let Ok((kept, left_out)) = limits::select(self.tools.get(), limits) else {
-            return (self, LeftOut::default());
+            return (self, OmittedTools::default());
         };
         if left_out.is_empty() {
             return (self, left_out);

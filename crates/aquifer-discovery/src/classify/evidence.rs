@@ -1,35 +1,35 @@
 //! What a tool's own words give away: its name, its description, its parameters.
 
-use super::verbs::{Says, is_empty_verb, of_sentence_word, of_word};
+use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
 
 /// What the name says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameEvidence {
     /// The verb that leads, with what it says.
-    pub(super) lead: Option<(String, Says)>,
+    pub(super) lead: Option<(String, VerbEffect)>,
     /// Whether that is a word that could not be a noun.
     pub(super) firm: bool,
     /// A graver verb joined to it by "and" or "or".
-    pub(super) joined: Option<(String, Says)>,
+    pub(super) joined: Option<(String, VerbEffect)>,
     /// A verb of writing that stands further on, not joined: `get_update_status`.
-    pub(super) beside: Option<(String, Says)>,
+    pub(super) beside: Option<(String, VerbEffect)>,
     /// What is run, where that is a way of looking: `run_select_query`.
-    pub(super) object: Option<(String, Says)>,
+    pub(super) object: Option<(String, VerbEffect)>,
 }
 
 impl NameEvidence {
     /// A verb that for certain says that something is done, where that is not a way of looking.
-    pub(super) fn acts(&self) -> Option<&str> {
+    pub(super) fn acting_verb(&self) -> Option<&str> {
         let lead = self.lead.as_ref().filter(|_| self.firm && self.object.is_none());
-        let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, says)| *says == Says::Acts)?;
+        let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, effect)| *effect == VerbEffect::Acts)?;
         Some(verb)
     }
 
     /// What the name says altogether: the gravest of what leads and what is joined to it.
-    pub(super) fn says(&self) -> Option<Says> {
-        let lead = self.lead.as_ref().map(|(_, says)| *says)?;
-        Some(self.joined.as_ref().map_or(lead, |(_, joined)| lead.graver(*joined)))
+    pub(super) fn effect(&self) -> Option<VerbEffect> {
+        let lead = self.lead.as_ref().map(|(_, effect)| *effect)?;
+        Some(self.joined.as_ref().map_or(lead, |(_, joined)| lead.more_severe(*joined)))
     }
 }
 
@@ -39,76 +39,77 @@ impl NameEvidence {
 /// or at the end of a name that has no firm one: `git_log`.
 pub(super) fn in_name(name: &str) -> NameEvidence {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    let firm = words.iter().enumerate().find_map(|(index, word)| match of_word(word) {
-        Some((says, true)) => Some((index, *word, says)),
+    let firm = words.iter().enumerate().find_map(|(index, word)| match effect_of_word(word) {
+        Some((effect, true)) => Some((index, *word, effect)),
         _ => None,
     });
     let soft = |index: usize| {
         let word = words.get(index)?;
-        of_word(word).map(|(says, _)| (index, *word, says))
+        effect_of_word(word).map(|(effect, _)| (index, *word, effect))
     };
     let last = words.len().checked_sub(1);
     let lead = match firm {
         Some(firm) => Some((firm, true)),
         None => soft(0).or_else(|| last.and_then(soft)).map(|soft| (soft, false)),
     };
-    let Some(((index, word, says), is_firm)) = lead else { return NameEvidence::default() };
-    let mut evidence = NameEvidence { lead: Some((word.to_owned(), says)), firm: is_firm, ..NameEvidence::default() };
+    let Some(((index, word, effect), is_firm)) = lead else { return NameEvidence::default() };
+    let mut evidence = NameEvidence { lead: Some((word.to_owned(), effect)), firm: is_firm, ..NameEvidence::default() };
     let mut joining = false;
     for word in words.iter().skip(index + 1) {
         if matches!(*word, "and" | "or" | "then") {
             joining = true;
             continue;
         }
-        if let Some((other, other_firm)) = of_word(word).filter(|(_, firm)| *firm || joining) {
+        if let Some((other, other_firm)) = effect_of_word(word).filter(|(_, firm)| *firm || joining) {
             let place = if joining { &mut evidence.joined } else { &mut evidence.beside };
-            let graver = place.as_ref().is_none_or(|(_, known)| known.graver(other) != *known);
-            if (joining || (other.is_write() && other_firm)) && graver {
+            let is_more_severe = place.as_ref().is_none_or(|(_, known)| known.more_severe(other) != *known);
+            if (joining || (other.is_write() && other_firm)) && is_more_severe {
                 *place = Some(((*word).to_owned(), other));
             }
         }
         joining = false;
     }
-    evidence.object = looked_at(word, words.iter().skip(index + 1).copied());
+    evidence.object = find_read_object(word, words.iter().skip(index + 1).copied());
     evidence
 }
 
 /// What is run where the verb only says that something is: the first word of looking after "execute", "run" or the like,
 /// if no word of writing stands near it.
-fn looked_at<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Option<(String, Says)> {
+fn find_read_object<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Option<(String, VerbEffect)> {
     if !is_empty_verb(verb) {
         return None;
     }
-    let near: Vec<&str> = after.take(OBJECT).collect();
-    if near.iter().any(|word| of_word(word).is_some_and(|(says, _)| says.is_write())) {
+    let near: Vec<&str> = after.take(MAX_OBJECT_DISTANCE).collect();
+    if near.iter().any(|word| effect_of_word(word).is_some_and(|(effect, _)| effect.is_write())) {
         return None;
     }
-    let looks =
-        |word: &&&str| matches!(of_word(word), Some((Says::Reads, true))) || matches!(**word, "select" | "query");
-    near.iter().find(looks).map(|word| ((*word).to_owned(), Says::Reads))
+    let looks = |word: &&&str| {
+        matches!(effect_of_word(word), Some((VerbEffect::Reads, true))) || matches!(**word, "select" | "query")
+    };
+    near.iter().find(looks).map(|word| ((*word).to_owned(), VerbEffect::Reads))
 }
 
 /// How far from its verb an object may stand: "Execute a read-only SELECT query".
-const OBJECT: usize = 5;
+const MAX_OBJECT_DISTANCE: usize = 5;
 
 /// What the description says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WordEvidence {
     /// The verb the first sentence begins with.
-    pub(super) lead: Option<(String, Says)>,
+    pub(super) lead: Option<(String, VerbEffect)>,
     /// Whether that is a word that could not be a noun.
     pub(super) firm: bool,
     /// A verb of writing joined to it: "Get or update the scale".
-    pub(super) joined: Option<(String, Says)>,
+    pub(super) joined: Option<(String, VerbEffect)>,
     /// What is run, where that is a way of looking: "Execute a SELECT query".
-    pub(super) object: Option<(String, Says)>,
+    pub(super) object: Option<(String, VerbEffect)>,
 }
 
 impl WordEvidence {
     /// A verb that for certain says that something is done, where that is not a way of looking.
-    pub(super) fn acts(&self) -> Option<&str> {
-        let (verb, says) = self.lead.as_ref().filter(|_| self.firm && self.object.is_none())?;
-        (*says == Says::Acts).then_some(verb)
+    pub(super) fn acting_verb(&self) -> Option<&str> {
+        let (verb, effect) = self.lead.as_ref().filter(|_| self.firm && self.object.is_none())?;
+        (*effect == VerbEffect::Acts).then_some(verb)
     }
 }
 
@@ -119,14 +120,14 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let mut evidence = WordEvidence::default();
     let Some(first) = words.next() else { return evidence };
-    if let Some((says, firm)) = of_sentence_word(&plain(first)) {
-        evidence.lead = Some((plain(first), says));
+    if let Some((effect, firm)) = effect_of_sentence_word(&plain(first)) {
+        evidence.lead = Some((plain(first), effect));
         evidence.firm = firm;
     }
     let mut joining = first.ends_with(',');
     let words: Vec<&str> = words.take(24).collect();
     let bare: Vec<String> = words.iter().map(|word| plain(word)).collect();
-    evidence.object = looked_at(&plain(first), bare.iter().map(String::as_str));
+    evidence.object = find_read_object(&plain(first), bare.iter().map(String::as_str));
     for word in words {
         let bare = plain(word);
         if matches!(bare.as_str(), "and" | "or" | "then") {
@@ -134,10 +135,10 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
             continue;
         }
         // Only the bare form: "and updates" is more often a noun than a verb.
-        if let Some((says, true)) = of_word(&bare).filter(|(says, _)| joining && says.is_write())
-            && evidence.joined.as_ref().is_none_or(|(_, known)| known.graver(says) != *known)
+        if let Some((effect, true)) = effect_of_word(&bare).filter(|(effect, _)| joining && effect.is_write())
+            && evidence.joined.as_ref().is_none_or(|(_, known)| known.more_severe(effect) != *known)
         {
-            evidence.joined = Some((bare, says));
+            evidence.joined = Some((bare, effect));
         }
         joining = word.ends_with(',');
     }

@@ -8,7 +8,7 @@
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
-use super::verbs::Says;
+use super::verbs::VerbEffect;
 use super::{Subject, classify, danger, evidence};
 use crate::name;
 use crate::schema;
@@ -37,7 +37,7 @@ pub struct HardEvidence {
 
 /// What a file says of an operation, and what it is held to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct EffectiveClassification {
     /// The category.
     pub category: Category,
     /// The danger.
@@ -51,7 +51,8 @@ pub fn assess(subject: Subject<'_>) -> Assessment {
     let decision = classify(subject);
     let needs_review = !decision.review_reasons.is_empty();
     let (danger, _) = danger(subject.name, decision.category, subject.annotations, needs_review);
-    let hard = hard(subject, decision.category).map(|hard| HardEvidence { danger: hard.danger.min(danger), ..hard });
+    let hard = find_hard_evidence(subject, decision.category)
+        .map(|hard| HardEvidence { danger: hard.danger.min(danger), ..hard });
     Assessment { category: decision.category, danger, hard }
 }
 
@@ -59,10 +60,10 @@ pub fn assess(subject: Subject<'_>) -> Assessment {
 pub fn assess_tool(tool: &Tool) -> Assessment {
     let input = schema::read_input(tool.input_schema());
     let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
-    let names: Vec<&str> = names.iter().map(|given| given.name.as_str()).collect();
+    let names: Vec<&str> = names.iter().map(|assigned| assigned.name.as_str()).collect();
     let description = tool.text("description").or_else(|| tool.title().map(|(title, _)| title)).unwrap_or_default();
     let mut assessment = assess(Subject {
-        name: &spelled(&tool.name),
+        name: &normalized_name(&tool.name),
         description: &text::clean(description),
         parameters: &names,
         annotations: tool.annotations,
@@ -74,20 +75,24 @@ pub fn assess_tool(tool: &Tool) -> Assessment {
 }
 
 /// A tool's name as verbs and patterns are looked for in it.
-pub(crate) fn spelled(tool: &str) -> String {
+pub(crate) fn normalized_name(tool: &str) -> String {
     let snake = name::snake(tool);
     if snake.is_empty() { "tool".to_owned() } else { snake }
 }
 
-fn hard(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
+fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
     // The server says that it only reads, and nothing plain speaks against it.
     if category == Category::Read {
         return None;
     }
     let found = evidence::in_name(subject.name);
     let lead = found.lead.as_ref().filter(|_| found.firm);
-    let verb =
-        found.joined.iter().chain(lead).filter(|(_, says)| says.is_write()).max_by_key(|(_, says)| weight(*says));
+    let verb = found
+        .joined
+        .iter()
+        .chain(lead)
+        .filter(|(_, effect)| effect.is_write())
+        .max_by_key(|(_, effect)| weight(*effect));
     let by_pattern = Danger::infer(subject.name, Category::Execute);
     let mut reasons = Vec::new();
     if subject.annotations.destructive == Some(true) {
@@ -96,8 +101,8 @@ fn hard(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
     if by_pattern > Danger::Reversible {
         reasons.push((by_pattern, format!("its name makes it {by_pattern}")));
     }
-    if let Some((verb, says)) = verb {
-        let danger = if *says == Says::Deletes { Danger::Destructive } else { Danger::Reversible };
+    if let Some((verb, effect)) = verb {
+        let danger = if *effect == VerbEffect::Deletes { Danger::Destructive } else { Danger::Reversible };
         reasons.push((danger, format!("its name says '{verb}'")));
     }
     if category == Category::Delete {
@@ -112,17 +117,17 @@ fn hard(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
     Some(HardEvidence { danger, reason })
 }
 
-const fn weight(says: Says) -> u8 {
-    match says {
-        Says::Deletes => 2,
-        Says::Updates | Says::Creates => 1,
-        Says::Reads | Says::Acts => 0,
+const fn weight(effect: VerbEffect) -> u8 {
+    match effect {
+        VerbEffect::Deletes => 2,
+        VerbEffect::Updates | VerbEffect::Creates => 1,
+        VerbEffect::Reads | VerbEffect::Acts => 0,
     }
 }
 
 impl Assessment {
     /// Nothing is known but names: only what they make plain counts.
-    pub(crate) fn of_names(mut self) -> Self {
+    pub(crate) fn restrict_to_names(mut self) -> Self {
         if self.hard.is_none() {
             (self.category, self.danger) = (Category::Read, Danger::Safe);
         } else {
@@ -133,7 +138,7 @@ impl Assessment {
 
     /// Holds what a file says against the evidence. `is_settled`: the operator trusts the file, so what is merely unknown
     /// is as the file says.
-    pub fn hold(&self, category: Category, danger: Danger, is_settled: bool) -> Held {
+    pub fn apply_floor(&self, category: Category, danger: Danger, is_settled: bool) -> EffectiveClassification {
         let hard = self.hard.as_ref();
         let floor = if is_settled { hard.map_or(Danger::Safe, |hard| hard.danger) } else { self.danger };
         let is_below = match (is_settled, hard) {
@@ -145,26 +150,28 @@ impl Assessment {
                 denies_change || denies_harm || (self.category == Category::Delete && category != Category::Delete)
             }
         };
-        let held_category = match self.category {
+        let effective_category = match self.category {
             _ if !is_below => category,
             // Something that may destroy is no mere addition.
             Category::Create if category == Category::Create => Category::Update,
             evident => evident,
         };
-        let held = Held { category: held_category, danger: danger.max(floor), ignored: None };
+        let effective =
+            EffectiveClassification { category: effective_category, danger: danger.max(floor), ignored: None };
         let mut claims = Vec::new();
-        if held.category != category {
+        if effective.category != category {
             claims.push(category.as_str());
         }
-        if held.danger != danger {
+        if effective.danger != danger {
             claims.push(danger.as_str());
         }
         if claims.is_empty() {
-            return held;
+            return effective;
         }
         let reason = hard.map_or("nothing shows what it does", |hard| hard.reason.as_str());
-        let ignored = format!("the adapter says {}; {reason}: {}, {}", claims.join(", "), held.category, held.danger);
-        Held { ignored: Some(ignored), ..held }
+        let ignored =
+            format!("the adapter says {}; {reason}: {}, {}", claims.join(", "), effective.category, effective.danger);
+        EffectiveClassification { ignored: Some(ignored), ..effective }
     }
 }
 
@@ -180,6 +187,6 @@ const fn severity(category: Category) -> u8 {
 }
 
 /// The graver of two categories.
-pub fn graver(one: Category, other: Category) -> Category {
+pub fn more_severe(one: Category, other: Category) -> Category {
     if severity(other) > severity(one) { other } else { one }
 }

@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::{Annotations, Tool};
 use evidence::{NameEvidence, WordEvidence};
-use verbs::Says;
+use verbs::VerbEffect;
 
 pub use floor::Assessment;
+pub use floor::EffectiveClassification;
 pub use floor::HardEvidence;
-pub use floor::Held;
 pub use floor::assess;
 pub use floor::assess_tool;
-pub use floor::graver;
-pub(crate) use floor::spelled;
+pub use floor::more_severe;
+pub(crate) use floor::normalized_name;
 
 /// How well the evidence supports a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub fn classify(subject: Subject<'_>) -> Classification {
         Some(false) => annotated_write(&name, &words, subject.annotations),
         None => unannotated(&name, &words, doubt, subject.annotations),
     };
-    decision.evidence = tell(&name, &words, doubt, subject.annotations);
+    decision.evidence = describe_evidence(&name, &words, doubt, subject.annotations);
     decision
 }
 
@@ -119,23 +119,23 @@ pub(crate) fn classify_tool(
         let danger = danger(subject.name, decision.category, subject.annotations, is_open);
         (decision, danger)
     };
-    let own_name = spelled(&tool.name);
+    let own_name = normalized_name(&tool.name);
     let own = judged(Subject { name: &own_name, ..operation });
     if own_name == operation.name {
         return own;
     }
     let renamed = judged(operation);
-    let is_graver_category = graver(own.0.category, renamed.0.category) != own.0.category;
+    let is_more_severe_category = more_severe(own.0.category, renamed.0.category) != own.0.category;
     match renamed.1.0.cmp(&own.1.0) {
         Ordering::Greater => renamed,
-        Ordering::Equal if is_graver_category => renamed,
+        Ordering::Equal if is_more_severe_category => renamed,
         _ => own,
     }
 }
 
 /// The danger of a tool's operation in a category that somebody decided: the graver of what both names say.
 pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
-    let own = danger(&spelled(&tool.name), category, tool.annotations, false);
+    let own = danger(&normalized_name(&tool.name), category, tool.annotations, false);
     let renamed = danger(operation, category, tool.annotations, false);
     if renamed.0 > own.0 { renamed } else { own }
 }
@@ -178,20 +178,21 @@ fn declared(reason: String) -> Classification {
 
 /// The hint says that nothing changes. A verb of writing in front, or joined to what is in front, says otherwise.
 fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
-    let in_name = name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, says)| says.is_write());
-    if let Some((verb, says)) = in_name {
-        return doubtful(says.category(), format!("readOnlyHint is true, but the name says '{verb}'"));
+    let in_name =
+        name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, effect)| effect.is_write());
+    if let Some((verb, effect)) = in_name {
+        return doubtful(effect.category(), format!("readOnlyHint is true, but the name says '{verb}'"));
     }
-    let in_words = words.lead.as_ref().filter(|(_, says)| words.firm && says.is_write()).or(words.joined.as_ref());
-    if let Some((verb, says)) = in_words {
-        return doubtful(says.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
+    let in_words = words.lead.as_ref().filter(|(_, effect)| words.firm && effect.is_write()).or(words.joined.as_ref());
+    if let Some((verb, effect)) = in_words {
+        return doubtful(effect.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
     }
-    let reads = name.firm && matches!(name.lead, Some((_, Says::Reads)));
+    let reads = name.firm && matches!(name.lead, Some((_, VerbEffect::Reads)));
     // To make something happen is no writing for certain: the server is believed, and somebody has to look.
-    if let Some(verb) = name.acts() {
+    if let Some(verb) = name.acting_verb() {
         return declared(format!("readOnlyHint is true, but the name says '{verb}'"));
     }
-    if let Some(verb) = words.acts().filter(|_| !reads) {
+    if let Some(verb) = words.acting_verb().filter(|_| !reads) {
         return declared(format!("readOnlyHint is true, but the description says '{verb}'"));
     }
     let agrees = reads && name.beside.is_none();
@@ -201,24 +202,24 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
 
 /// The hint says that something changes; name and description say what.
 fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annotations) -> Classification {
-    let by_name = match (name.says(), &name.beside) {
+    let by_name = match (name.effect(), &name.beside) {
         // "get_and_lock" says what it does; "list_update" does at least what its second verb says.
-        (Some(Says::Reads), Some((_, says))) => Some(*says),
+        (Some(VerbEffect::Reads), Some((_, effect))) => Some(*effect),
         (by_name, _) => by_name,
     };
-    let by_words = words.joined.as_ref().or(words.lead.as_ref()).map(|(_, says)| *says);
-    let (says, confidence) = match (by_name, by_words) {
-        (Some(Says::Reads), _) if name.firm => {
+    let by_words = words.joined.as_ref().or(words.lead.as_ref()).map(|(_, effect)| *effect);
+    let (effect, confidence) = match (by_name, by_words) {
+        (Some(VerbEffect::Reads), _) if name.firm => {
             return doubtful(Category::Execute, "readOnlyHint is false, but the name says that it reads".to_owned());
         }
-        (Some(says), _) if says != Says::Reads && name.firm => (says, Confidence::High),
-        (Some(says), _) if says != Says::Reads => (says, Confidence::Medium),
-        (_, Some(says)) if says != Says::Reads => (says, Confidence::Medium),
+        (Some(effect), _) if effect != VerbEffect::Reads && name.firm => (effect, Confidence::High),
+        (Some(effect), _) if effect != VerbEffect::Reads => (effect, Confidence::Medium),
+        (_, Some(effect)) if effect != VerbEffect::Reads => (effect, Confidence::Medium),
         _ => {
             return doubtful(Category::Execute, "readOnlyHint is false, and no verb tells what is changed".to_owned());
         }
     };
-    let category = says.category();
+    let category = effect.category();
     match (category, annotations.destructive) {
         (Category::Create, Some(true)) => {
             doubtful(Category::Update, "the words say that it adds something, but destructiveHint is true".to_owned())
@@ -238,27 +239,27 @@ fn unannotated(
     doubt: Option<&str>,
     annotations: Annotations,
 ) -> Classification {
-    let (Some((verb, _)), Some(says)) = (&name.lead, name.says()) else {
+    let (Some((verb, _)), Some(effect)) = (&name.lead, name.effect()) else {
         let category =
-            words.joined.as_ref().or(words.lead.as_ref()).map_or(Category::Execute, |(_, says)| says.category());
+            words.joined.as_ref().or(words.lead.as_ref()).map_or(Category::Execute, |(_, effect)| effect.category());
         return doubtful(category, "no annotation, and no verb in the name".to_owned());
     };
-    if says != Says::Reads {
-        return unannotated_write(says, name.firm, verb, words);
+    if effect != VerbEffect::Reads {
+        return unannotated_write(effect, name.firm, verb, words);
     }
     let objection = if let Some((verb, _)) = &name.beside {
         Some(format!("the name says that it reads, but also '{verb}'"))
     } else if let Some((verb, _)) = &words.joined {
         Some(format!("the name says that it reads, but the description also says '{verb}'"))
-    } else if let Some((verb, _)) = words.lead.as_ref().filter(|(_, says)| words.firm && says.is_write()) {
+    } else if let Some((verb, _)) = words.lead.as_ref().filter(|(_, effect)| words.firm && effect.is_write()) {
         Some(format!("the name says that it reads, but the description says '{verb}'"))
-    } else if let Some(verb) = words.acts() {
+    } else if let Some(verb) = words.acting_verb() {
         Some(format!("the name says that it reads, but the description says '{verb}'"))
     } else if let Some(parameter) = doubt {
         Some(format!("the name says that it reads, but it takes '{parameter}'"))
     } else if annotations.destructive == Some(true) {
         Some("the name says that it reads, but destructiveHint is true".to_owned())
-    } else if !(name.firm || words.firm && matches!(words.lead, Some((_, Says::Reads)))) {
+    } else if !(name.firm || words.firm && matches!(words.lead, Some((_, VerbEffect::Reads)))) {
         Some(format!("no annotation, and '{verb}' in the name could mean anything"))
     } else {
         None
@@ -269,16 +270,20 @@ fn unannotated(
     }
 }
 
-fn unannotated_write(says: Says, firm: bool, verb: &str, words: &WordEvidence) -> Classification {
-    let category = says.category();
+fn unannotated_write(effect: VerbEffect, firm: bool, verb: &str, words: &WordEvidence) -> Classification {
+    let category = effect.category();
     if !firm {
-        let supported = words.lead.as_ref().is_some_and(|(_, other)| *other == says);
+        let supported = words.lead.as_ref().is_some_and(|(_, other)| *other == effect);
         if !supported {
             return doubtful(category, format!("no annotation, and '{verb}' in the name could mean anything"));
         }
     }
     let contrary = words.lead.as_ref().filter(|(_, other)| {
-        words.firm && matches!((says, other), (Says::Creates | Says::Updates | Says::Acts, Says::Deletes))
+        words.firm
+            && matches!(
+                (effect, other),
+                (VerbEffect::Creates | VerbEffect::Updates | VerbEffect::Acts, VerbEffect::Deletes)
+            )
     });
     match contrary {
         Some((other, _)) => {
@@ -289,17 +294,22 @@ fn unannotated_write(says: Says, firm: bool, verb: &str, words: &WordEvidence) -
 }
 
 /// The evidence in words, strongest first.
-fn tell(name: &NameEvidence, words: &WordEvidence, doubt: Option<&str>, annotations: Annotations) -> Vec<String> {
-    let mut told = Vec::new();
+fn describe_evidence(
+    name: &NameEvidence,
+    words: &WordEvidence,
+    doubt: Option<&str>,
+    annotations: Annotations,
+) -> Vec<String> {
+    let mut lines = Vec::new();
     let hints = [
         ("readOnlyHint", annotations.read_only),
         ("destructiveHint", annotations.destructive),
         ("idempotentHint", annotations.idempotent),
     ];
-    told.extend(hints.into_iter().filter_map(|(hint, value)| value.map(|value| format!("{hint}={value}"))));
-    let mut verb = |place: &str, found: &Option<(String, Says)>| {
-        if let Some((word, says)) = found {
-            told.push(format!("{place} '{word}' → {}", says.category()));
+    lines.extend(hints.into_iter().filter_map(|(hint, value)| value.map(|value| format!("{hint}={value}"))));
+    let mut verb = |place: &str, found: &Option<(String, VerbEffect)>| {
+        if let Some((word, effect)) = found {
+            lines.push(format!("{place} '{word}' → {}", effect.category()));
         }
     };
     verb(if name.firm { "name" } else { "name, perhaps a noun," }, &name.lead);
@@ -309,6 +319,6 @@ fn tell(name: &NameEvidence, words: &WordEvidence, doubt: Option<&str>, annotati
     verb("description", &words.lead);
     verb("description, object", &words.object);
     verb("description, joined", &words.joined);
-    told.extend(doubt.map(|parameter| format!("parameter '{parameter}'")));
-    told
+    lines.extend(doubt.map(|parameter| format!("parameter '{parameter}'")));
+    lines
 }

@@ -10,7 +10,7 @@ use aquifer_protocol::category::Category;
 
 /// What a verb says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum VerbEffect {
     /// It looks at something.
     Reads,
     /// It makes something happen, which may be nothing lasting: it contradicts nobody who knows better.
@@ -23,51 +23,51 @@ pub(crate) enum Says {
     Deletes,
 }
 
-impl Says {
+impl VerbEffect {
     pub(crate) const fn category(self) -> Category {
         match self {
-            Says::Reads => Category::Read,
-            Says::Acts => Category::Execute,
-            Says::Creates => Category::Create,
-            Says::Updates => Category::Update,
-            Says::Deletes => Category::Delete,
+            VerbEffect::Reads => Category::Read,
+            VerbEffect::Acts => Category::Execute,
+            VerbEffect::Creates => Category::Create,
+            VerbEffect::Updates => Category::Update,
+            VerbEffect::Deletes => Category::Delete,
         }
     }
 
     /// Whether something is different afterwards, for certain.
     pub(crate) const fn is_write(self) -> bool {
-        matches!(self, Says::Creates | Says::Updates | Says::Deletes)
+        matches!(self, VerbEffect::Creates | VerbEffect::Updates | VerbEffect::Deletes)
     }
 
     /// How much is lost if it is done by mistake; for names that say several things at once.
     const fn severity(self) -> u8 {
         match self {
-            Says::Reads => 0,
-            Says::Creates => 1,
-            Says::Acts => 2,
-            Says::Updates => 3,
-            Says::Deletes => 4,
+            VerbEffect::Reads => 0,
+            VerbEffect::Creates => 1,
+            VerbEffect::Acts => 2,
+            VerbEffect::Updates => 3,
+            VerbEffect::Deletes => 4,
         }
     }
 
-    pub(crate) fn graver(self, other: Says) -> Says {
+    pub(crate) fn more_severe(self, other: VerbEffect) -> VerbEffect {
         if other.severity() > self.severity() { other } else { self }
     }
 }
 
-const FIRM: &[(Says, &str)] = &[
+const FIRM: &[(VerbEffect, &str)] = &[
     (
-        Says::Reads,
+        VerbEffect::Reads,
         "get list read search find fetch show view describe retrieve lookup inspect browse explain enumerate peek \
          discover locate summarize summarise preview whoami",
     ),
     (
-        Says::Creates,
+        VerbEffect::Creates,
         "create add insert new make generate register upload clone duplicate provision invite publish import \
          mkdir init initialize initialise subscribe enqueue submit attach",
     ),
     (
-        Says::Updates,
+        VerbEffect::Updates,
         "update edit modify patch set put write rename move replace upsert save append merge push assign unassign \
          enable disable toggle scale resize configure apply mark mutate overwrite rotate sync restore revert \
          rollback transfer upgrade downgrade migrate promote demote archive unarchive lock unlock pin unpin \
@@ -75,13 +75,13 @@ const FIRM: &[(Says, &str)] = &[
          decrement alter adjust bump store persist reorder reassign unset swap prepend chmod chown withdraw deposit",
     ),
     (
-        Says::Deletes,
+        VerbEffect::Deletes,
         "delete remove destroy drop purge truncate wipe erase uninstall unregister clear revoke unsubscribe \
          detach prune rm rmdir discard expire evict ban deprovision kill terminate flush unlink forget empty \
          cleanup trash",
     ),
     (
-        Says::Acts,
+        VerbEffect::Acts,
         "run execute exec trigger invoke call start stop restart send deploy install click hover drag navigate \
          evaluate eval press fill emulate simulate launch cancel retry reboot shutdown notify authenticate login \
          logout connect disconnect reset compile compress decompress gzip zip unzip transcode render debug scan \
@@ -91,9 +91,9 @@ const FIRM: &[(Says, &str)] = &[
     ),
 ];
 
-const SOFT: &[(Says, &str)] = &[
+const SOFT: &[(VerbEffect, &str)] = &[
     (
-        Says::Reads,
+        VerbEffect::Reads,
         "log logs status diff tree info details stats statistics summary version history schema help count \
          metrics health ping top query check verify validate compare analyze analyse calculate compute convert \
          estimate watch open lint wait screenshot snapshot capture download export echo monitor trace profile \
@@ -101,22 +101,22 @@ const SOFT: &[(Says, &str)] = &[
          hash sum current return provide report display",
     ),
     (
-        Says::Creates,
+        VerbEffect::Creates,
         "post comment fork branch commit tag book order schedule reserve note record draft request copy message \
          mail email react star follow like link label share vote plan reference build compose review",
     ),
-    (Says::Updates, "change format fix sort stage cherry switch process manage control"),
-    (Says::Deletes, "cut block unstar unfollow release deactivate"),
-    (Says::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
+    (VerbEffect::Updates, "change format fix sort stage cherry switch process manage control"),
+    (VerbEffect::Deletes, "cut block unstar unfollow release deactivate"),
+    (VerbEffect::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
 ];
 
 /// Every word of both tables. A word in both is firm, and one that says several things says the first.
-static WORDS: LazyLock<HashMap<&str, (Says, bool)>> = LazyLock::new(|| {
+static WORDS: LazyLock<HashMap<&str, (VerbEffect, bool)>> = LazyLock::new(|| {
     let mut all = HashMap::new();
     for (table, is_firm) in [(FIRM, true), (SOFT, false)] {
-        for (says, words) in table {
+        for (effect, words) in table {
             for word in words.split_ascii_whitespace() {
-                all.entry(word).or_insert((*says, is_firm));
+                all.entry(word).or_insert((*effect, is_firm));
             }
         }
     }
@@ -124,31 +124,31 @@ static WORDS: LazyLock<HashMap<&str, (Says, bool)>> = LazyLock::new(|| {
 });
 
 /// What a word of a name says, and whether it is firm.
-pub(crate) fn of_word(word: &str) -> Option<(Says, bool)> {
+pub(crate) fn effect_of_word(word: &str) -> Option<(VerbEffect, bool)> {
     WORDS.get(word).copied()
 }
 
 /// Verbs that say only that something is done, and leave it to the next word what: "run a search" is a search.
-const EMPTY: &[&str] = &["execute", "executes", "exec", "run", "runs", "perform", "performs"];
+const EMPTY_VERBS: &[&str] = &["execute", "executes", "exec", "run", "runs", "perform", "performs"];
 
 pub(crate) fn is_empty_verb(word: &str) -> bool {
-    EMPTY.contains(&word)
+    EMPTY_VERBS.contains(&word)
 }
 
 /// Words that say in a description what they do not say in a name. Only in this form: "Return a book" is no reading.
-const TELLING: &[&str] = &["returns", "provides", "displays"];
+const SENTENCE_VERBS: &[&str] = &["returns", "provides", "displays"];
 
 /// What a word of a sentence says: also in the third person ("Returns", "Searches", "Modifies").
-pub(crate) fn of_sentence_word(word: &str) -> Option<(Says, bool)> {
+pub(crate) fn effect_of_sentence_word(word: &str) -> Option<(VerbEffect, bool)> {
     let word = word.to_lowercase();
-    if TELLING.contains(&word.as_str()) {
-        return Some((Says::Reads, true));
+    if SENTENCE_VERBS.contains(&word.as_str()) {
+        return Some((VerbEffect::Reads, true));
     }
     let stem = |suffix: &str, ending: &str| {
         let stem = word.strip_suffix(suffix)?;
-        of_word(&format!("{stem}{ending}"))
+        effect_of_word(&format!("{stem}{ending}"))
     };
-    of_word(&word)
+    effect_of_word(&word)
         .or_else(|| stem("ies", "y"))
         .or_else(|| stem("es", ""))
         .or_else(|| stem("es", "e"))

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::warning::{self, BundleWarning};
 
-pub(crate) use narrow::Narrow;
-pub(crate) use narrow::Room;
+pub(crate) use narrow::NarrowedParameter;
+pub(crate) use narrow::NarrowingBudget;
 pub(crate) use narrow::fits;
 pub(crate) use narrow::narrow;
 
@@ -80,7 +80,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
         input.warnings.push(BundleWarning::new(warning::NO_INPUT_SCHEMA, message).field("inputSchema"));
         return input;
     };
-    let (readable, notes) = readable::readable(schema);
+    let (readable, notes) = readable::make_readable(schema);
     input.broken = notes.broken;
     if !schema.is_object() {
         return input;
@@ -125,7 +125,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
 /// Reads a tool's output schema: the shape of its results, and the named types that it refers to. None where the schema
 /// says nothing but that there is an object.
 pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
-    let (readable, _) = readable::readable(schema.filter(|schema| schema.is_object())?);
+    let (readable, _) = readable::make_readable(schema.filter(|schema| schema.is_object())?);
     let mut reader = SchemaReader::new(&readable);
     let read = reader.read(&readable);
     let types = reader.into_types();

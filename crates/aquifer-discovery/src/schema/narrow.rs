@@ -9,7 +9,7 @@ use super::InputParameter;
 
 /// What the published parameter shape can say.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Narrow {
+pub(crate) struct NarrowedParameter {
     pub(crate) type_name: String,
     pub(crate) description: Option<String>,
     pub(crate) default: Option<Value>,
@@ -23,7 +23,7 @@ pub(crate) struct Narrow {
 }
 
 /// Keywords that the shape holds, or that say nothing about what is accepted.
-const HELD: &[&str] = &[
+const PUBLISHED_KEYWORDS: &[&str] = &[
     "type",
     "description",
     "title",
@@ -45,21 +45,21 @@ const MAX_MEMBERS: usize = 500;
 
 /// How much the parameters of one tool may repeat of the types they share: members of unions and words of lists.
 #[derive(Debug)]
-pub(crate) struct Room(usize);
+pub(crate) struct NarrowingBudget(usize);
 
-impl Default for Room {
+impl Default for NarrowingBudget {
     fn default() -> Self {
         Self(10_000)
     }
 }
 
-impl Room {
+impl NarrowingBudget {
     fn take(&mut self, count: usize) -> bool {
         self.0.checked_sub(count).map(|left| self.0 = left).is_some()
     }
 }
 
-pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Room) -> Narrow {
+pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut NarrowingBudget) -> NarrowedParameter {
     let schema = resolve(&parameter.schema, types);
     let own = &parameter.schema;
     let mut left_out: Vec<String> = parameter
@@ -67,7 +67,7 @@ pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Roo
         .as_object()
         .into_iter()
         .flat_map(|object| object.keys())
-        .filter(|key| !HELD.contains(&key.as_str()))
+        .filter(|key| !PUBLISHED_KEYWORDS.contains(&key.as_str()))
         .cloned()
         .collect();
     let values = own.allowed.as_ref().or(schema.allowed.as_ref());
@@ -78,20 +78,20 @@ pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Roo
     if values.is_some() && allowed.is_none() {
         left_out.push("enum".to_owned());
     }
-    let mut room = MAX_MEMBERS.min(shared.0);
-    let before = room;
-    let type_name = match type_name(own, types, 0, &mut room) {
+    let mut budget = MAX_MEMBERS.min(shared.0);
+    let before = budget;
+    let type_name = match type_name(own, types, 0, &mut budget) {
         any if any == "any" => values.and_then(|values| common_type(values)).unwrap_or("any").to_owned(),
         name => name,
     };
-    shared.take(before - room);
+    shared.take(before - budget);
     let default = own.default.clone().filter(|default| fits(default, &type_name));
     if own.default.is_some() && default.is_none() {
         left_out.push("default".to_owned());
     }
     let bound = |own: Option<f64>, named: Option<f64>| own.or(named).map(number);
     let text = |key: &str| parameter.json.get(key).and_then(Value::as_str).map(str::to_owned);
-    Narrow {
+    NarrowedParameter {
         type_name,
         description: own.description.as_deref().map(str::trim).filter(|words| !words.is_empty()).map(str::to_owned),
         default,
@@ -119,8 +119,8 @@ fn resolve<'a>(schema: &'a Schema, types: &'a Types) -> &'a Schema {
 }
 
 /// The JSON type, or several with a bar between them. Names of types mean nothing outside their schema.
-fn type_name(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> String {
-    *room = room.saturating_sub(1);
+fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -> String {
+    *budget = budget.saturating_sub(1);
     let target = resolve(schema, types);
     let mut words: Vec<String> = match &target.kind {
         Kind::Any | Kind::Named(_) => vec!["any".to_owned()],
@@ -131,11 +131,11 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> 
         Kind::String => vec!["string".to_owned()],
         Kind::Array(_) => vec!["array".to_owned()],
         Kind::Object(_) => vec!["object".to_owned()],
-        Kind::Union(_) if depth > MAX_NAMES || *room == 0 => vec!["any".to_owned()],
+        Kind::Union(_) if depth > MAX_NAMES || *budget == 0 => vec!["any".to_owned()],
         Kind::Union(members) => members
             .iter()
             .flat_map(|member| {
-                type_name(member, types, depth + 1, room).split(" | ").map(str::to_owned).collect::<Vec<_>>()
+                type_name(member, types, depth + 1, budget).split(" | ").map(str::to_owned).collect::<Vec<_>>()
             })
             .collect(),
     };

@@ -56,7 +56,7 @@ impl<'a> Properties<'a> {
 
     /// The first description of a parameter stands; whoever demands it, it is demanded. One that was only demanded before
     /// gets its shape now.
-    fn enter(&mut self, property: Property<'a>) {
+    fn insert(&mut self, property: Property<'a>) {
         match self.get_mut(property.name) {
             Some(known) => {
                 known.required |= property.required;
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
                 return;
             }
             let path = format!("{path}.properties{}", segment(name));
-            found.enter(Property { name, path, schema: Cow::Borrowed(schema), required: false });
+            found.insert(Property { name, path, schema: Cow::Borrowed(schema), required: false });
         }
         for (index, part) in list(object, "allOf").iter().enumerate() {
             self.gather(part, &format!("{path}.allOf.{index}"), depth + 1, found);
@@ -119,14 +119,14 @@ impl<'a> Search<'a> {
                     own.all
                 })
                 .collect();
-            self.join(members, found);
+            self.merge(members, found);
         }
         for key in ["then", "else"] {
             let mut own = Properties::default();
             if let Some(part) = object.get(key) {
                 self.gather(part, &format!("{path}.{key}"), depth + 1, &mut own);
             }
-            own.all.into_iter().for_each(|property| found.enter(Property { required: false, ..property }));
+            own.all.into_iter().for_each(|property| found.insert(Property { required: false, ..property }));
         }
         for name in list(object, "required").iter().filter_map(Value::as_str) {
             if !self.step() {
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
             match found.get_mut(name) {
                 Some(known) => known.required = true,
                 // A schema may demand what it does not describe.
-                None => found.enter(Property {
+                None => found.insert(Property {
                     name,
                     path: format!("{path}.required"),
                     schema: Cow::Owned(Value::Object(Map::new())),
@@ -146,33 +146,38 @@ impl<'a> Search<'a> {
     }
 
     /// What the alternatives of a union have: demanded only where every one demands it, shaped as any one shapes it.
-    fn join(&mut self, members: Vec<Vec<Property<'a>>>, found: &mut Properties<'a>) {
+    fn merge(&mut self, members: Vec<Vec<Property<'a>>>, found: &mut Properties<'a>) {
         let count = members.len();
-        let mut joined: Vec<Joined<'a>> = Vec::new();
+        let mut merged: Vec<MergedProperty<'a>> = Vec::new();
         let mut places: HashMap<&'a str, usize> = HashMap::new();
         for property in members.into_iter().flatten() {
-            match places.get(property.name).and_then(|place| joined.get_mut(*place)) {
+            match places.get(property.name).and_then(|place| merged.get_mut(*place)) {
                 Some(known) => {
-                    known.demands += usize::from(property.required);
+                    known.required_count += usize::from(property.required);
                     self.add_shape(known, property.schema);
                 }
                 None => {
-                    places.insert(property.name, joined.len());
-                    let demands = usize::from(property.required);
-                    joined.push(Joined { shapes: vec![property.schema.clone()], texts: None, property, demands });
+                    places.insert(property.name, merged.len());
+                    let required_count = usize::from(property.required);
+                    merged.push(MergedProperty {
+                        shapes: vec![property.schema.clone()],
+                        texts: None,
+                        property,
+                        required_count,
+                    });
                 }
             }
         }
-        for Joined { property, shapes, demands, .. } in joined {
+        for MergedProperty { property, shapes, required_count, .. } in merged {
             let schema = match shapes.as_slice() {
                 [only] => only.clone(),
                 _ => Cow::Owned(json!({ "anyOf": shapes })),
             };
-            found.enter(Property { required: demands == count, schema, ..property });
+            found.insert(Property { required: required_count == count, schema, ..property });
         }
     }
 
-    fn add_shape(&mut self, known: &mut Joined<'a>, shape: Cow<'a, Value>) {
+    fn add_shape(&mut self, known: &mut MergedProperty<'a>, shape: Cow<'a, Value>) {
         // Alternatives that refer to one definition have the very same shape.
         let is_same = |other: &Cow<'a, Value>| match (other, &shape) {
             (Cow::Borrowed(one), Cow::Borrowed(other)) => std::ptr::eq(*one, *other),
@@ -198,12 +203,12 @@ impl<'a> Search<'a> {
 }
 
 /// A parameter of several alternatives.
-struct Joined<'a> {
+struct MergedProperty<'a> {
     property: Property<'a>,
     shapes: Vec<Cow<'a, Value>>,
     /// The shapes as text, once there is a second one.
     texts: Option<HashSet<String>>,
-    demands: usize,
+    required_count: usize,
 }
 
 fn list<'a>(object: &'a Map<String, Value>, key: &str) -> &'a [Value] {

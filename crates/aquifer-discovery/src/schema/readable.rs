@@ -45,7 +45,7 @@ const NOT_READ: &[&str] = &[
 
 /// What was met on the way.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct SchemaNotes {
     /// What is wrong with the schema.
     pub(super) broken: Vec<String>,
     /// Where texts were cleaned.
@@ -55,8 +55,8 @@ pub(super) struct Notes {
 }
 
 /// A readable copy, and what was met.
-pub(super) fn readable(schema: &Value) -> (Value, Notes) {
-    let mut copier = Copier { document: schema, notes: Notes::default() };
+pub(super) fn make_readable(schema: &Value) -> (Value, SchemaNotes) {
+    let mut copier = Copier { document: schema, notes: SchemaNotes::default() };
     let copy = copier.schema(schema, &Path::Root, 0);
     (copy, copier.notes)
 }
@@ -81,7 +81,7 @@ impl std::fmt::Display for Path<'_> {
 
 struct Copier<'a> {
     document: &'a Value,
-    notes: Notes,
+    notes: SchemaNotes,
 }
 
 impl Copier<'_> {

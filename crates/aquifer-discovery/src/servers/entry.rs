@@ -5,8 +5,8 @@ use std::time::Duration;
 use aquifer_protocol::error::Code;
 use serde_json::Value;
 
-use super::{Reach, Server, warn};
-use crate::problem::{FileProblem, Findings, join, meant, shown};
+use super::{Server, ServerTransport, warn};
+use crate::problem::{FileProblem, Findings, join, shown, suggestion_for};
 use crate::yaml::{Entry, Node};
 
 /// Keys with a meaning here. Clients keep much else beside them, which is theirs.
@@ -49,14 +49,14 @@ pub(super) fn server(
     }
     // A misspelled key is worth a word; a foreign one is not.
     for own in entries.iter().filter(|own| !KNOWN.contains(&own.key.as_str())) {
-        if let Some(suggestion) = meant(&own.key, KNOWN) {
+        if let Some(suggestion) = suggestion_for(&own.key, KNOWN) {
             let message = format!("Field '{}' means nothing here. {suggestion}", shown(&own.key));
             warn(warnings, &join(path, &shown(&own.key)), own.key_at, message);
         }
     }
     let disabled =
         flag(node, "disabled", path, findings) == Some(true) || flag(node, "enabled", path, findings) == Some(false);
-    let reach = reach(entry, path, findings, warnings);
+    let transport = transport(entry, path, findings, warnings);
     let hidden_tools = ["disabledTools", "excludeTools"]
         .into_iter()
         .filter_map(|key| Some(texts(node.get(key)?, &join(path, key), findings)))
@@ -66,13 +66,18 @@ pub(super) fn server(
         name: entry.key.clone(),
         line: entry.key_at.line,
         disabled,
-        reach: reach?,
+        transport: transport?,
         timeout: timeout(node),
         hidden_tools,
     })
 }
 
-fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<FileProblem>) -> Option<Reach> {
+fn transport(
+    entry: &Entry,
+    path: &str,
+    findings: &mut Findings,
+    warnings: &mut Vec<FileProblem>,
+) -> Option<ServerTransport> {
     let node = &entry.value;
     let kind = ["type", "transport"].iter().find_map(|key| node.get(key)).and_then(Node::as_str);
     let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(|key| Some((key, node.get(key)?)));
@@ -99,7 +104,7 @@ fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<
                 let suggestion = Some("It begins with https:// or http://".to_owned());
                 findings.add_with(Code::SchemaInvalidType, &url_path, url.at, message, suggestion);
             }
-            Some(Reach::Http { url: text, headers: headers(node, path, findings) })
+            Some(ServerTransport::Http { url: text, headers: headers(node, path, findings) })
         }
         (_, _, wanted) => {
             let missing = if wanted == Some(true) { "url" } else { "command" };
@@ -108,7 +113,7 @@ fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<
                 Some(_) => format!("Server '{}' has no '{missing}'", shown(&entry.key)),
             };
             let near = node.entries().into_iter().flatten().find_map(|own| {
-                let suggestion = meant(&own.key, &["command", "url"])?;
+                let suggestion = suggestion_for(&own.key, &["command", "url"])?;
                 (!KNOWN.contains(&own.key.as_str())).then_some(suggestion)
             });
             findings.add_with(Code::SchemaMissingField, &join(path, missing), entry.key_at, message, near);
@@ -142,7 +147,7 @@ fn is_url(text: &str) -> bool {
 }
 
 /// A command with arguments beside it; all in one list; or, in older files of Zed, an object of its own.
-fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Option<Reach> {
+fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Option<ServerTransport> {
     let command_path = join(path, "command");
     let (from, mut program) = match (command.items(), command.entries()) {
         (Some(_), _) => (node, texts(command, &command_path, findings)),
@@ -167,7 +172,7 @@ fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Op
     let args = from.get("args").map(|args| texts(args, &join(path, "args"), findings)).unwrap_or_default();
     let env = ["env", "environment"].into_iter().find_map(|key| Some((key, from.get(key)?)));
     let env = env.map(|(key, env)| pairs(env, &join(path, key), findings)).unwrap_or_default();
-    Some(Reach::Stdio {
+    Some(ServerTransport::Stdio {
         command: program.pop()?,
         args: [rest, args].concat(),
         env,

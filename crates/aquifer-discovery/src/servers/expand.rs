@@ -1,6 +1,6 @@
 //! `${VAR}` and its cousins in clients' configurations.
 
-use super::{Reach, Server};
+use super::{Server, ServerTransport};
 use crate::redact::is_variable_name;
 
 /// Where values come from.
@@ -13,14 +13,14 @@ pub struct Environment<'a> {
 
 /// A reference that leads nowhere: what it was, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unresolved {
+pub struct UnresolvedReference {
     /// What stands between the braces.
     pub reference: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-impl std::fmt::Display for Unresolved {
+impl std::fmt::Display for UnresolvedReference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "it refers to ${{{}}}: {}", self.reference, self.remedy)
     }
@@ -28,28 +28,30 @@ impl std::fmt::Display for Unresolved {
 
 impl Server {
     /// The server with every reference replaced by what it stands for.
-    pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, Unresolved> {
+    pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, UnresolvedReference> {
         let one = |text: &String| expand(text, environment);
         let optional = |text: &Option<String>| text.as_ref().map(one).transpose();
-        let pairs = |all: &[(String, String)]| -> Result<Vec<(String, String)>, Unresolved> {
+        let pairs = |all: &[(String, String)]| -> Result<Vec<(String, String)>, UnresolvedReference> {
             all.iter().map(|(name, value)| Ok((name.clone(), whole(value, environment)?))).collect()
         };
-        let reach = match &self.reach {
-            Reach::Stdio { command, args, env, env_file, cwd } => Reach::Stdio {
+        let transport = match &self.transport {
+            ServerTransport::Stdio { command, args, env, env_file, cwd } => ServerTransport::Stdio {
                 command: one(command)?,
                 args: args.iter().map(one).collect::<Result<_, _>>()?,
                 env: pairs(env)?,
                 env_file: optional(env_file)?,
                 cwd: optional(cwd)?,
             },
-            Reach::Http { url, headers } => Reach::Http { url: whole(url, environment)?, headers: pairs(headers)? },
+            ServerTransport::Http { url, headers } => {
+                ServerTransport::Http { url: whole(url, environment)?, headers: pairs(headers)? }
+            }
         };
-        Ok(Self { reach, ..self.clone() })
+        Ok(Self { transport, ..self.clone() })
     }
 }
 
 /// A value that may be nothing but `$NAME`, as one client writes it.
-fn whole(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+fn whole(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
         Some(name) => variable(name, name, environment),
         None => expand(text, environment),
@@ -57,7 +59,7 @@ fn whole(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved
 }
 
 /// The text with every `${…}` replaced: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and what editors offer beside them.
-pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -75,7 +77,7 @@ pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, Unres
     Ok(expanded)
 }
 
-fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+fn value(reference: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     let base = || environment.folder.rsplit('/').next().unwrap_or_default().to_owned();
     match reference {
         "workspaceFolder" | "workspaceRoot" => return Ok(environment.folder.to_owned()),
@@ -86,7 +88,7 @@ fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unres
     }
     if let Some(id) = reference.strip_prefix("input:") {
         let name = crate::name::snake(id).to_ascii_uppercase();
-        return (environment.variable)(&name).ok_or_else(|| Unresolved {
+        return (environment.variable)(&name).ok_or_else(|| UnresolvedReference {
             reference: shown(reference),
             remedy: format!("the client asks a person for it. Set the environment variable {name} instead"),
         });
@@ -101,11 +103,14 @@ fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unres
     }
 }
 
-fn variable(name: &str, reference: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+fn variable(name: &str, reference: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     if !is_variable_name(name) {
-        return Err(Unresolved { reference: shown(reference), remedy: "nobody knows what that means".to_owned() });
+        return Err(UnresolvedReference {
+            reference: shown(reference),
+            remedy: "nobody knows what that means".to_owned(),
+        });
     }
-    (environment.variable)(name).ok_or_else(|| Unresolved {
+    (environment.variable)(name).ok_or_else(|| UnresolvedReference {
         reference: shown(reference),
         remedy: format!("set the environment variable {name}"),
     })

@@ -21,7 +21,7 @@ use crate::yaml::{Node, Position};
 pub use edit::EditError;
 pub use edit::replace_servers;
 pub use expand::Environment;
-pub use expand::Unresolved;
+pub use expand::UnresolvedReference;
 pub use expand::env_file;
 pub use expand::env_line;
 pub use expand::expand;
@@ -33,7 +33,7 @@ pub struct Servers {
     /// The servers that make sense, in the order of the file, those switched off included.
     pub servers: Vec<Server>,
     /// Those that do not.
-    pub broken: Vec<Broken>,
+    pub invalid: Vec<InvalidServer>,
     /// Values that the client asks a person for, which its servers refer to as `${input:ID}`.
     pub inputs: Vec<Input>,
     /// What is worth knowing, though it stops nobody.
@@ -61,7 +61,7 @@ pub struct Server {
     /// Whether the client leaves it alone.
     pub disabled: bool,
     /// How it is reached.
-    pub reach: Reach,
+    pub transport: ServerTransport,
     /// How long a call may take.
     pub timeout: Option<Duration>,
     /// Tools that the client does not show.
@@ -70,7 +70,7 @@ pub struct Server {
 
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerTransport {
     /// By starting it.
     Stdio {
         /// The program.
@@ -95,7 +95,7 @@ pub enum Reach {
 
 /// A server that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct InvalidServer {
     /// What the client calls it.
     pub name: String,
     /// What is wrong with it.
@@ -108,18 +108,18 @@ impl std::fmt::Debug for Server {
         f.debug_struct("Server")
             .field("name", &self.name)
             .field("disabled", &self.disabled)
-            .field("reach", &self.reach)
+            .field("transport", &self.transport)
             .finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for ServerTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = match self {
-            Reach::Stdio { command, args, env, .. } => {
+            ServerTransport::Stdio { command, args, env, .. } => {
                 crate::redact::configuration(Some((command, args)), env, None, &[])
             }
-            Reach::Http { url, headers } => crate::redact::configuration(None, &[], Some(url), headers),
+            ServerTransport::Http { url, headers } => crate::redact::configuration(None, &[], Some(url), headers),
         };
         f.debug_map().entries(shown).finish()
     }
@@ -170,13 +170,13 @@ impl Servers {
                     self.servers.push(server);
                     self.warnings.append(&mut warnings);
                 }
-                _ => self.broken.push(Broken { name: entry.key.clone(), problems: findings.problems }),
+                _ => self.invalid.push(InvalidServer { name: entry.key.clone(), problems: findings.problems }),
             }
         }
     }
 
     /// Whether the text names MCP servers at all, whatever else it is.
-    pub fn is_there(text: &str) -> bool {
+    pub fn has_servers(text: &str) -> bool {
         json::read(text).is_ok_and(|node| !sections(&node).is_empty())
     }
 }

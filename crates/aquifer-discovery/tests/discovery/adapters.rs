@@ -41,9 +41,9 @@ fn r_dis_6_what_is_built_is_read_back() {
 #[test]
 fn r_dis_7_live_and_reviewed_offer_the_same() {
     for (name, bundle) in bundles() {
-        let live = Offer::of_bundle(&bundle, "s");
+        let live = Offer::from_bundle(&bundle, "s");
         let built = build(&bundle).unwrap();
-        let reviewed = Offer::of_adapter(&Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap(), "s");
+        let reviewed = Offer::from_adapter(&Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap(), "s");
         assert_eq!(live.operations.len(), reviewed.operations.len());
         for operation in &live.operations {
             let same = reviewed.operations.iter().find(|other| other.name == operation.name).unwrap();
@@ -67,7 +67,7 @@ fn r_dis_6_stdio_has_no_command_in_the_file() {
     source.transport = Transport::Stdio;
     source.server_url = "stdio:local-files".to_owned();
     source.auth = Auth::none();
-    let capture = RawCapture::of_pages(&[r#"{"tools":[{"name":"a b","inputSchema":{"type":"object"}}]}"#]).unwrap();
+    let capture = RawCapture::from_pages(&[r#"{"tools":[{"name":"a b","inputSchema":{"type":"object"}}]}"#]).unwrap();
     let built = build(&normalize(source, capture)).unwrap();
     let adapter = Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap();
     assert_eq!(adapter.target, Target::McpStdio { name: "local-files".to_owned() });
@@ -158,7 +158,7 @@ fn r_dis_7_richer_documents_are_read_and_shared_parameters_resolved() {
     let delete = adapter.operations.iter().find(|operation| operation.name == "force_delete").unwrap();
     assert_eq!(delete.danger, Danger::Destructive, "declared beats the pattern");
     assert_eq!(delete.maps_to, MapsTo::Route { method: "DELETE", path: "/tasks/{id}".to_owned() });
-    let offer = Offer::of_adapter(&adapter, "tasks");
+    let offer = Offer::from_adapter(&adapter, "tasks");
     assert_eq!(offer.operations.len(), 3);
     assert!(offer.operations.iter().all(|operation| !operation.native));
     assert_eq!(adapter.body.trim(), "# Tasks");
@@ -236,7 +236,7 @@ fn r_dis_6_a_sidecar_that_does_not_fit_is_told() {
     assert!(Adapter::read(&built.adapter, Some("{")).is_err());
     let operation = built.adapter.replacen("name: get_user", "name: fetch_user", 1);
     let adapter = Adapter::read(&operation, Some(&built.sidecar)).unwrap();
-    let offer = Offer::of_adapter(&adapter, "s");
+    let offer = Offer::from_adapter(&adapter, "s");
     let arguments = json!({ "user_id": { "userId": 1 } });
     let arguments = offer.calls["fetch_user"].arguments(arguments.as_object().unwrap().clone());
     assert_eq!(Value::Object(arguments), json!({ "userId": { "userId": 1 } }));
@@ -252,7 +252,7 @@ fn r_dis_6_a_reviewer_may_allow_less() {
     let built = build(&bundle(json!([{ "name": "list_it", "inputSchema": input }]))).unwrap();
     let narrower = built.adapter.replacen("maximum: 100", "maximum: 10", 1).replacen("            - b\n", "", 1);
     assert_ne!(narrower, built.adapter);
-    let offer = Offer::of_adapter(&Adapter::read(&narrower, Some(&built.sidecar)).unwrap(), "s");
+    let offer = Offer::from_adapter(&Adapter::read(&narrower, Some(&built.sidecar)).unwrap(), "s");
     let catalog = catalog(&offer);
     for (params, passes) in [
         (json!({ "count": 10, "kind": "a" }), true),

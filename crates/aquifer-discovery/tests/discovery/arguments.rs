@@ -10,7 +10,7 @@ use crate::generated::objects;
 fn r_dis_7_what_a_tools_schema_accepts_reaches_it_unchanged() {
     let (mut passed, mut refused, mut left) = (0, 0, Vec::new());
     for (server, bundle) in bundles() {
-        let offer = Offer::of_bundle(&bundle, &server);
+        let offer = Offer::from_bundle(&bundle, &server);
         let catalog = catalog(&offer);
         for (tool, operation) in bundle.tools().iter().zip(&bundle.normalized_bundle.operations) {
             let schema = tool.input_schema().unwrap();

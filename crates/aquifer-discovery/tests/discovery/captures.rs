@@ -11,7 +11,7 @@ use crate::fixture::{bundles, captures};
 #[test]
 fn r_dis_2_raw_capture_is_byte_for_byte() {
     for (name, text) in captures() {
-        let capture = RawCapture::of_pages(&[&text]).unwrap();
+        let capture = RawCapture::from_pages(&[&text]).unwrap();
         assert!(text.contains(capture.tools_text()), "{name}");
         let bundle = aquifer_discovery::normalize(crate::fixture::http(&name), capture);
         let written = bundle.write().unwrap();

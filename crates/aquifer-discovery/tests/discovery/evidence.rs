@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aquifer_discovery::adapter::{Known, build};
+use aquifer_discovery::adapter::{KnownEvidence, build};
 use aquifer_discovery::digest::pin;
 use aquifer_discovery::tool::Tool;
 use aquifer_discovery::{Adapter, Bundle, Offer, Overrides};
@@ -28,8 +28,8 @@ fn tool(name: &str, description: &str, hints: Value) -> Tool {
     Tool::from_value(definition).unwrap()
 }
 
-fn held(adapter: &Adapter, known: &Known<'_>) -> (Category, Danger, bool) {
-    let offer = Offer::of_adapter_knowing(adapter, "s", known);
+fn held(adapter: &Adapter, known: &KnownEvidence<'_>) -> (Category, Danger, bool) {
+    let offer = Offer::from_adapter_with_evidence(adapter, "s", known);
     let [operation] = offer.operations.as_slice() else { panic!("{offer:?}") };
     (operation.category, operation.danger, !offer.ignored.is_empty())
 }
@@ -71,7 +71,7 @@ fn r_dis_4_a_file_can_raise_danger_and_never_lower_it_below_the_evidence() {
         let adapter = Adapter::read(&file("operation", name, *category, Some(*danger)), None).unwrap();
         let tools = HashMap::from([(live.name.as_str(), &live)]);
         for (is_settled, expected) in [(false, unknown), (true, trusted)] {
-            let known = Known { live: Some(&tools), is_settled, ..Known::default() };
+            let known = KnownEvidence { live: Some(&tools), is_settled, ..KnownEvidence::default() };
             let (found_category, found_danger, is_ignored) = held(&adapter, &known);
             let said = format!("{name} {hints}: the file says {category} {danger}, trusted: {is_settled}");
             assert_eq!((found_category, found_danger), *expected, "{said}");
@@ -89,7 +89,7 @@ fn r_dis_4_the_sidecar_and_names_are_evidence_before_the_server_is_asked() {
     assert_ne!(lowered, built.adapter);
     let adapter = Adapter::read(&lowered, Some(&built.sidecar)).unwrap();
     for is_settled in [false, true] {
-        let known = Known { is_settled, ..Known::default() };
+        let known = KnownEvidence { is_settled, ..KnownEvidence::default() };
         assert_eq!(held(&adapter, &known), (Execute, Destructive, true));
     }
     // What the names say, the tool's and the operation's.
@@ -103,7 +103,7 @@ fn r_dis_4_the_sidecar_and_names_are_evidence_before_the_server_is_asked() {
         ("harmless", "t1", (Read, Safe)),
     ] {
         let adapter = Adapter::read(&file(operation, name, Read, Some(Safe)), None).unwrap();
-        let (category, danger, _) = held(&adapter, &Known::default());
+        let (category, danger, _) = held(&adapter, &KnownEvidence::default());
         assert_eq!((category, danger), expected, "{operation} → {name}");
     }
 }
@@ -125,7 +125,7 @@ fn r_dis_4_only_the_operator_overrules_the_evidence() {
         let text = format!("schema_version: 1.0.0-draft\ntools:\n  delete_draft:\n    {decision}\n");
         let overrides = Overrides::read(&text).unwrap();
         let decisions = overrides.by_tool();
-        let known = Known { live: Some(&tools), decisions: Some(&decisions), is_settled: false };
+        let known = KnownEvidence { live: Some(&tools), decisions: Some(&decisions), is_settled: false };
         let (category, danger, _) = held(&adapter, &known);
         assert_eq!((category, danger), expected, "{decision}");
     }

@@ -3,7 +3,7 @@
 use aquifer_discovery::bundle::{Auth, Bundle, RawCapture, ServerIdentity, Source, Transport};
 use aquifer_discovery::{Offer, normalize};
 use aquifer_protocol::catalog::Catalog;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ pub(crate) fn http(name: &str) -> Source {
 /// A bundle of these tools.
 pub(crate) fn bundle(tools: Value) -> Bundle {
     let page = json!({ "tools": tools }).to_string();
-    normalize(http("example"), RawCapture::of_pages(&[&page]).unwrap())
+    normalize(http("example"), RawCapture::from_pages(&[&page]).unwrap())
 }
 
 /// Every capture: what real servers answered to `tools/list`.
@@ -49,7 +49,7 @@ pub(crate) fn bundles() -> Vec<(String, Bundle)> {
     captures()
         .into_iter()
         .map(|(name, text)| {
-            let bundle = normalize(http(&name), RawCapture::of_pages(&[&text]).unwrap());
+            let bundle = normalize(http(&name), RawCapture::from_pages(&[&text]).unwrap());
             (name, bundle)
         })
         .collect()
@@ -65,7 +65,7 @@ pub(crate) fn catalog(offer: &Offer) -> Catalog {
 pub(crate) fn reach(offer: &Offer, catalog: &Catalog, operation: &str, params: Value) -> Result<Value, String> {
     let request = json!({ "operation": operation, "params": params });
     let parsed = parse(request.as_object().unwrap().clone(), 1).unwrap_or_else(|_| panic!("{request}"));
-    let Parsed::One(request) = parsed else { panic!("a batch") };
+    let ParsedRequest::One(request) = parsed else { panic!("a batch") };
     let routed = route(catalog, &Surface::default(), &Receiver::Unified, request);
     let checked = routed.and_then(|routed| routed.check(catalog, Strictness::Strict));
     let checked = checked.map_err(|failure| failure.message().to_owned())?;

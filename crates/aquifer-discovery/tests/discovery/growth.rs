@@ -45,7 +45,7 @@ fn take_over(tools: &Value) {
     }
     let read = PinBook::read(&book.write()).unwrap();
     pins.iter().for_each(|pin| drop(read.judge(pin)));
-    let offer = Offer::of_bundle(&made, "s");
+    let offer = Offer::from_bundle(&made, "s");
     let built = catalog(&offer);
     for operation in built.operations().iter().take(1) {
         drop(aquifer_protocol::schema::input_schema(operation, built.types()));
@@ -182,9 +182,9 @@ fn r_dis_6_an_adapter_file_is_read_and_held_to_the_evidence_in_time() {
         let tools: Value = (0..n).map(|i| json!({ "name": format!("get_{i}"), "inputSchema": {} })).collect();
         build(&bundle(tools)).unwrap()
     };
-    let read = |built: &aquifer_discovery::adapter::Built| {
+    let read = |built: &aquifer_discovery::adapter::AdapterFiles| {
         let adapter = Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap();
-        drop(Offer::of_adapter(&adapter, "s"));
+        drop(Offer::from_adapter(&adapter, "s"));
     };
     let (small, large) = (make(100), make(400));
     let (one, four) = (measured(|| read(&small)), measured(|| read(&large)));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use aquifer_discovery::adapter::build;
 use aquifer_discovery::bundle::RawCapture;
-use aquifer_discovery::digest::{Part, drift};
+use aquifer_discovery::digest::{DefinitionPart, drift};
 use aquifer_discovery::pins::Verdict;
 use aquifer_discovery::text::is_clean;
 use aquifer_discovery::{Adapter, Bundle, Offer, PinBook, normalize};
@@ -111,7 +111,7 @@ fn hold(bundle: &Bundle) {
     assert_eq!(read.write().unwrap(), written);
     let again = normalize(bundle.source.clone(), bundle.raw_capture.clone());
     assert_eq!(again.write().unwrap(), written);
-    let offer = Offer::of_bundle(bundle, "s");
+    let offer = Offer::from_bundle(bundle, "s");
     catalog(&offer);
     for operation in &offer.operations {
         let check = |text: &str| {
@@ -135,7 +135,7 @@ fn hold(bundle: &Bundle) {
     match Adapter::read(&built.adapter, Some(&built.sidecar)) {
         Ok(adapter) => {
             assert_eq!(adapter.operations.len(), operations.len());
-            catalog(&Offer::of_adapter(&adapter, "s"));
+            catalog(&Offer::from_adapter(&adapter, "s"));
         }
         Err(problems) => panic!("{problems:#?}\n{}", built.adapter),
     }
@@ -155,10 +155,10 @@ proptest! {
     #[test]
     fn r_dis_3_any_json_as_a_tool_list_never_panics(list in any_json()) {
         let page = json!({ "tools": list, "nextCursor": "x" }).to_string();
-        if let Ok(capture) = RawCapture::of_pages(&[&page, &page]) {
+        if let Ok(capture) = RawCapture::from_pages(&[&page, &page]) {
             hold(&normalize(http("any"), capture));
         }
-        let _ = RawCapture::of_pages(&[&list.to_string()]);
+        let _ = RawCapture::from_pages(&[&list.to_string()]);
     }
 
     #[test]
@@ -183,17 +183,17 @@ fn r_dis_2_pages_are_joined_without_touching_them() {
     let first = r#"{ "tools" : [ {"name":"a",  "x":1.50e2, "x":2 } ], "nextCursor":"c1", "_meta":{"k": 1} }"#;
     let second = r#"{"tools":[{"name":"b"},5]}"#;
     let empty = r#"{"tools":[ ]}"#;
-    let capture = RawCapture::of_pages(&[first, empty, second]).unwrap();
+    let capture = RawCapture::from_pages(&[first, empty, second]).unwrap();
     assert_eq!(capture.tools_text(), r#"[ {"name":"a",  "x":1.50e2, "x":2 } ,{"name":"b"},5]"#);
     let bundle = normalize(http("pages"), capture);
     let written = bundle.write().unwrap();
     assert!(written.contains(r#""nextCursor":"c1","_meta":{"k": 1}"#), "{written}");
     assert_eq!(bundle.normalized_bundle.operations.len(), 2);
     assert!(bundle.normalized_bundle.warnings.iter().any(|warning| warning.code == "UNREADABLE_TOOL"));
-    assert!(RawCapture::of_pages(&["[]"]).is_err());
-    assert!(RawCapture::of_pages(&["{}"]).is_err());
-    assert!(RawCapture::of_pages(&[r#"{"tools":{}}"#]).is_err());
-    assert_eq!(RawCapture::of_pages(&[]).unwrap().tools_text(), "[]");
+    assert!(RawCapture::from_pages(&["[]"]).is_err());
+    assert!(RawCapture::from_pages(&["{}"]).is_err());
+    assert!(RawCapture::from_pages(&[r#"{"tools":{}}"#]).is_err());
+    assert_eq!(RawCapture::from_pages(&[]).unwrap().tools_text(), "[]");
 }
 
 #[test]
@@ -221,11 +221,11 @@ fn r_dis_3_schemas_cannot_explode() {
     }
     for schema in [circle, web, copies, deep] {
         let bundle = bundle(json!([{ "name": "get_it", "inputSchema": schema }]));
-        catalog(&Offer::of_bundle(&bundle, "s"));
+        catalog(&Offer::from_bundle(&bundle, "s"));
     }
     let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let page = format!(r#"{{"tools":[{{"name":"a","inputSchema":{nested}}},{{"name":"b","inputSchema":{{}}}}]}}"#);
-    let bundle = normalize(http("deep"), RawCapture::of_pages(&[&page]).unwrap());
+    let bundle = normalize(http("deep"), RawCapture::from_pages(&[&page]).unwrap());
     assert_eq!(bundle.normalized_bundle.operations.len(), 1);
 }
 
@@ -243,7 +243,7 @@ fn r_dis_7a_drift_is_told_by_part() {
     let found = drift(&before.pins(), &now.pins());
     assert_eq!((found.added, found.removed), (vec!["d".to_owned()], vec!["c".to_owned()]));
     let changed: Vec<_> = found.changed.iter().map(|one| (one.tool.as_str(), one.parts.as_slice())).collect();
-    assert_eq!(changed, [("a", &[Part::Description][..]), ("b", &[Part::InputSchema][..])]);
+    assert_eq!(changed, [("a", &[DefinitionPart::Description][..]), ("b", &[DefinitionPart::InputSchema][..])]);
 }
 
 /// What only words are about is told apart from what is accepted and answered.
@@ -255,26 +255,26 @@ fn r_dis_7a_drift_names_exactly_what_changed() {
             "list": { "type": "array", "items": { "anyOf": [{ "type": "string", "title": "T" }, { "$ref": "#/$defs/title" }] } },
         }, "$defs": { "title": { "enum": [{ "description": "x" }], "examples": [1] } } },
         "outputSchema": { "type": "object", "properties": { "n": { "type": "integer", "description": "N." } } } });
-    let cases: [(&str, Value, &[Part]); 20] = [
-        ("/description", json!("B."), &[Part::Description]),
-        ("/title", json!("B"), &[Part::Description]),
-        ("/annotations/readOnlyHint", json!(false), &[Part::Annotations]),
-        ("/inputSchema/description", json!("Other."), &[Part::InputDescriptions]),
-        ("/inputSchema/$comment", json!("Why."), &[Part::InputDescriptions]),
-        ("/inputSchema/properties/description/description", json!("Other."), &[Part::InputDescriptions]),
-        ("/inputSchema/properties/list/items/anyOf/0/title", json!("U"), &[Part::InputDescriptions]),
-        ("/inputSchema/$defs/title/examples", json!([2]), &[Part::InputDescriptions]),
-        ("/inputSchema/properties/description/type", json!("integer"), &[Part::InputSchema]),
-        ("/inputSchema/properties/description/default/title", json!("y"), &[Part::InputSchema]),
-        ("/inputSchema/properties/list/items/anyOf/0/type", json!("null"), &[Part::InputSchema]),
-        ("/inputSchema/$defs/title/enum/0/description", json!("y"), &[Part::InputSchema]),
-        ("/inputSchema/properties/title", json!({ "type": "string" }), &[Part::InputSchema]),
-        ("/inputSchema/properties/description", json!(true), &[Part::InputSchema]),
-        ("/inputSchema/title", json!({ "not": "a text" }), &[Part::InputSchema]),
-        ("/inputSchema", json!({}), &[Part::InputSchema]),
-        ("/outputSchema/properties/n/description", json!("M."), &[Part::OutputDescriptions]),
-        ("/outputSchema/properties/n/type", json!("number"), &[Part::OutputSchema]),
-        ("/outputSchema", Value::Null, &[Part::OutputSchema]),
+    let cases: [(&str, Value, &[DefinitionPart]); 20] = [
+        ("/description", json!("B."), &[DefinitionPart::Description]),
+        ("/title", json!("B"), &[DefinitionPart::Description]),
+        ("/annotations/readOnlyHint", json!(false), &[DefinitionPart::Annotations]),
+        ("/inputSchema/description", json!("Other."), &[DefinitionPart::InputDescriptions]),
+        ("/inputSchema/$comment", json!("Why."), &[DefinitionPart::InputDescriptions]),
+        ("/inputSchema/properties/description/description", json!("Other."), &[DefinitionPart::InputDescriptions]),
+        ("/inputSchema/properties/list/items/anyOf/0/title", json!("U"), &[DefinitionPart::InputDescriptions]),
+        ("/inputSchema/$defs/title/examples", json!([2]), &[DefinitionPart::InputDescriptions]),
+        ("/inputSchema/properties/description/type", json!("integer"), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/properties/description/default/title", json!("y"), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/properties/list/items/anyOf/0/type", json!("null"), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/$defs/title/enum/0/description", json!("y"), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/properties/title", json!({ "type": "string" }), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/properties/description", json!(true), &[DefinitionPart::InputSchema]),
+        ("/inputSchema/title", json!({ "not": "a text" }), &[DefinitionPart::InputSchema]),
+        ("/inputSchema", json!({}), &[DefinitionPart::InputSchema]),
+        ("/outputSchema/properties/n/description", json!("M."), &[DefinitionPart::OutputDescriptions]),
+        ("/outputSchema/properties/n/type", json!("number"), &[DefinitionPart::OutputSchema]),
+        ("/outputSchema", Value::Null, &[DefinitionPart::OutputSchema]),
         ("/_meta", json!({ "a": 1 }), &[]),
     ];
     let old = bundle(json!([before])).pins();
@@ -295,13 +295,14 @@ fn r_dis_7a_drift_names_exactly_what_changed() {
         let now = bundle(json!([now])).pins();
         let found = drift(&old, &now).changed;
         assert_eq!(found.first().map(|one| one.parts.as_slice()).unwrap_or_default(), parts, "{pointer}");
-        let changed = |parts: &[Part]| if parts.is_empty() { Verdict::Same } else { Verdict::Changed(parts.to_vec()) };
+        let changed =
+            |parts: &[DefinitionPart]| if parts.is_empty() { Verdict::Same } else { Verdict::Changed(parts.to_vec()) };
         assert_eq!(book.judge(&now[0]), changed(parts), "{pointer}");
-        let coarse: Vec<Part> = parts
+        let coarse: Vec<DefinitionPart> = parts
             .iter()
             .map(|part| match part {
-                Part::InputDescriptions => Part::InputSchema,
-                Part::OutputDescriptions => Part::OutputSchema,
+                DefinitionPart::InputDescriptions => DefinitionPart::InputSchema,
+                DefinitionPart::OutputDescriptions => DefinitionPart::OutputSchema,
                 other => *other,
             })
             .collect();

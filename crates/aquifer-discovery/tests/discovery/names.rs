@@ -1,11 +1,11 @@
 //! Names (R-DIS-3, R-END-5a).
 
-use aquifer_discovery::name::{self, Why};
+use aquifer_discovery::name::{self, NameReason};
 
 #[test]
 fn r_dis_3_operations_are_snake_case_and_unique() {
     let names = |tools: &[&str]| -> Vec<String> {
-        name::operations(tools.iter().copied()).into_iter().map(|given| given.name).collect()
+        name::operations(tools.iter().copied()).into_iter().map(|assigned| assigned.name).collect()
     };
     for (tool, expected) in [
         ("get_user", "get_user"),
@@ -33,10 +33,10 @@ fn r_dis_3_collisions_do_not_depend_on_the_order() {
     reversed.reverse();
     assert_eq!(names, reversed);
     assert_eq!(names[0].name, "get_user");
-    assert_eq!((names[1].why, names[2].why), (Why::Collided, Why::Collided));
+    assert_eq!((names[1].reason, names[2].reason), (NameReason::Collided, NameReason::Collided));
     assert!(names[1].name.starts_with("get_user_x"), "{names:?}");
-    assert_eq!(names[5].why, Why::Reserved);
-    let mut unique: Vec<&String> = names.iter().map(|given| &given.name).collect();
+    assert_eq!(names[5].reason, NameReason::Reserved);
+    let mut unique: Vec<&String> = names.iter().map(|assigned| &assigned.name).collect();
     unique.sort();
     unique.dedup();
     assert_eq!(unique.len(), tools.len());
@@ -45,8 +45,8 @@ fn r_dis_3_collisions_do_not_depend_on_the_order() {
 #[test]
 fn r_end_5a_reserved_names_are_changed() {
     for reserved in aquifer_protocol::operation::RESERVED {
-        let given = name::operations([*reserved]).remove(0);
-        assert_eq!((given.name, given.why), (format!("{reserved}_tool"), Why::Reserved));
+        let assigned = name::operations([*reserved]).remove(0);
+        assert_eq!((assigned.name, assigned.reason), (format!("{reserved}_tool"), NameReason::Reserved));
     }
 }
 
@@ -54,7 +54,7 @@ fn r_end_5a_reserved_names_are_changed() {
 fn r_dis_7_parameters_are_translated() {
     let originals =
         ["_meta", "userId", "user_id", "per-page", "sort by", "größe", "operation", "confirmation_token", "日本"];
-    let names: Vec<String> = name::parameters(originals).into_iter().map(|given| given.name).collect();
+    let names: Vec<String> = name::parameters(originals).into_iter().map(|assigned| assigned.name).collect();
     assert_eq!(names[0], "meta");
     assert!(names[1].starts_with("user_id_x"), "{names:?}");
     assert_eq!(names[2..8], ["user_id", "per_page", "sort_by", "grosse", "operation", "confirmation_token_parameter"]);
@@ -79,11 +79,11 @@ fn r_dis_7a_established_names_stay_and_nobody_else_gets_them() {
         (&[("gone", "foo_bar")], &["foo_bar"], &["foo_bar"], &["foo_bar_x"]),
     ];
     for (known, kept, listed, expected) in table {
-        let mut established = name::Established::default();
+        let mut established = name::EstablishedNames::default();
         known.iter().for_each(|(tool, operation)| established.keep(tool, operation));
         kept.iter().for_each(|operation| established.reserve(operation));
-        let given = name::operations_beside(listed.iter().copied(), &established);
-        let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
+        let assigned = name::operations_beside(listed.iter().copied(), &established);
+        let names: Vec<&str> = assigned.iter().map(|assigned| assigned.name.as_str()).collect();
         for (name, expected) in names.iter().zip(*expected) {
             let is_expected = match expected.strip_suffix("_x") {
                 Some(base) => name.starts_with(&format!("{base}_x")) && name.len() > base.len() + 2,

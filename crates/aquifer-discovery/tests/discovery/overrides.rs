@@ -1,7 +1,7 @@
 //! A reviewer's decisions (R-DIS-5).
 
 use aquifer_discovery::classify::Inference;
-use aquifer_discovery::name::Established;
+use aquifer_discovery::name::EstablishedNames;
 use aquifer_discovery::{Listing, Overrides, normalize_beside};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -90,8 +90,8 @@ fn r_dis_4_another_name_makes_no_tool_harmless() {
         let overrides = Overrides::read(&format!("tools:\n  {tool_name}: {{ {decided} }}\n")).unwrap();
         // A name that was chosen is the operation's name before it is classified.
         let mut made = bundle(json!([tool(tool_name, json!({}))]));
-        let listing = Listing::of(&made.raw_capture);
-        let mut established = Established::default();
+        let listing = Listing::from_capture(&made.raw_capture);
+        let mut established = EstablishedNames::default();
         overrides.names().into_iter().for_each(|(tool, name)| established.keep(tool, name));
         made = normalize_beside(made.source, made.raw_capture, &listing, &established);
         overrides.apply(&mut made);

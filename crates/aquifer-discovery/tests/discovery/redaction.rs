@@ -76,7 +76,7 @@ proptest! {
         let pairs = |all: Vec<(String, String)>| all.into_iter().collect::<std::collections::BTreeMap<_, _>>();
         let raw = json!({ "args": arguments, "env": pairs(env), "headers": pairs(headers), "password": secret });
         source.capture_config_redacted = raw.as_object().unwrap().clone();
-        let bundle = normalize(source, RawCapture::of_pages(&[]).unwrap());
+        let bundle = normalize(source, RawCapture::from_pages(&[]).unwrap());
         let built = build(&bundle).unwrap();
         let all = [bundle.write().unwrap(), built.adapter, built.sidecar].concat();
         prop_assert!(!all.contains("s3cr3t"), "{all}");

@@ -18,8 +18,8 @@ fn r_int_3_results_of_real_servers_have_the_types_that_they_declare() {
     let mut declared = 0;
     for (name, bundle) in bundles() {
         let built = build(&bundle).unwrap();
-        let reviewed = Offer::of_adapter(&Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap(), "s");
-        for offer in [Offer::of_bundle(&bundle, "s"), reviewed] {
+        let reviewed = Offer::from_adapter(&Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap(), "s");
+        for offer in [Offer::from_bundle(&bundle, "s"), reviewed] {
             let types = catalog(&offer).types().clone();
             for tool in bundle.tools() {
                 let operation = offer
@@ -49,7 +49,7 @@ fn r_int_2_declared_results_are_explained_to_their_leaves() {
     let node =
         json!({ "type": "object", "properties": { "id": { "type": "integer" }, "next": { "$ref": "#/$defs/Node" } } });
     let tool = |name: &str, output: Value| json!({ "name": name, "inputSchema": { "type": "object" }, "outputSchema": output });
-    let offer = Offer::of_bundle(
+    let offer = Offer::from_bundle(
         &bundle(json!([
             tool(
                 "get_page",
@@ -101,7 +101,7 @@ fn r_dis_7a_words_of_declared_results_are_made_presentable() {
     let output = json!({ "type": "object", "description": hidden,
         "properties": { "a": { "type": "string", "description": hidden }, "b": { "enum": [hidden] } } });
     let tools = json!([{ "name": "get_it", "inputSchema": { "type": "object" }, "outputSchema": output }]);
-    let offer = Offer::of_bundle(&bundle(tools), "s");
+    let offer = Offer::from_bundle(&bundle(tools), "s");
     let shown = format!("{:?}", offer.types);
     assert!(shown.contains("Plain") && !shown.contains("\\u{1b}") && !shown.contains("\\u{200b}"), "{shown}");
 }

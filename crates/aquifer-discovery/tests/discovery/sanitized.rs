@@ -43,7 +43,7 @@ fn offers(bundle: &Bundle) -> Vec<Offer> {
     let built = build(bundle).unwrap();
     let reviewed =
         Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    vec![Offer::of_bundle(bundle, "s"), Offer::of_adapter(&reviewed, "s")]
+    vec![Offer::from_bundle(bundle, "s"), Offer::from_adapter(&reviewed, "s")]
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn r_dis_7a_credentials_are_not_shown() {
     let made = &bundle.normalized_bundle;
     assert!(made.operations[0].description.contains("[redacted]"));
     assert!(made.warnings.iter().any(|warning| warning.message == "A credential was removed from the description."));
-    let offer = Offer::of_bundle(&bundle, "s");
+    let offer = Offer::from_bundle(&bundle, "s");
     let seen = seen(&offer).to_string();
     assert!(!seen.contains(&token) && seen.contains("with [redacted]"), "{seen}");
     let catalog = catalog(&offer);
@@ -189,7 +189,7 @@ fn r_dis_7a_a_second_cleaner_adds_to_the_first() {
     let bundle = tool(
         json!({ "kind": { "type": "string", "enum": [format!("{} s3cret", dirty("one")), "two s3cret", "three"], "description": "not s3cret" } }),
     );
-    let mut offer = Offer::of_bundle(&bundle, "s");
+    let mut offer = Offer::from_bundle(&bundle, "s");
     offer.sanitize(&|text| text.replace("s3cret", "…"));
     let schema = input_schema(&offer.operations[0], &offer.types);
     assert_eq!(schema["properties"]["kind"]["enum"], json!(["one …", "two …", "three"]));
@@ -203,7 +203,7 @@ fn r_dis_7a_a_second_cleaner_adds_to_the_first() {
 #[test]
 fn many_values_that_are_not_clean_are_bounded() {
     let many: Vec<String> = (0..30_000).map(|number| dirty(&format!("v{number}"))).collect();
-    let offer = Offer::of_bundle(&tool(json!({ "kind": { "type": "string", "enum": many } })), "s");
+    let offer = Offer::from_bundle(&tool(json!({ "kind": { "type": "string", "enum": many } })), "s");
     let shown =
         input_schema(&offer.operations[0], &offer.types)["properties"]["kind"]["enum"].as_array().unwrap().len();
     assert_eq!(shown, 1_000);

@@ -62,7 +62,7 @@ fn r_dis_7_schemas_are_enforced_and_nothing_valid_is_refused() {
             "PageInfo": { "type": "object" }
         } });
         let bundle = bundle(json!([{ "name": "get_it", "inputSchema": input }]));
-        let offer = Offer::of_bundle(&bundle, "s");
+        let offer = Offer::from_bundle(&bundle, "s");
         let catalog = catalog(&offer);
         for value in passing.as_array().unwrap() {
             let reached = reach(&offer, &catalog, "get_it", json!({ "the_value": value }));
@@ -147,7 +147,7 @@ fn r_dis_7_which_schemas_take_parameters_of_any_name() {
         // A reviewed adapter keeps it.
         let built = build(&bundle).unwrap();
         let adapter = Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap();
-        for offer in [Offer::of_bundle(&bundle, "s"), Offer::of_adapter(&adapter, "s")] {
+        for offer in [Offer::from_bundle(&bundle, "s"), Offer::from_adapter(&adapter, "s")] {
             assert_eq!((offer.operations[0].open, offer.calls["get_it"].open), (open, open), "{schema}");
             let said = offer.operations[0].full_description().contains("parameters of any name");
             assert_eq!(said, open, "{schema}");
@@ -183,14 +183,14 @@ fn r_dis_3_a_broken_schema_spoils_only_its_own_tool() {
             bundle.normalized_bundle.warnings.iter().map(|one| (one.code.as_str(), one.tool.as_deref())).collect();
         assert!(about.contains(&("INVALID_SCHEMA", Some("list_it"))), "{broken}: {about:?}");
         assert!(about.iter().all(|(_, tool)| *tool == Some("list_it")), "{about:?}");
-        catalog(&Offer::of_bundle(&bundle, "s"));
+        catalog(&Offer::from_bundle(&bundle, "s"));
     }
 }
 
 #[test]
 fn r_dis_7_offers_of_the_captures_make_a_catalog() {
     for (name, bundle) in bundles() {
-        let offer = Offer::of_bundle(&bundle, &name);
+        let offer = Offer::from_bundle(&bundle, &name);
         let catalog = catalog(&offer);
         assert_eq!(catalog.operations().len(), offer.operations.len() + 1, "{name}");
     }

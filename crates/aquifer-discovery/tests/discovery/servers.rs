@@ -1,7 +1,7 @@
 //! Clients' configurations, read as they are (R-DIS-7).
 
 use aquifer_discovery::Servers;
-use aquifer_discovery::servers::{Environment, Reach, Server, env_file, expand};
+use aquifer_discovery::servers::{Environment, Server, ServerTransport, env_file, expand};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Servers {
@@ -9,16 +9,16 @@ fn read(text: &str) -> Servers {
 }
 
 fn stdio(server: &Server) -> (String, Vec<String>, Vec<(String, String)>) {
-    match &server.reach {
-        Reach::Stdio { command, args, env, .. } => (command.clone(), args.clone(), env.clone()),
-        Reach::Http { .. } => panic!("{server:?}"),
+    match &server.transport {
+        ServerTransport::Stdio { command, args, env, .. } => (command.clone(), args.clone(), env.clone()),
+        ServerTransport::Http { .. } => panic!("{server:?}"),
     }
 }
 
 fn http(server: &Server) -> (String, Vec<(String, String)>) {
-    match &server.reach {
-        Reach::Http { url, headers } => (url.clone(), headers.clone()),
-        Reach::Stdio { .. } => panic!("{server:?}"),
+    match &server.transport {
+        ServerTransport::Http { url, headers } => (url.clone(), headers.clone()),
+        ServerTransport::Stdio { .. } => panic!("{server:?}"),
     }
 }
 
@@ -42,7 +42,7 @@ fn r_dis_7_the_dialects_of_the_clients_say_the_same() {
     ];
     for text in started {
         let found = read(text);
-        assert!(found.broken.is_empty() && found.warnings.is_empty(), "{found:?}");
+        assert!(found.invalid.is_empty() && found.warnings.is_empty(), "{found:?}");
         let [server] = found.servers.as_slice() else { panic!("{found:?}") };
         assert_eq!((server.name.as_str(), server.disabled), ("files", false));
         let env = vec![("A".to_owned(), "b".to_owned())];
@@ -56,7 +56,7 @@ fn r_dis_7_the_dialects_of_the_clients_say_the_same() {
         r#"{"mcpServers": {"far": {"type": "streamable-http", "url": "https://example.com/mcp", "headers": {"X-Key": "k"}}}}"#,
     ] {
         let found = read(text);
-        assert!(found.broken.is_empty() && found.warnings.is_empty(), "{found:?}");
+        assert!(found.invalid.is_empty() && found.warnings.is_empty(), "{found:?}");
         let headers = vec![("X-Key".to_owned(), "k".to_owned())];
         assert_eq!(http(&found.servers[0]), ("https://example.com/mcp".to_owned(), headers), "{text}");
     }
@@ -88,9 +88,9 @@ fn r_dis_7_a_broken_server_is_told_with_its_place_and_spoils_no_other() {
     let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["fine", "also"]);
     let told: Vec<String> = found
-        .broken
+        .invalid
         .iter()
-        .flat_map(|broken| broken.problems.iter().map(|problem| format!("{} {problem}", problem.path)))
+        .flat_map(|server| server.problems.iter().map(|problem| format!("{} {problem}", problem.path)))
         .collect();
     assert_eq!(
         told,

@@ -274,7 +274,7 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     let adapter = Adapter::read(&text, None).unwrap_or_else(|problems| panic!("{problems:#?}"));
     assert!(adapter.warnings.iter().any(|words| words.contains("'{owner}'")), "{:?}", adapter.warnings);
     assert!(adapter.warnings.iter().any(|words| words.contains("log in again")), "{:?}", adapter.warnings);
-    let offer = Offer::of_adapter(&adapter, "s");
+    let offer = Offer::from_adapter(&adapter, "s");
     let operation = &offer.operations[0];
     assert_eq!(operation.danger, Danger::Dangerous);
     assert_eq!(operation.trust, Trust::Generated, "no further than a file can vouch");
@@ -290,7 +290,7 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     let text = dangerous(
         "      danger_level: safe\n      requires_confirmation: true\n      danger: { level: destructive, reason: once }\n",
     );
-    let offer = Offer::of_adapter(&Adapter::read(&text, None).unwrap(), "s");
+    let offer = Offer::from_adapter(&Adapter::read(&text, None).unwrap(), "s");
     let operation = &offer.operations[0];
     assert_eq!(operation.danger, Danger::Safe, "the published field comes first");
     assert!(operation.safeguards.always_confirm);
@@ -320,9 +320,9 @@ fn r_saf_1_a_wrong_danger_block_is_told() {
 fn r_saf_2_where_trust_comes_from() {
     let bundle = bundle(json!([{ "name": "list_it", "inputSchema": { "type": "object" } }]));
     let trusts = |offer: Offer| offer.operations.iter().map(|operation| operation.trust).collect::<Vec<_>>();
-    assert_eq!(trusts(Offer::of_bundle(&bundle, "s")), [Trust::Validated]);
+    assert_eq!(trusts(Offer::from_bundle(&bundle, "s")), [Trust::Validated]);
     let built = build(&bundle).unwrap();
     let adapter = |sidecar| Adapter::read(&built.adapter, sidecar).unwrap();
-    assert_eq!(trusts(Offer::of_adapter(&adapter(Some(&built.sidecar)), "s")), [Trust::Generated]);
-    assert_eq!(trusts(Offer::of_adapter(&adapter(None), "s")), [Trust::Untested]);
+    assert_eq!(trusts(Offer::from_adapter(&adapter(Some(&built.sidecar)), "s")), [Trust::Generated]);
+    assert_eq!(trusts(Offer::from_adapter(&adapter(None), "s")), [Trust::Untested]);
 }

@@ -43,7 +43,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         };
         let has_wait = operation.parameter("wait").is_some();
         if !has_wait {
-            let wait = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
+            let wait = Schema { default: Some(Value::Bool(false)), ..Schema::new(Kind::Boolean) };
             operation.parameters.push(Parameter::optional(
                 "wait",
                 wait.describe(
@@ -150,7 +150,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
 
 /// Every operation that makes something happen can be rehearsed (R-REQ-9).
 fn dry_run() -> Parameter {
-    let schema = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
+    let schema = Schema { default: Some(Value::Bool(false)), ..Schema::new(Kind::Boolean) };
     Parameter::optional("dry_run", schema.describe("Only check the request, do nothing."))
 }
 
@@ -192,7 +192,7 @@ impl Drop for CancelOnDrop {
 
 fn state_type(types: &mut Types) -> Returns {
     let time = || Schema { format: Some(aquifer_protocol::schema::Format::DateTime), ..Schema::string() };
-    let object = || Schema::of(Kind::Object(Shape::default()));
+    let object = || Schema::new(Kind::Object(Shape::default()));
     let schema = Schema::object(vec![
         Parameter::optional("execution_id", Schema::string().describe("The execution's id; none after a dry run.")),
         Parameter::required("operation", Schema::string().describe("The operation that started it.")),
@@ -200,7 +200,7 @@ fn state_type(types: &mut Types) -> Returns {
         Parameter::optional("started_at", time()),
         Parameter::optional("finished_at", time()),
         Parameter::optional("progress", object().describe("How far it is: current, total, message.")),
-        Parameter::optional("result", Schema::of(Kind::Any).describe("What came of it, once completed.")),
+        Parameter::optional("result", Schema::new(Kind::Any).describe("What came of it, once completed.")),
         Parameter::optional("error", object().describe("Why it failed: code, message, details.")),
     ])
     .describe("The state of an execution.");

@@ -13,7 +13,7 @@ use aquifer_protocol::batch::{BatchAnswer, Step, refused};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
+use aquifer_protocol::request::{BatchItem, ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
@@ -119,16 +119,16 @@ impl Engine {
             snapshot = self.snapshot.load_full();
         }
         match parse(arguments, self.settings.max_batch_size) {
-            Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
+            Ok(ParsedRequest::One(request)) => self.one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
-            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
+            Ok(ParsedRequest::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
             Err(not) => {
                 self.observe_failure(&context, "", not.failure());
                 Reply::Response(match not {
                     // Nor has a failed introspect room for details.
-                    NotARequest::One(failure) if introspects => Response::Failure(failure.without_details()),
-                    NotARequest::One(failure) => Response::Failure(failure),
-                    NotARequest::Batch(failure) => refused(failure),
+                    RequestError::One(failure) if introspects => Response::Failure(failure.without_details()),
+                    RequestError::One(failure) => Response::Failure(failure),
+                    RequestError::Batch(failure) => refused(failure),
                 })
             }
         }
@@ -277,7 +277,7 @@ impl Engine {
         let request = match catalog.operation(&request.operation) {
             Some(operation) => {
                 snapshot.surface().admit(operation, receiver)?;
-                Routed::to(operation.clone(), request).check(catalog, strictness)?
+                Routed::new(operation.clone(), request).check(catalog, strictness)?
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
@@ -407,7 +407,7 @@ fn check_unlisted(
     if !is_denied {
         snapshot.surface().admit(operation, receiver)?;
     }
-    let routed = Routed::to(operation.clone(), request);
+    let routed = Routed::new(operation.clone(), request);
     // Messages about parameters would describe an operation that callers are not to know of.
     match is_denied && !operation.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),

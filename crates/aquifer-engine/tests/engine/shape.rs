@@ -39,7 +39,7 @@ impl Upstream {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
         read.native = false;
         read.parameters =
-            own.iter().map(|name| Parameter::optional(name, Schema::of(Kind::Any).describe("Own."))).collect();
+            own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any).describe("Own."))).collect();
         assert!(shape::offer(&mut read, rows, controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
         write.native = false;

@@ -351,7 +351,7 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
 }
 
 fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
-    let found = Danger::named(name);
+    let found = Danger::from_name(name);
     if found.is_none() {
         Complaints { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
     }
@@ -361,7 +361,7 @@ fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) ->
 /// A trust level in either vocabulary.
 fn trust_named(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
     let name = name?;
-    let found = Trust::named(name);
+    let found = Trust::from_name(name);
     if found.is_none() {
         Complaints { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
     }

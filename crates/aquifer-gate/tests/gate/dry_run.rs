@@ -38,7 +38,7 @@ impl Source for Rows {
         let kinds = [("delete_row", true, true), ("delete_remote", false, false), ("delete_claimed", false, true)];
         let operations = kinds.into_iter().map(|(name, native, guarantees)| {
             let mut operation = Operation::new(name, Category::Delete, "Deletes it.");
-            let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+            let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
             operation.parameters =
                 vec![Parameter::required("id", Schema::string()), Parameter::optional("dry_run", schema)];
             (operation.native, operation.has_safe_dry_run, operation.trust) = (native, guarantees, self.trust);
@@ -236,7 +236,7 @@ async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
     for (params, decision) in [(json!({ "id": "1" }), "confirm"), (json!({ "id": "1", "dry_run": true }), "allow")] {
         let wanted = request("delete_row", params.clone());
         let parsed = aquifer_protocol::request::parse(wanted.as_object().unwrap().clone(), 10).unwrap();
-        let aquifer_protocol::request::Parsed::One(parsed) = parsed else { panic!("{params}") };
+        let aquifer_protocol::request::ParsedRequest::One(parsed) = parsed else { panic!("{params}") };
         let routed =
             aquifer_protocol::validate::route(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, parsed);
         let checked =

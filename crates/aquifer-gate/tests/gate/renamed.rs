@@ -176,7 +176,7 @@ impl Source for Bank {
         (pay.native, pay.open) = (false, true);
         pay.parameters = vec![
             limit,
-            Parameter::optional("options", Schema::of(Kind::Object(options))),
+            Parameter::optional("options", Schema::new(Kind::Object(options))),
             Parameter {
                 original_name: Some("Target-URL".into()),
                 ..Parameter::optional("target_url", Schema::string())

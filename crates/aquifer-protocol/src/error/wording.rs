@@ -33,9 +33,9 @@ fn has_source_position(lower: &str, marker: &str) -> bool {
 
 /// A caller's name or identifier as it may stand between quotes in a message: short, printable, harmless.
 pub(crate) fn quotable(text: &str) -> String {
-    const MAX_COUNT: usize = 64;
+    const MAX_QUOTED_CHARS: usize = 64;
     let harmless = !text.is_empty()
-        && text.chars().count() <= MAX_COUNT
+        && text.chars().count() <= MAX_QUOTED_CHARS
         && text.chars().all(|c| c.is_alphanumeric() || (c.is_ascii_punctuation() && !"'\"`<>".contains(c)))
         && !looks_like_a_leak(text);
     if harmless { text.to_owned() } else { "…".to_owned() }

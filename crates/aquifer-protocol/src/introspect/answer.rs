@@ -305,7 +305,7 @@ fn plain_text(value: &Value) -> String {
 }
 
 fn summary(catalog: &Catalog, surface: &Surface) -> Value {
-    const MAX_COUNT: usize = 25;
+    const MAX_LISTED_NAMES: usize = 25;
     let mut endpoints = Map::new();
     for family in surface.profile().families() {
         let names: Vec<&str> =
@@ -313,9 +313,9 @@ fn summary(catalog: &Catalog, surface: &Surface) -> Value {
         if names.is_empty() {
             continue;
         }
-        let mut group = json!({ "count": names.len(), "operations": names.get(..MAX_COUNT).unwrap_or(&names) });
-        if let (Some(group), true) = (group.as_object_mut(), names.len() > MAX_COUNT) {
-            group.insert("more".to_owned(), (names.len() - MAX_COUNT).into());
+        let mut group = json!({ "count": names.len(), "operations": names.get(..MAX_LISTED_NAMES).unwrap_or(&names) });
+        if let (Some(group), true) = (group.as_object_mut(), names.len() > MAX_LISTED_NAMES) {
+            group.insert("more".to_owned(), (names.len() - MAX_LISTED_NAMES).into());
         }
         endpoints.insert(family.to_string(), group);
     }

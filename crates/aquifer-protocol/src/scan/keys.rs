@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::{Problem, Stop};
 
 /// Up to here comparing all pairs is faster than sorting.
-const FEW: usize = 12;
+const MAX_SEARCHED_KEYS: usize = 12;
 
 const SHOWN_CHARS: usize = 64;
 
@@ -21,7 +21,7 @@ pub(super) struct Key<'a> {
 
 /// The earliest key that equals one before it. May reorder the keys.
 pub(super) fn first_repeat(keys: &mut [Key<'_>]) -> Option<Stop> {
-    let repeat = if keys.len() <= FEW {
+    let repeat = if keys.len() <= MAX_SEARCHED_KEYS {
         let seen_before = |(index, key): &(usize, &Key)| keys.iter().take(*index).any(|other| other.text == key.text);
         keys.iter().enumerate().find(seen_before).map(|(_, key)| key)
     } else {

@@ -25,7 +25,7 @@ mod token;
 use crate::limits::{LimitKind, Limits};
 
 pub use salvage::Salvage;
-pub use salvage::Salvaged;
+pub use salvage::SalvagedMessage;
 
 /// What stands around the MCP-AQL request inside the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

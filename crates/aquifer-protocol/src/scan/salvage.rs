@@ -15,7 +15,7 @@ const MAX_KEPT_LEN: usize = 256;
 
 /// What could be saved of a refused message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct SalvagedMessage {
     /// The id as JSON text, an integer or a string, ready to be copied into an answer.
     pub id: Option<String>,
     /// Whether there was an id, also one that cannot be used: then somebody waits for an answer.
@@ -26,7 +26,7 @@ pub struct Salvaged {
     pub bytes: usize,
 }
 
-impl Salvaged {
+impl SalvagedMessage {
     /// Whether it was a tool call that can be answered as one.
     pub fn is_call(&self) -> bool {
         self.id.is_some() && self.method.as_deref() == Some("tools/call")
@@ -70,7 +70,7 @@ impl Salvage {
     }
 
     /// Searches a whole message.
-    pub fn of(message: &[u8]) -> Salvaged {
+    pub fn search(message: &[u8]) -> SalvagedMessage {
         let mut salvage = Self::new();
         salvage.push(message);
         salvage.finish()
@@ -95,9 +95,9 @@ impl Salvage {
 
     /// Ends the message. A value that nothing has ended yet may have been cut short and is not
     /// taken.
-    pub fn finish(self) -> Salvaged {
+    pub fn finish(self) -> SalvagedMessage {
         let has_id = !matches!(self.id, Slot::Unseen);
-        Salvaged { id: self.id.into_kept(), has_id, method: self.method.into_kept(), bytes: self.bytes }
+        SalvagedMessage { id: self.id.into_kept(), has_id, method: self.method.into_kept(), bytes: self.bytes }
     }
 
     fn keeps(&self) -> bool {

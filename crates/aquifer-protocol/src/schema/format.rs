@@ -29,7 +29,7 @@ pub enum Format {
 
 impl Format {
     /// The format of this name.
-    pub fn named(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         match name {
             "date-time" => Format::DateTime,
             "date" => Format::Date,

@@ -99,10 +99,10 @@ impl<'a> SchemaReader<'a> {
                         self.inline_bytes_left = left;
                         Schema { description: None, ..(**target).clone() }
                     }
-                    None => Schema::of(Kind::Named(name)),
+                    None => Schema::new(Kind::Named(name)),
                 }
             }
-            _ => Schema::of(Kind::Named(name)),
+            _ => Schema::new(Kind::Named(name)),
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn typed(&mut self, name: &str, object: &Map<String, Value>, depth: usize) -> Schema {
-        Schema::of(match name {
+        Schema::new(match name {
             "null" => Kind::Null,
             "boolean" => Kind::Boolean,
             "integer" => Kind::Integer,
@@ -245,7 +245,7 @@ impl<'a> SchemaReader<'a> {
             narrow(&mut schema.range, format);
         }
         if let (Some(format), Kind::String) = (text("format"), &schema.kind) {
-            schema.format = Some(Format::named(format));
+            schema.format = Some(Format::from_name(format));
         }
         schema.read_only |= object.get("readOnly").and_then(Value::as_bool) == Some(true);
         if object.get("nullable").and_then(Value::as_bool) == Some(true) {
@@ -318,11 +318,11 @@ fn join(members: &mut Vec<Schema>) -> Schema {
     members.retain(|member| !matches!(member.kind, Kind::Null));
     let nullable = members.len() < before;
     let mut schema = match (members.pop(), members.is_empty()) {
-        (None, _) => return Schema::of(Kind::Null),
+        (None, _) => return Schema::new(Kind::Null),
         (Some(only), true) => only,
         (Some(last), false) => {
             members.push(last);
-            Schema::of(Kind::Union(std::mem::take(members)))
+            Schema::new(Kind::Union(std::mem::take(members)))
         }
     };
     schema.nullable |= nullable;

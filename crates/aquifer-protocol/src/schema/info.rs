@@ -184,8 +184,8 @@ fn member_constraints(member: &Schema) -> Option<String> {
 
 /// Whole numbers without a fraction, as a person would write them.
 pub(super) fn number(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT {
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
         Value::from(value as i64)
     } else {

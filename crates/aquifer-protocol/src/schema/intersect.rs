@@ -14,7 +14,7 @@ type Places = HashMap<Arc<str>, usize>;
 
 /// What satisfies all parts.
 pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
-    let mut whole = Schema::of(Kind::Any);
+    let mut whole = Schema::new(Kind::Any);
     // `null` passes only where every part lets it.
     let mut nullable = true;
     let mut places = Places::new();
@@ -97,12 +97,12 @@ fn common(one: Option<Arc<[Value]>>, other: Option<&Arc<[Value]>>) -> Option<Arc
 }
 
 fn narrower(one: Range, other: Range) -> Range {
-    let most = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b)).or(a).or(b);
+    let higher = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b)).or(a).or(b);
     let least = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.min(b)).or(a).or(b);
     Range {
-        minimum: most(one.minimum, other.minimum),
+        minimum: higher(one.minimum, other.minimum),
         maximum: least(one.maximum, other.maximum),
-        above: most(one.above, other.above),
+        above: higher(one.above, other.above),
         below: least(one.below, other.below),
         multiple_of: one.multiple_of.or(other.multiple_of),
     }

@@ -174,20 +174,20 @@ pub struct Span {
 
 impl Schema {
     /// A value of this kind without constraints.
-    pub fn of(kind: Kind) -> Self {
+    pub fn new(kind: Kind) -> Self {
         Self { kind, ..Self::default() }
     }
 
     /// Text.
     pub fn string() -> Self {
-        Self::of(Kind::String)
+        Self::new(Kind::String)
     }
 
     /// A whole number between two bounds, both included.
     pub fn integer(minimum: f64, maximum: f64) -> Self {
         Self {
             range: Range { minimum: Some(minimum), maximum: Some(maximum), ..Range::default() },
-            ..Self::of(Kind::Integer)
+            ..Self::new(Kind::Integer)
         }
     }
 
@@ -198,12 +198,12 @@ impl Schema {
 
     /// An object of these fields and no others.
     pub fn object(fields: Vec<Parameter>) -> Self {
-        Self::of(Kind::Object(Shape { fields, rest: Rest::Refused }))
+        Self::new(Kind::Object(Shape { fields, rest: Rest::Refused }))
     }
 
     /// The type of this name in the catalog.
     pub fn named(name: &str) -> Self {
-        Self::of(Kind::Named(name.into()))
+        Self::new(Kind::Named(name.into()))
     }
 
     /// Whether two schemas say the same.

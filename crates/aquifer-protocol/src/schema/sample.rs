@@ -113,6 +113,6 @@ fn text(schema: &Schema) -> Option<Value> {
     while text.chars().count() < shortest {
         text.push('x');
     }
-    let longest = schema.length.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Some(text.chars().take(longest).collect::<String>().into())
+    let max_chars = schema.length.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+    Some(text.chars().take(max_chars).collect::<String>().into())
 }

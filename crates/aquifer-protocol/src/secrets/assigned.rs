@@ -11,7 +11,7 @@ const MAX_NAME: usize = 64;
 /// Blanks between a name, its separator and its value.
 const MAX_BLANKS: usize = 3;
 /// Bytes by which a value is judged. Bounded, so that values that are none cost no more than their length.
-const MAX_JUDGED: usize = 128;
+const MAX_JUDGED_BYTES: usize = 128;
 
 /// What a value is found by.
 const KIND: &str = "value named as a secret";
@@ -219,8 +219,8 @@ impl<'t> Value<'t> {
         let quote = ["\\\"", "\"", "'", "`"].into_iter().find(|quote| rest.starts_with(quote));
         let start = from + blanks + quote.map_or(0, str::len);
         let mut value = Self { text, start, quote, sample: "", line: "" };
-        value.sample = text.get(start..value.end_within(MAX_JUDGED))?;
-        value.line = text.get(start..value.line_end_within(MAX_JUDGED))?;
+        value.sample = text.get(start..value.end_within(MAX_JUDGED_BYTES))?;
+        value.line = text.get(start..value.line_end_within(MAX_JUDGED_BYTES))?;
         (!value.sample.is_empty()).then_some(value)
     }
 

@@ -85,13 +85,13 @@ impl Format {
     /// Where the credential ends that begins here, if one does.
     pub(super) fn end_of_match(&self, bytes: &[u8], start: usize, prefix: &str) -> Option<usize> {
         /// Bytes of the body by which it is judged. Bounded, so that a text full of prefixes costs no more than its length.
-        const JUDGED: usize = 64;
+        const MAX_JUDGED_BYTES: usize = 64;
         let rest = bytes.get(start..)?.strip_prefix(prefix.as_bytes())?;
         if self.is_weak && !begins_word(bytes, start) {
             return None;
         }
         let holds = |byte: &&u8| self.body.holds(**byte);
-        let judged = rest.iter().take(self.min.max(JUDGED)).take_while(holds).count();
+        let judged = rest.iter().take(self.min.max(MAX_JUDGED_BYTES)).take_while(holds).count();
         let sample = rest.get(..judged)?;
         if judged < self.min || !looks_random(sample) || !has_run(sample, self.min_run) {
             return None;

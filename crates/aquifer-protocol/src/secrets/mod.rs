@@ -38,7 +38,7 @@ pub struct FoundSecret {
 
 /// Every credential in the text, from left to right. They do not overlap.
 pub fn find_secrets(text: &str) -> impl Iterator<Item = FoundSecret> + '_ {
-    Search::of(text)
+    Search::new(text)
 }
 
 /// Whether the text is or holds a credential.
@@ -58,13 +58,13 @@ pub fn holds_own_token(text: &str) -> bool {
 /// Whether the text begins as a credential does, however short it is. Broader than [`looks_like_secret`]: for
 /// configurations, where hiding too much costs nothing.
 pub fn begins_like_secret(text: &str) -> bool {
-    const MIN_REST: usize = 4;
+    const MIN_TOKEN_BYTES: usize = 4;
     let first = text.bytes().next().unwrap_or_default();
     let prefixes =
         formats::beginning_with(first).iter().filter(|(format, _)| !format.is_common).map(|(_, prefix)| *prefix);
     prefixes
         .chain(shapes::PREFIXES.iter().copied())
-        .any(|prefix| text.len() >= prefix.len() + MIN_REST && text.starts_with(prefix))
+        .any(|prefix| text.len() >= prefix.len() + MIN_TOKEN_BYTES && text.starts_with(prefix))
 }
 
 /// The text with every credential replaced by [`REDACTED`].
@@ -87,7 +87,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 /// The first `max_chars` characters of the redacted text, and whether there are more. Costs as much as what is kept, not
 /// as much as the text.
 pub fn redact_beginning(text: &str, max_chars: usize) -> (Cow<'_, str>, bool) {
-    let mut search = Search::of(text);
+    let mut search = Search::new(text);
     let mut redacted = String::new();
     let (mut kept_to, mut chars_left) = (0, max_chars);
     loop {
@@ -124,7 +124,7 @@ struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    fn of(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         Search { text, position: 0, end_of_last: 0, limit: usize::MAX }
     }
 }

@@ -5,7 +5,7 @@
 //! not if it is a primary key.
 
 /// Longer names are no names.
-const MAX_LENGTH: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Last words that name a secret whatever stands before them.
 const SECRETS: &[&str] = &[
@@ -37,7 +37,7 @@ const SECRETS: &[&str] = &[
 ];
 
 /// Names that name a secret where they are the whole name.
-const WHOLE: &[&str] = &["tokens", "auth", "pass", "pin"];
+const SECRET_ALONE: &[&str] = &["tokens", "auth", "pass", "pin"];
 
 /// Last words that name a secret behind one of these.
 const QUALIFIED: &[(&[&str], &[&str])] = &[
@@ -125,7 +125,7 @@ const OTHER_TOKENS: &[&str] = &[
 ];
 
 /// First words of names whose value says something about a secret.
-const ABOUT: &[&str] = &[
+const DESCRIBING_WORDS: &[&str] = &[
     "is", "has", "had", "show", "hide", "use", "uses", "require", "requires", "required", "need", "needs", "allow",
     "allows", "enable", "enabled", "disable", "include", "exclude", "without", "no", "public",
 ];
@@ -153,7 +153,7 @@ const SUSPECT: &[&str] = &[
 
 /// Whether the value of this name is a secret: `db_password`, `apiKey`, `X-Api-Key`, not `secret_name` or `max_tokens`.
 pub fn names_secret(name: &str) -> bool {
-    if name.len() > MAX_LENGTH {
+    if name.len() > MAX_NAME_BYTES {
         return false;
     }
     let words = words(name);
@@ -170,11 +170,12 @@ pub fn names_secret(name: &str) -> bool {
         _ if last == "cvv2" => last.as_str(),
         word => word,
     };
-    if before.first().is_some_and(|first| ABOUT.contains(&first.as_str())) || before.iter().any(|word| word == "public")
+    if before.first().is_some_and(|first| DESCRIBING_WORDS.contains(&first.as_str()))
+        || before.iter().any(|word| word == "public")
     {
         return false;
     }
-    if before.is_empty() && WHOLE.contains(&last) {
+    if before.is_empty() && SECRET_ALONE.contains(&last) {
         return true;
     }
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
@@ -206,10 +207,14 @@ fn is_secret(last: &str, before: &[&str]) -> bool {
 
 /// The two words of one that is written without a border between them: `clientsecret`.
 fn unglued(word: &str) -> Option<(&str, &str)> {
-    const ENDS: &[&str] = &["password", "passwd", "passphrase", "secret", "token", "tokens", "key", "apikey", "cookie"];
+    const SECRET_ENDINGS: &[&str] =
+        &["password", "passwd", "passphrase", "secret", "token", "tokens", "key", "apikey", "cookie"];
     /// `api` and `access`, but not `m` of `monkey`.
-    const MIN_REST: usize = 2;
-    let end = ENDS.iter().filter(|end| word.len() >= end.len() + MIN_REST).find(|end| word.ends_with(**end))?;
+    const MIN_PREFIX_BYTES: usize = 2;
+    let end = SECRET_ENDINGS
+        .iter()
+        .filter(|end| word.len() >= end.len() + MIN_PREFIX_BYTES)
+        .find(|end| word.ends_with(**end))?;
     let rest = word.strip_suffix(*end)?;
     // A qualifier may itself be glued to something: `sharedaccesskey`.
     let known = QUALIFIED.iter().flat_map(|(_, qualifiers)| *qualifiers).filter(|known| known.len() > 2);
@@ -219,7 +224,7 @@ fn unglued(word: &str) -> Option<(&str, &str)> {
 
 /// The words of a name in any style, in lower case.
 fn words(name: &str) -> Vec<String> {
-    let letters: Vec<char> = name.chars().take(MAX_LENGTH).collect();
+    let letters: Vec<char> = name.chars().take(MAX_NAME_BYTES).collect();
     let mut words: Vec<String> = vec![String::new()];
     for (index, &letter) in letters.iter().enumerate() {
         if !letter.is_alphanumeric() {

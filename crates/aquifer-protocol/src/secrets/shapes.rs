@@ -196,7 +196,7 @@ fn discord_token(text: &str, start: usize) -> Option<Shape> {
 fn authorization(text: &str, start: usize) -> Option<Shape> {
     /// The scheme, and how many characters its credential has at least.
     const SCHEMES: &[(&str, usize)] = &[("bearer", 8), ("basic", 8), ("token", 16), ("apikey", 16), ("flyv1", 16)];
-    const MAX_JUDGED: usize = 64;
+    const MAX_JUDGED_BYTES: usize = 64;
     let bytes = text.as_bytes();
     let (scheme, min) = SCHEMES.iter().find(|(scheme, _)| {
         bytes.get(start..start + scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
@@ -208,7 +208,7 @@ fn authorization(text: &str, start: usize) -> Option<Shape> {
     }
     let from = blanks_from + blanks;
     let holds = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-    let judged = run(bytes, from, MAX_JUDGED, holds);
+    let judged = run(bytes, from, MAX_JUDGED_BYTES, holds);
     let sample = bytes.get(from..from + judged)?;
     let has_digit = sample.iter().any(u8::is_ascii_digit) && sample.iter().any(u8::is_ascii_alphabetic);
     let length = || run(bytes, from, usize::MAX, holds);

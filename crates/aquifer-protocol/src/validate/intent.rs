@@ -65,7 +65,7 @@ pub(super) struct Intent<'a> {
 }
 
 impl<'a> Intent<'a> {
-    pub(super) fn of(wanted: &'a str) -> Self {
+    pub(super) fn new(wanted: &'a str) -> Self {
         Self { wanted }
     }
 

@@ -61,7 +61,7 @@ enum Stage {
 }
 
 /// Problems with the stage each was found in.
-type Found = Vec<(Stage, Problem)>;
+type StagedProblems = Vec<(Stage, Problem)>;
 
 /// How unknown parameters are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,7 +79,7 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
         return Err(unknown_operation(catalog, surface, receiver, &request.operation));
     };
     surface.admit(operation, receiver)?;
-    Ok(Routed::to(operation.clone(), request))
+    Ok(Routed::new(operation.clone(), request))
 }
 
 /// Names suggested for an unknown one.
@@ -87,7 +87,7 @@ const MAX_SUGGESTIONS: usize = 3;
 
 /// The refusal of a name that no operation has, with the nearest ones that do no more than was asked.
 pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, wanted: &str) -> Failure {
-    let intent = intent::Intent::of(wanted);
+    let intent = intent::Intent::new(wanted);
     let of_receiver = |operation: &Operation| match receiver {
         Receiver::Family(family) => surface.family_of(operation) == &**family,
         Receiver::Unified => false,
@@ -99,13 +99,13 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
         .map(|operation| &*operation.name)
         .collect();
     // A typing error comes first, then the same thing under the verb that catalogs use, then names spelled alike.
-    let misspelt = suggest::misspelt(wanted, candidates.iter().copied());
+    let intended = suggest::intended_name(wanted, candidates.iter().copied());
     let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
     let mut spellings = intent.other_spellings();
     spellings.sort_by_key(|name| !candidates.contains(&name.as_str()));
     let mut near: Vec<&str> = Vec::new();
     let spelled_alike = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
-    for name in misspelt.into_iter().chain(spellings.into_iter().filter_map(named_so)).chain(spelled_alike) {
+    for name in intended.into_iter().chain(spellings.into_iter().filter_map(named_so)).chain(spelled_alike) {
         if near.len() < MAX_SUGGESTIONS && !near.contains(&name) {
             near.push(name);
         }
@@ -122,7 +122,7 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
 
 impl Routed {
     /// A request for an operation that was found elsewhere.
-    pub fn to(operation: Arc<Operation>, request: Request) -> Self {
+    pub fn new(operation: Arc<Operation>, request: Request) -> Self {
         let Request { params, beside, metadata, .. } = request;
         Self { operation, params, beside, metadata }
     }
@@ -206,9 +206,9 @@ fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
     beside: Map<String, Value>,
-    problems: &mut Found,
+    problems: &mut StagedProblems,
 ) -> (Map<String, Value>, Vec<String>) {
-    let declared_names = Declared::of(operation);
+    let declared_names = DeclaredParameters::new(operation);
     if beside.is_empty() && params.keys().all(|name| declared_names.canonical(name).is_some()) {
         return (params, Vec::new());
     }
@@ -219,7 +219,10 @@ fn sort_out(
         let canonical = match declared_names.named(&name) {
             Some(parameter) => parameter.name.to_string(),
             None if operation.open
-                && declared.get_or_insert_with(|| Spellings::of(&operation.parameters)).meant(&name).is_none() =>
+                && declared
+                    .get_or_insert_with(|| Spellings::new(&operation.parameters))
+                    .spelling_of(&name)
+                    .is_none() =>
             {
                 name
             }
@@ -247,19 +250,19 @@ fn sort_out(
 }
 
 /// Operations with more parameters than this are indexed for the check of one request.
-const INDEXED: usize = 64;
+const MAX_SEARCHED_FIELDS: usize = 64;
 
 /// The declared parameters of an operation, found by name. Few are searched, many are indexed: a request with thousands
 /// of names for an operation with thousands of parameters costs what it is long.
-struct Declared<'a> {
+struct DeclaredParameters<'a> {
     operation: &'a Operation,
     by_name: Option<HashMap<&'a str, &'a Parameter>>,
     by_original: Option<HashMap<&'a str, &'a Parameter>>,
 }
 
-impl<'a> Declared<'a> {
-    fn of(operation: &'a Operation) -> Self {
-        let many = || (operation.parameters.len() > INDEXED).then(|| operation.parameters.iter().rev());
+impl<'a> DeclaredParameters<'a> {
+    fn new(operation: &'a Operation) -> Self {
+        let many = || (operation.parameters.len() > MAX_SEARCHED_FIELDS).then(|| operation.parameters.iter().rev());
         let by_name = many().map(|all| all.map(|one| (&*one.name, one)).collect());
         let by_original = many().map(|all| all.filter_map(|one| Some((one.original_name.as_deref()?, one))).collect());
         Self { operation, by_name, by_original }
@@ -295,7 +298,7 @@ impl<'a> Declared<'a> {
 struct Spellings<'a>(HashMap<String, &'a str>);
 
 impl<'a> Spellings<'a> {
-    fn of(declared: &'a [Parameter]) -> Self {
+    fn new(declared: &'a [Parameter]) -> Self {
         let names = declared
             .iter()
             .flat_map(|one| [Some((&one.name, one)), one.original_name.as_ref().map(|name| (name, one))]);
@@ -304,14 +307,14 @@ impl<'a> Spellings<'a> {
     }
 
     /// The declared name that this is a spelling of, however it is written.
-    fn meant(&self, name: &str) -> Option<&'a str> {
+    fn spelling_of(&self, name: &str) -> Option<&'a str> {
         self.0.get(&fold(name)).copied()
     }
 }
 
 /// Whether an operation would take these parameters.
 pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<String, Value>) -> bool {
-    let (mut problems, mut trials) = (Found::new(), value::BASE_TRIALS);
+    let (mut problems, mut trials) = (StagedProblems::new(), value::BASE_TRIALS);
     for parameter in &operation.parameters {
         if let Some(value) = params.get_mut(&*parameter.name) {
             value::Checker::new(types, operation, &mut problems).parameter(parameter, value, &mut trials);
@@ -327,7 +330,7 @@ pub fn check_values<'v>(
     types: &Types,
     values: impl IntoIterator<Item = (&'v Parameter, &'v mut Value)>,
 ) -> Result<(), Failure> {
-    let (mut problems, mut trials) = (Found::new(), value::BASE_TRIALS);
+    let (mut problems, mut trials) = (StagedProblems::new(), value::BASE_TRIALS);
     for (parameter, value) in values {
         value::Checker::new(types, operation, &mut problems).parameter(parameter, value, &mut trials);
     }
@@ -335,7 +338,7 @@ pub fn check_values<'v>(
 }
 
 /// One failure for everything found. `introspect` has no room for details (R-REQ-4a).
-fn collect(operation: &Operation, mut found: Found) -> Option<Failure> {
+fn collect(operation: &Operation, mut found: StagedProblems) -> Option<Failure> {
     if found.is_empty() {
         return None;
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{Found, Spellings, Stage};
+use super::{Spellings, Stage, StagedProblems};
 use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
@@ -17,7 +17,7 @@ use crate::suggest;
 pub(super) struct Checker<'a> {
     types: &'a Types,
     operation: &'a Operation,
-    problems: &'a mut Found,
+    problems: &'a mut StagedProblems,
     allow_nul: bool,
     /// Whether the value in hand could as well be left out.
     optional: bool,
@@ -78,9 +78,11 @@ enum FieldNames<'a> {
 }
 
 impl<'a> FieldNames<'a> {
-    fn of(shape: &'a Shape) -> Self {
+    fn new(shape: &'a Shape) -> Self {
         match shape.fields.as_slice() {
-            many if many.len() > super::INDEXED => Self::Many(many.iter().map(|field| &*field.name).collect()),
+            many if many.len() > super::MAX_SEARCHED_FIELDS => {
+                Self::Many(many.iter().map(|field| &*field.name).collect())
+            }
             few => Self::Few(few),
         }
     }
@@ -94,7 +96,7 @@ impl<'a> FieldNames<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Found) -> Self {
+    pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut StagedProblems) -> Self {
         Self {
             types,
             operation,
@@ -195,7 +197,7 @@ impl<'a> Checker<'a> {
         }
         let (expected, actual) = (type_words(schema), type_of(value));
         let hint = if value.is_null() && self.optional { ". Leave it out instead" } else { "" };
-        self.tell(
+        self.report(
             Stage::Type,
             Problem::new(
                 Code::ValidationInvalidType,
@@ -211,16 +213,16 @@ impl<'a> Checker<'a> {
     /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
     /// problems are the ones to tell. Only the first member's problems are put into words.
     fn union(&mut self, path: Path<'_>, union: &Schema, members: &[Schema], value: &mut Value) {
-        let mut closest: Option<Found> = None;
+        let mut closest: Option<StagedProblems> = None;
         let weight = weight(value);
-        let choice = Choice::of(members, value, self.types);
+        let choice = Choice::new(members, value, self.types);
         if let Choice::None { field, allowed } = choice {
             let listed: Vec<String> = allowed.iter().map(quoted).collect();
             let problem = format!("must be one of: {}", listed.join(", "));
             return self.invalid(Path::Field(&path, field), &problem, Some(&allowed));
         }
-        let others = members.iter().filter(|member| !choice.is(member));
-        let all = members.iter().filter(|member| choice.is(member)).chain(others);
+        let others = members.iter().filter(|member| !choice.prefers(member));
+        let all = members.iter().filter(|member| choice.prefers(member)).chain(others);
         for member in all.filter(|member| may_fit(member.resolve(self.types), value)) {
             let Some(left) = self.trials.checked_sub(weight) else {
                 return self.invalid(path, "fits too many alternatives to try them all. Send something simpler", None);
@@ -273,7 +275,7 @@ impl<'a> Checker<'a> {
                         return;
                     }
                     let expected = type_words(&field.schema);
-                    self.tell(
+                    self.report(
                         Stage::Missing,
                         Problem::new(
                             Code::ValidationMissingParam,
@@ -302,17 +304,17 @@ impl<'a> Checker<'a> {
     fn respelled(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
         let mut declared = None;
         for name in object.keys().filter(|name| !known.has(name)) {
-            let Some(meant) = declared.get_or_insert_with(|| Spellings::of(&shape.fields)).meant(name) else {
+            let Some(meant) = declared.get_or_insert_with(|| Spellings::new(&shape.fields)).spelling_of(name) else {
                 continue;
             };
             let at = format!("{path}.{}", quotable(name));
             let message = format!("Parameter '{at}' is another spelling of a declared field. Send it as '{meant}'");
-            self.tell(Stage::Unknown, Problem::new(Code::ValidationUnknownParam, at, message));
+            self.report(Stage::Unknown, Problem::new(Code::ValidationUnknownParam, at, message));
         }
     }
 
     fn rest(&mut self, path: Path<'_>, shape: &Shape, object: &mut Map<String, Value>) {
-        let names = FieldNames::of(shape);
+        let names = FieldNames::new(shape);
         let known = |name: &str| names.has(name);
         if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
             self.respelled(path, shape, &names, object);
@@ -352,7 +354,7 @@ impl<'a> Checker<'a> {
         }) {
             hint = format!(" '{name}' belongs beside 'input', not inside it.");
         }
-        self.tell(
+        self.report(
             Stage::Unknown,
             Problem::new(
                 Code::ValidationUnknownField,
@@ -453,7 +455,7 @@ impl<'a> Checker<'a> {
         let message = format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)");
         let problem = Problem::new(Code::ValidationInvalidEncoding, path.to_string(), message)
             .detail("location", path.to_string());
-        self.tell(Stage::Constraint, problem);
+        self.report(Stage::Constraint, problem);
     }
 
     fn span(&mut self, path: Path<'_>, span: Span, count: usize, unit: &str) {
@@ -480,10 +482,10 @@ impl<'a> Checker<'a> {
             Some(allowed) if !is_shown => found.detail("allowed", allowed.to_vec()),
             _ => found,
         };
-        self.tell(Stage::Constraint, found);
+        self.report(Stage::Constraint, found);
     }
 
-    fn tell(&mut self, stage: Stage, problem: Problem) {
+    fn report(&mut self, stage: Stage, problem: Problem) {
         if self.fails_quietly() {
             return;
         }
@@ -504,7 +506,7 @@ enum Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn of(members: &'a [Schema], value: &Value, types: &'a Types) -> Self {
+    fn new(members: &'a [Schema], value: &Value, types: &'a Types) -> Self {
         let Value::Object(object) = value else { return Choice::Unknown };
         let field_of = |member: &'a Schema| match &member.resolve(types).kind {
             Kind::Object(shape) => shape.fields.iter().find(|field| field.required && field.schema.allowed.is_some()),
@@ -527,7 +529,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn is(&self, member: &Schema) -> bool {
+    fn prefers(&self, member: &Schema) -> bool {
         matches!(self, Choice::Member(meant) if std::ptr::eq(*meant, member))
     }
 }
@@ -594,6 +596,6 @@ fn has_twins(elements: &[Value]) -> bool {
 
 /// The number that a text of digits stands for, if it is one that JSON numbers do not carry safely.
 fn large_integer(digits: &str) -> Option<i64> {
-    const SAFE: u64 = (1 << 53) - 1;
-    digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() > SAFE && number.to_string() == digits)
+    const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+    digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() > MAX_SAFE_INTEGER && number.to_string() == digits)
 }

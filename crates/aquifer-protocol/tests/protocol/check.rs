@@ -5,7 +5,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Parameter, Schema, Types};
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Checked, Strictness, route};
@@ -271,7 +271,9 @@ fn r_dis_7_proxied_operations_get_what_was_sent_and_nothing_else() {
         json!({ "user_name": "ada", "labels": { "many": huge } }),
     ] {
         let request = json!({ "operation": "create_user", "params": params });
-        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+            panic!("not a request")
+        };
         let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
         let checked = routed.check(&catalog, Strictness::Strict).unwrap_or_else(|failure| panic!("{failure:?}"));
         assert_eq!(Value::Object(checked.params().clone()), params);
@@ -292,7 +294,7 @@ fn check_open(request: Value) -> Result<Value, Value> {
     let mut open = operation("label_user", Category::Update, &schema, &mut types);
     (open.open, open.native) = (true, false);
     let catalog = Catalog::build(vec![open], types, &crude()).unwrap();
-    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("{request}") };
+    let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("{request}") };
     let routed = route(&catalog, &crude(), &Receiver::Unified, request);
     match routed.and_then(|routed| routed.check(&catalog, Strictness::Strict)) {
         Ok(checked) => Ok(Value::Object(checked.params().clone())),
@@ -350,7 +352,9 @@ fn r_req_3_no_spelling_of_a_declared_name_passes_beside_it() {
         (json!({ "max-amount": 5 }), false),
     ] {
         let request = json!({ "operation": "pay", "params": { "options": options } });
-        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+            panic!("not a request")
+        };
         let checked =
             route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict);
         assert_eq!(checked.is_ok(), accepted, "{options}");
@@ -373,12 +377,16 @@ fn r_dis_7_a_parameter_is_known_by_its_own_spelling_before_any_alias() {
         let catalog = Catalog::build(vec![tool], types.clone(), &crude()).unwrap();
         let request =
             json!({ "operation": "run_tool", "params": { "camelCase": "a", "camel_case": "b", "_secret": "c" } });
-        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+            panic!("not a request")
+        };
         let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
         let params = Value::Object(routed.check(&catalog, Strictness::Strict).unwrap().params().clone());
         assert_eq!(params, json!({ "other": "a", "camel_case": "b", "secret": "c" }));
         let request = json!({ "operation": "run_tool", "params": { "Secret": "x", "secreT": "y" } });
-        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+            panic!("not a request")
+        };
         let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
         let failure = routed.check(&catalog, Strictness::Strict).unwrap_err();
         assert_eq!(failure.code().as_str(), "VALIDATION_UNKNOWN_PARAM");
@@ -430,7 +438,7 @@ fn checked_against(schema: &Value, params: serde_json::Map<String, Value>) -> Re
     let catalog = Catalog::build(vec![operation], types, &crude()).unwrap();
     let request = json!({ "operation": "list_things", "params": params });
     let parsed = parse(request.as_object().unwrap().clone(), 100).map_err(|not| not.failure().clone())?;
-    let Parsed::One(request) = parsed else { panic!("a batch") };
+    let ParsedRequest::One(request) = parsed else { panic!("a batch") };
     route(&catalog, &crude(), &Receiver::Unified, request)?.check(&catalog, Strictness::Strict)
 }
 
@@ -449,7 +457,9 @@ fn r_req_4_problems_are_those_of_the_alternative_that_was_meant() {
     let catalog = Catalog::build([operation], types, &crude()).unwrap();
     let ask = |params: Value| {
         let request = json!({ "operation": "get_it", "params": params });
-        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+            panic!("not a request")
+        };
         route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict)
     };
     for (of, code, path) in [
@@ -492,7 +502,9 @@ fn r_req_4_defaults_of_the_source_are_left_to_it() {
     ];
     let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
     let request = json!({ "operation": "create_it", "params": { "nested": {} } });
-    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+    let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+        panic!("not a request")
+    };
     let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
     let checked = routed.check(&catalog, Strictness::Strict).unwrap();
     assert_eq!(json!(checked.params()), json!({ "ours": "b", "nested": { "ours": "b" } }));

@@ -5,7 +5,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::{Operation, Role};
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Kind, Parameter, SchemaReader, Types};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::{Checked, Strictness, route};
@@ -117,7 +117,7 @@ pub(crate) fn check(request: Value) -> Result<Checked, Failure> {
 pub(crate) fn check_with(request: Value, strictness: Strictness) -> Result<Checked, Failure> {
     let catalog = catalog();
     let parsed = parse(request.as_object().unwrap().clone(), 100).map_err(|not| not.failure().clone())?;
-    let Parsed::One(request) = parsed else { panic!("a batch") };
+    let ParsedRequest::One(request) = parsed else { panic!("a batch") };
     route(&catalog, &crude(), &Receiver::Unified, request)?.check(&catalog, strictness)
 }
 

@@ -2,7 +2,7 @@
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::response::Response;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
@@ -71,8 +71,8 @@ proptest! {
     fn r_res_1_any_request_gets_one_well_formed_answer(request in any_request()) {
         let catalog = catalog();
         let requests = match parse(request, 100) {
-            Ok(Parsed::One(request)) => vec![Ok(request)],
-            Ok(Parsed::Batch(items)) => items.into_iter().map(|item| item.request).collect(),
+            Ok(ParsedRequest::One(request)) => vec![Ok(request)],
+            Ok(ParsedRequest::Batch(items)) => items.into_iter().map(|item| item.request).collect(),
             Err(not) => vec![Err(not.failure().clone())],
         };
         for request in requests {

@@ -1,6 +1,6 @@
 //! Requests: what they are made of.
 
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use serde_json::{Value, json};
 
 use crate::fixture::{check, envelope};
@@ -111,6 +111,6 @@ fn r_bat_4_a_malformed_batch_fails_whole() {
     }
     let accepted =
         parse(json!({ "operations": [{ "operation": "a", "x": 1 }], "_meta": {} }).as_object().unwrap().clone(), 3);
-    let Ok(Parsed::Batch(items)) = accepted else { panic!("refused") };
+    let Ok(ParsedRequest::Batch(items)) = accepted else { panic!("refused") };
     assert_eq!(items[0].request.as_ref().unwrap().clone().into_params()["x"], 1);
 }

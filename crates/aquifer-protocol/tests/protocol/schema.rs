@@ -4,7 +4,7 @@ use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
 use aquifer_protocol::suggest::{nearest, snake_case};
 use aquifer_protocol::surface::Receiver;
@@ -103,7 +103,9 @@ fn r_int_2_recursive_schemas_end() {
 /// Why a catalog refuses these parameters.
 fn refusal(catalog: &Catalog, operation: &str, params: Value) -> Failure {
     let request = json!({ "operation": operation, "params": params });
-    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+    let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else {
+        panic!("not a request")
+    };
     let routed = route(catalog, &crude(), &Receiver::Unified, request).unwrap();
     routed.check(catalog, Strictness::Strict).unwrap_err()
 }
@@ -185,11 +187,11 @@ fn formats_are_enforced() {
         ("ipv4", "127.0.0.1", "256.0.0.1"),
         ("ipv6", "::1", ":::"),
     ] {
-        let format = Format::named(format);
+        let format = Format::from_name(format);
         assert!(format.admits(good), "{format:?} {good}");
         assert!(!format.admits(bad), "{format:?} {bad}");
     }
-    assert!(Format::named("made-up").admits("anything"));
+    assert!(Format::from_name("made-up").admits("anything"));
 }
 
 #[test]

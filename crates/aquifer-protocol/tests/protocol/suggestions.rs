@@ -3,7 +3,7 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::route;
@@ -35,7 +35,7 @@ fn shop(prefix: &str) -> Catalog {
 
 fn suggested(catalog: &Catalog, receiver: &Receiver, name: &str) -> (Vec<String>, String) {
     let request = json!({ "operation": name }).as_object().unwrap().clone();
-    let Ok(Parsed::One(request)) = parse(request, 10) else { panic!("not a request") };
+    let Ok(ParsedRequest::One(request)) = parse(request, 10) else { panic!("not a request") };
     let failure = route(catalog, &crude(), receiver, request).unwrap_err();
     assert_eq!(failure.code().as_str(), "NOT_FOUND_OPERATION");
     let names = failure.details().get("suggestions").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -95,7 +95,7 @@ fn r_req_5_no_suggestion_does_more_than_the_unknown_name_asked_for() {
 fn r_req_4a_introspect_sent_to_another_tool_learns_the_right_one() {
     let catalog = shop("");
     let request = json!({ "operation": "introspect" }).as_object().unwrap().clone();
-    let Ok(Parsed::One(request)) = parse(request, 10) else { panic!("not a request") };
+    let Ok(ParsedRequest::One(request)) = parse(request, 10) else { panic!("not a request") };
     let failure = route(&catalog, &crude(), &Receiver::Family("create".into()), request).unwrap_err();
     let told = failure.without_details();
     let expected = "Operation 'introspect' must use READ endpoint, not CREATE: call the tool 'mcp_aql_read'";

@@ -90,19 +90,19 @@ pub fn take(shaping: &Shaping, params: &mut Map<String, Value>) -> Map<String, V
 }
 
 fn schema(name: &str) -> Option<Schema> {
-    let list = |of: Schema| Schema::of(Kind::Array(Some(Box::new(of))));
-    let object = || Schema::of(Kind::Object(Shape::default()));
+    let list = |of: Schema| Schema::new(Kind::Array(Some(Box::new(of))));
+    let object = || Schema::new(Kind::Object(Shape::default()));
     let count =
-        |least: f64| Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::of(Kind::Integer) };
-    let flag = || Schema::of(Kind::Boolean);
+        |least: f64| Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::new(Kind::Integer) };
+    let flag = || Schema::new(Kind::Boolean);
     let (schema, words) = match name {
         "fields" => (
-            Schema::of(Kind::Union(vec![list(Schema::string()), Schema::string()])),
+            Schema::new(Kind::Union(vec![list(Schema::string()), Schema::string()])),
             "Of each row: [\"id\", \"user.login\"]",
         ),
         "filter" => (object(), "{field: value} or {field: {gt: value}}; lt, in, contains, is_null, or, not"),
         "sort" => (
-            Schema::of(Kind::Union(vec![Schema::string(), object(), Schema::of(Kind::Array(None))])),
+            Schema::new(Kind::Union(vec![Schema::string(), object(), Schema::new(Kind::Array(None))])),
             "field or -field",
         ),
         "aggregate" => (object(), "{n: {count: true, group_by: field}}; sum, avg, min, max"),

@@ -282,7 +282,7 @@ fn r_dis_8_what_stood_around_the_rows_is_kept_unless_it_is_large() {
 fn upstream(own: &[&str]) -> Operation {
     let mut operation = Operation::new("list_things", aquifer_protocol::category::Category::Read, "Lists things.");
     operation.native = false;
-    operation.parameters = own.iter().map(|name| Parameter::optional(name, Schema::of(Kind::Any))).collect();
+    operation.parameters = own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any))).collect();
     operation
 }
 

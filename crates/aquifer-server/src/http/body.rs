@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::scan::{Frame, Problem, Salvage, Salvaged, scan};
+use aquifer_protocol::scan::{Frame, Problem, Salvage, SalvagedMessage, scan};
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// What came of reading a body.
 enum Arrived {
     Whole(Bytes),
-    Oversized(Salvaged),
+    Oversized(SalvagedMessage),
     Broken,
     Late,
     NoRoom,
@@ -56,10 +56,10 @@ pub(super) async fn read(
         Arrived::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
     };
     if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
-        return Err(answer(&problem, &Salvage::of(&bytes), limits, StatusCode::BAD_REQUEST));
+        return Err(answer(&problem, &Salvage::search(&bytes), limits, StatusCode::BAD_REQUEST));
     }
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true)));
+        return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::search(&bytes), true)));
     }
     Ok(bytes)
 }
@@ -158,7 +158,7 @@ async fn receive(mut body: Receiving<'_>, max_size: usize) -> Arrived {
 }
 
 /// A refused tool call is an answer like any other; a refused message is a bad request.
-fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits, status: StatusCode) -> Response<Content> {
+fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status: StatusCode) -> Response<Content> {
     let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {
         Some(body) if is_call => json(StatusCode::OK, body),

@@ -185,7 +185,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 
     fn read_message(&mut self, bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
-        let salvaged = || Salvage::of(bytes);
+        let salvaged = || Salvage::search(bytes);
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
         self.expected = expected_bytes(bytes, self.max_operations);

@@ -64,20 +64,20 @@ pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
         }
         FieldType::Integer => {
             let (minimum, maximum) = column.range.unzip();
-            Schema { range: Range { minimum, maximum, ..Range::default() }, ..Schema::of(Kind::Integer) }
+            Schema { range: Range { minimum, maximum, ..Range::default() }, ..Schema::new(Kind::Integer) }
         }
         FieldType::Number => {
             let exact = matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Decimal);
             if exact {
                 let digits = Schema { pattern: Some(Pattern::new(r"^-?\d+(\.\d+)?$")), ..Schema::string() };
                 let (above, below) = column.range.unzip();
-                let number = Schema { range: Range { above, below, ..Range::default() }, ..Schema::of(Kind::Number) };
-                Schema::of(Kind::Union(vec![number, digits]))
+                let number = Schema { range: Range { above, below, ..Range::default() }, ..Schema::new(Kind::Number) };
+                Schema::new(Kind::Union(vec![number, digits]))
             } else {
-                Schema::of(Kind::Number)
+                Schema::new(Kind::Number)
             }
         }
-        FieldType::Boolean => Schema::of(Kind::Boolean),
+        FieldType::Boolean => Schema::new(Kind::Boolean),
         FieldType::Time => formatted(Format::DateTime),
         FieldType::Date => formatted(Format::Date),
         FieldType::Uuid => Schema { comparison: column.comparison, ..formatted(Format::Uuid) },
@@ -94,12 +94,12 @@ pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
             // Policy rules need the comparison even if nothing else is known of the elements.
             let element = element.or_else(|| {
                 let comparison = column.comparison;
-                let unknown = Schema { nullable: true, comparison, ..Schema::of(Kind::Any) };
+                let unknown = Schema { nullable: true, comparison, ..Schema::new(Kind::Any) };
                 (comparison != Comparison::Exact).then(|| Box::new(unknown))
             });
-            Schema::of(Kind::Array(element))
+            Schema::new(Kind::Array(element))
         }
-        FieldType::Json => Schema::of(Kind::Any),
+        FieldType::Json => Schema::new(Kind::Any),
     }
 }
 

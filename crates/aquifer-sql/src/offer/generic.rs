@@ -196,7 +196,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
     let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|exposed| test(exposed));
     let controls = |names: &[&str]| -> Vec<Parameter> {
-        let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+        let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
         let all = [
             Parameter::optional(
                 "if_match",
@@ -207,7 +207,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         ];
         all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
     };
-    let object = |words: &str| Schema::of(Kind::Object(Shape::default())).describe(words);
+    let object = |words: &str| Schema::new(Kind::Object(Shape::default())).describe(words);
     if may(|exposed| exposed.table.may.insert) {
         let values =
             Parameter::required("values", object("The columns and their values; get_table_schema lists them."));
@@ -285,7 +285,7 @@ pub(super) fn any_case() -> Schema {
 
 fn key() -> Parameter {
     let words = "The columns of the table's key and their values, such as {\"id\": 5}.";
-    Parameter::required("key", Schema::of(Kind::Object(Shape::default())).describe(words))
+    Parameter::required("key", Schema::new(Kind::Object(Shape::default())).describe(words))
 }
 
 fn table_schema(example: Option<&ExposedTable>) -> Operation {

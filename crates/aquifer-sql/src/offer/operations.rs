@@ -282,7 +282,7 @@ pub(super) fn settable<'a>(
 }
 
 fn dry_run() -> Parameter {
-    let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+    let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
     Parameter::optional("dry_run", schema.describe("Report the changes without making them."))
 }
 
@@ -331,14 +331,14 @@ pub(super) fn query_relationships(
     );
     operation.is_indirect = true;
     let names: Vec<&str> = relationships.iter().map(|known| &*known.name).collect();
-    let sections = Schema::of(Kind::Array(Some(Box::new(Schema::one_of([
+    let sections = Schema::new(Kind::Array(Some(Box::new(Schema::one_of([
         "root",
         "relationships",
         "graph.nodes",
         "graph.edges",
     ])))));
     let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_RELATIONSHIP_DEPTH)) };
-    let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::of(Kind::Integer) };
+    let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
         Parameter::required("direction", Schema::one_of(["incoming", "outgoing", "both"])),
@@ -364,8 +364,8 @@ pub(super) fn query_relationships(
 
 /// The result of `query_relationships`.
 pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
-    let object = || Schema::of(Kind::Object(Shape::default()));
-    let list = || Schema::of(Kind::Array(Some(Box::new(object()))));
+    let object = || Schema::new(Kind::Object(Shape::default()));
+    let list = || Schema::new(Kind::Array(Some(Box::new(object()))));
     let schema = Schema::object(vec![
         Parameter::optional("root", object().describe("The row to start from.")),
         Parameter::optional("relationships", list().describe("One for each pair of rows.")),

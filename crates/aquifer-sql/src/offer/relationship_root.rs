@@ -33,7 +33,7 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
                 several.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
             let words =
                 "The row to start from: its table, and every column of the table's key. Tables have different keys.";
-            Schema::of(Kind::Union(alternatives.collect())).describe(words)
+            Schema::new(Kind::Union(alternatives.collect())).describe(words)
         }
         _ => {
             let names: Vec<&str> = tables.iter().map(|exposed| exposed.words.plural.as_str()).collect();
@@ -66,7 +66,7 @@ fn root(tables: &[&str], key: &[Parameter]) -> Schema {
 
 fn free(tables: Schema) -> Schema {
     let fields = vec![Parameter::required("element_type", tables.describe("The table.")), element_name()];
-    Schema::of(Kind::Object(Shape { fields, rest: Rest::Free }))
+    Schema::new(Kind::Object(Shape { fields, rest: Rest::Free }))
 }
 
 /// Answers contain this member, and may be sent back unchanged.

@@ -91,7 +91,7 @@ impl Source for Memory {
             }
             let key = collection.key.iter().filter_map(|name| {
                 let schema = match collection.field(name)?.of {
-                    FieldType::Integer => Schema::of(Kind::Integer),
+                    FieldType::Integer => Schema::new(Kind::Integer),
                     _ => Schema::string(),
                 };
                 Some(Parameter::required(name, schema))

@@ -203,7 +203,7 @@ pub(crate) struct TrustArgs {
 }
 
 fn level(text: &str) -> Result<Trust, String> {
-    Trust::named(text).ok_or_else(|| {
+    Trust::from_name(text).ok_or_else(|| {
         let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
         format!("levels are {}", known.join(", "))
     })

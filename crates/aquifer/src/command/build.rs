@@ -58,7 +58,7 @@ fn is_adapter(file: &Path) -> bool {
 }
 
 /// A folder gets the usual names; a file's sidecar stands beside it.
-fn places(output: Option<&Path>, built: &adapter::Built) -> (PathBuf, PathBuf) {
+fn places(output: Option<&Path>, built: &adapter::AdapterFiles) -> (PathBuf, PathBuf) {
     match output {
         Some(file) if is_adapter(file) => (file.to_owned(), sidecar_of(file)),
         folder => {

@@ -2,7 +2,7 @@
 
 use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::request::{NotARequest, Parsed, Request, parse};
+use aquifer_protocol::request::{ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value, json};
 
@@ -21,17 +21,17 @@ pub(super) async fn run(
     let context = Context::new(caller, engine.next_request_id());
     let mut told = Vec::new();
     let batch = match parse(request, engine.settings().max_batch_size) {
-        Ok(Parsed::One(request)) => {
+        Ok(ParsedRequest::One(request)) => {
             told.push(one(engine, safety, receiver, Ok(request), &context).await);
             false
         }
-        Ok(Parsed::Batch(items)) => {
+        Ok(ParsedRequest::Batch(items)) => {
             for item in items {
                 told.push(one(engine, safety, receiver, item.request, &context).await);
             }
             true
         }
-        Err(NotARequest::One(failure) | NotARequest::Batch(failure)) => {
+        Err(RequestError::One(failure) | RequestError::Batch(failure)) => {
             told.push(refused(&failure));
             false
         }

@@ -154,7 +154,7 @@ impl std::str::FromStr for TrustSaid {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match (text, Trust::named(text)) {
+        match (text, Trust::from_name(text)) {
             ("file", _) => Ok(TrustSaid::File),
             (_, Some(level)) => Ok(TrustSaid::Level(level)),
             _ => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
-use aquifer_discovery::servers::{Environment, Reach, Server};
+use aquifer_discovery::servers::{Environment, Server, ServerTransport};
 
 use super::{Broken, Plans, upstream};
 use crate::config::SourceConfig;
@@ -29,13 +29,13 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
     let wanted = |name: &str| source.servers.is_empty() || source.servers.iter().any(|one| one == name);
     for name in &source.servers {
         let known = |server: &Server| &server.name == name;
-        if !found.servers.iter().any(known) && !found.broken.iter().any(|broken| &broken.name == name) {
+        if !found.servers.iter().any(known) && !found.invalid.iter().any(|broken| &broken.name == name) {
             let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
             bail!("{file} names no server '{name}'. There are: {}", names.join(", "));
         }
     }
     plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
-    for broken in found.broken.iter().filter(|broken| wanted(&broken.name)) {
+    for broken in found.invalid.iter().filter(|broken| wanted(&broken.name)) {
         let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
         plans.broken.push(Broken { name: broken.name.clone(), why: why.join("; ") });
     }
@@ -58,10 +58,10 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
 
 /// Whether a server is this program: serving itself, it would start itself for ever.
 pub(crate) fn is_ourselves(server: &Server) -> bool {
-    match &server.reach {
-        Reach::Stdio { command, .. } => {
+    match &server.transport {
+        ServerTransport::Stdio { command, .. } => {
             Path::new(command).file_stem().is_some_and(|name| name.eq_ignore_ascii_case("aquifer"))
         }
-        Reach::Http { .. } => false,
+        ServerTransport::Http { .. } => false,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aquifer_discovery::adapter::{AdapterAuth, Target};
-use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
+use aquifer_discovery::servers::{Environment, Server, ServerTransport, env_file};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
 use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
@@ -76,8 +76,8 @@ pub(super) fn of_client(
         return Err(broken(problem));
     }
     let resolved = server.resolved(environment).map_err(|unresolved| broken(unresolved.to_string()))?;
-    let transport = match &resolved.reach {
-        Reach::Stdio { command, args, env, env_file: more, cwd } => {
+    let transport = match &resolved.transport {
+        ServerTransport::Stdio { command, args, env, env_file: more, cwd } => {
             let mut all = match more {
                 Some(more) => {
                     let text = crate::files::read(&Path::new(environment.folder).join(more));
@@ -95,7 +95,9 @@ pub(super) fn of_client(
                 cwd: cwd.as_ref().map(Into::into),
             }
         }
-        Reach::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone(), bearer: None },
+        ServerTransport::Http { url, headers } => {
+            Transport::Http { url: url.clone(), headers: headers.clone(), bearer: None }
+        }
     };
     let mut settings = Settings::of(&server.name, transport);
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));

@@ -29,7 +29,7 @@ impl Kept {
     /// The trust that was recorded for exactly these texts.
     pub(crate) fn recorded_trust<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<Trust> {
         let file = self.trust_file(texts).filter(|file| fs::exists(file).unwrap_or_default())?;
-        Trust::named(&String::from_utf8(read_small_file(&file).ok()?).ok()?)
+        Trust::from_name(&String::from_utf8(read_small_file(&file).ok()?).ok()?)
     }
 
     fn trust_file<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {

@@ -85,7 +85,7 @@ fn bundle(name: &str, tools: &Value) -> Bundle {
         auth: Auth::none(),
         capture_config_redacted: redact::configuration(None, &[], None, &[]),
     };
-    normalize(source, RawCapture::of_pages(&[&json!({ "tools": tools }).to_string()]).unwrap())
+    normalize(source, RawCapture::from_pages(&[&json!({ "tools": tools }).to_string()]).unwrap())
 }
 
 /// The names of all operations but introspection itself, page by page.

@@ -18,7 +18,7 @@ const MAX_COOLDOWN: u64 = 240;
 
 /// What a file says about the danger of an operation.
 #[derive(Debug, Default)]
-pub(super) struct Declared {
+pub(super) struct DeclaredDanger {
     pub(super) level: Option<Danger>,
     pub(super) requires_confirmation: bool,
     pub(super) reasons: Vec<String>,
@@ -28,10 +28,10 @@ pub(super) struct Declared {
 }
 
 /// `danger_level: x` and `requires_confirmation`, `danger: x`, or a whole `danger` block.
-pub(super) fn declared(node: &Node, path: &str, findings: &mut Findings) -> Declared {
-    let mut declared = Declared {
+pub(super) fn read_danger(node: &Node, path: &str, findings: &mut Findings) -> DeclaredDanger {
+    let mut declared = DeclaredDanger {
         requires_confirmation: findings.flag(node, "requires_confirmation", path).unwrap_or(false),
-        ..Declared::default()
+        ..DeclaredDanger::default()
     };
     let place = join(path, "danger");
     match node.get("danger") {
@@ -45,7 +45,7 @@ pub(super) fn declared(node: &Node, path: &str, findings: &mut Findings) -> Decl
     declared
 }
 
-fn read_block(block: &Node, path: &str, declared: &mut Declared, findings: &mut Findings) {
+fn read_block(block: &Node, path: &str, declared: &mut DeclaredDanger, findings: &mut Findings) {
     findings.object(block, path, FIELDS);
     declared.level = block.get("level").and_then(|word| level(word, &join(path, "level"), findings));
     declared.requires_confirmation |= findings.flag(block, "requires_confirmation", path).unwrap_or(false);
@@ -77,7 +77,7 @@ fn read_block(block: &Node, path: &str, declared: &mut Declared, findings: &mut 
 
 fn level(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
     let words = Danger::ALL.map(Danger::as_str);
-    findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::named)
+    findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::from_name)
 }
 
 /// A name in the confirmation message that no parameter has: a person would read a hole.

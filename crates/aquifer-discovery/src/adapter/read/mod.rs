@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
 pub(super) fn read(text: &str, sidecar: Option<&str>) -> Result<Adapter, Vec<FileProblem>> {
     let mut findings = Findings::default();
     let adapter = parse(text, &mut findings).and_then(|(front, body)| {
-        let mut adapter = whole(&front, body, &mut findings)?;
+        let mut adapter = read_front_matter(&front, body, &mut findings)?;
         match sidecar {
             Some(sidecar) => sidecar::complete(&mut adapter, sidecar, &front, &mut findings),
             None if !matches!(adapter.target, Target::Rest { .. }) => adapter
@@ -90,12 +90,12 @@ pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings) -> Option<(Node,
     }
 }
 
-fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
+fn read_front_matter(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
     if !findings.object(front, "", FIELDS) {
         return None;
     }
     refuse_credentials(front, "", findings);
-    version_of_shape(front, findings);
+    check_format_version(front, findings);
     let name = findings.required(front, "name", "").and_then(|node| name(node, findings));
     if let Some(node) = findings.required(front, "type", "") {
         findings.one_of(node, "type", &["adapter"], Code::SchemaInvalidType);
@@ -106,7 +106,7 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
     let target = findings.required(front, "target", "").and_then(|node| target::target(node, findings, &mut warnings));
     let auth = front.get("auth").map(|node| target::auth(node, findings)).unwrap_or_default();
     let trust = trust(front, findings);
-    let shared = parameters::shared(front, findings);
+    let shared = parameters::read_shared_parameters(front, findings);
     let operations = findings
         .required(front, "operations", "")
         .map(|node| operations::operations(node, target.as_ref(), &shared, findings, &mut warnings))
@@ -118,7 +118,7 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
         description: description?,
         target: target?,
         auth,
-        trust: trust.of_itself(),
+        trust: trust.cap_self_declared(),
         stated_trust: trust,
         rate_limits,
         operations,
@@ -127,7 +127,7 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
     })
 }
 
-fn version_of_shape(front: &Node, findings: &mut Findings) {
+fn check_format_version(front: &Node, findings: &mut Findings) {
     let Some(node) = front.get("schema_version") else { return };
     let known = [SCHEMA_VERSION, "1.0.0", "1.0"];
     if !node.as_str().is_some_and(|version| known.contains(&version)) {
@@ -172,7 +172,7 @@ fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
     let Some(level) = level else { return Trust::Untested };
-    match level.as_str().and_then(Trust::named) {
+    match level.as_str().and_then(Trust::from_name) {
         Some(trust) => trust,
         None => {
             let known = ["untested", "generated", "validated", "community_reviewed", "certified"];

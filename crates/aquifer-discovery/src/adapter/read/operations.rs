@@ -8,9 +8,9 @@ use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::danger;
-use super::parameters::{self, Shared};
+use super::parameters::{self, SharedParameters};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
-use crate::problem::{Findings, join, meant, shown};
+use crate::problem::{Findings, join, shown, suggestion_for};
 use crate::tool::Annotations;
 use crate::yaml::Node;
 
@@ -26,7 +26,7 @@ const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub(super) fn operations(
     node: &Node,
     target: Option<&Target>,
-    shared: &Shared,
+    shared: &SharedParameters,
     findings: &mut Findings,
     warnings: &mut Vec<String>,
 ) -> Vec<AdapterOperation> {
@@ -69,7 +69,7 @@ fn operation(
     path: &str,
     category: Category,
     target: Option<&Target>,
-    shared: &Shared,
+    shared: &SharedParameters,
     findings: &mut Findings,
     warnings: &mut Vec<String>,
 ) -> Option<AdapterOperation> {
@@ -84,7 +84,7 @@ fn operation(
         .required(node, "maps_to", path)
         .and_then(|found| maps_to(found, &join(path, "maps_to"), target, &parameters, findings));
     let description = findings.optional_text(node, "description", path);
-    let declared = danger::declared(node, path, findings);
+    let declared = danger::read_danger(node, path, findings);
     for key in ["supports_fields", "non_idempotent"] {
         findings.flag(node, key, path);
     }
@@ -166,7 +166,7 @@ fn route(
     let route = route.trim();
     let (Some(method), true) = (known, route.starts_with('/')) else {
         let message = format!("Field '{path}' expected 'METHOD /path' with one of {}", METHODS.join(", "));
-        findings.add_with(Code::SchemaInvalidType, path, node.at, message, meant(method, METHODS));
+        findings.add_with(Code::SchemaInvalidType, path, node.at, message, suggestion_for(method, METHODS));
         return None;
     };
     let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
@@ -174,7 +174,7 @@ fn route(
         let placeholder = rest.split('}').next().unwrap_or_default();
         if !rest.contains('}') || !names.contains(&placeholder) {
             let message = format!("Unresolved reference '{}': no such parameter", shown(placeholder));
-            findings.add_with(Code::SchemaUnresolvedRef, path, node.at, message, meant(placeholder, &names));
+            findings.add_with(Code::SchemaUnresolvedRef, path, node.at, message, suggestion_for(placeholder, &names));
         }
     }
     Some(MapsTo::Route { method, path: route.to_owned() })

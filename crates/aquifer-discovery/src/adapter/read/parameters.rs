@@ -6,11 +6,11 @@ use aquifer_protocol::operation::is_snake_case;
 use serde_json::{Map, Value, json};
 
 use crate::adapter::AdapterParameter;
-use crate::problem::{Findings, join, meant, shown};
+use crate::problem::{Findings, join, shown, suggestion_for};
 use crate::yaml::Node;
 
 /// Groups of parameters that operations refer to.
-pub(super) type Shared = Vec<(String, Vec<AdapterParameter>)>;
+pub(super) type SharedParameters = Vec<(String, Vec<AdapterParameter>)>;
 
 const PREFIX: &str = "#/shared_parameters/";
 
@@ -34,18 +34,18 @@ const KEYWORDS: &[&str] = &[
 const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object", "null", "any"];
 
 /// The groups under `shared_parameters`: one parameter, named by its key or by itself, or a list of them.
-pub(super) fn shared(front: &Node, findings: &mut Findings) -> Shared {
-    let Some(node) = front.get("shared_parameters") else { return Shared::new() };
+pub(super) fn read_shared_parameters(front: &Node, findings: &mut Findings) -> SharedParameters {
+    let Some(node) = front.get("shared_parameters") else { return SharedParameters::new() };
     let Some(entries) = node.entries() else {
         findings.wrong_type(node, "shared_parameters", "object");
-        return Shared::new();
+        return SharedParameters::new();
     };
     entries
         .iter()
         .map(|entry| {
             let path = join("shared_parameters", &entry.key);
             let members = match entry.value.items() {
-                Some(items) => listed(items, &path, &Shared::new(), findings),
+                Some(items) => read_list(items, &path, &SharedParameters::new(), findings),
                 None => {
                     let name = entry.value.get("name").and_then(Node::as_str).unwrap_or(&entry.key).to_owned();
                     parameter(&name, &entry.value, &path, findings).into_iter().collect()
@@ -57,23 +57,28 @@ pub(super) fn shared(front: &Node, findings: &mut Findings) -> Shared {
 }
 
 /// The parameters of one operation.
-pub(super) fn parameters(node: &Node, path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+pub(super) fn parameters(
+    node: &Node,
+    path: &str,
+    shared: &SharedParameters,
+    findings: &mut Findings,
+) -> Vec<AdapterParameter> {
     let found = match (node.entries(), node.items()) {
         (Some(entries), _) => {
             let mut found = Vec::new();
             for entry in entries {
                 let path = join(path, &entry.key);
                 if entry.key == "$ref" {
-                    found.extend(referred(&entry.value, &path, shared, findings));
+                    found.extend(resolve_reference(&entry.value, &path, shared, findings));
                 } else if let Some(reference) = entry.value.get("$ref") {
-                    found.extend(referred(reference, &path, shared, findings));
+                    found.extend(resolve_reference(reference, &path, shared, findings));
                 } else {
                     found.extend(parameter(&entry.key, &entry.value, &path, findings));
                 }
             }
             found
         }
-        (None, Some(items)) => listed(items, path, shared, findings),
+        (None, Some(items)) => read_list(items, path, shared, findings),
         (None, None) => {
             findings.wrong_type(node, path, "object");
             Vec::new()
@@ -88,12 +93,12 @@ pub(super) fn parameters(node: &Node, path: &str, shared: &Shared, findings: &mu
     found
 }
 
-fn listed(items: &[Node], path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+fn read_list(items: &[Node], path: &str, shared: &SharedParameters, findings: &mut Findings) -> Vec<AdapterParameter> {
     let mut found = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let path = format!("{path}[{index}]");
         if let Some(reference) = item.get("$ref") {
-            found.extend(referred(reference, &path, shared, findings));
+            found.extend(resolve_reference(reference, &path, shared, findings));
         } else if let Some(node) = findings.required(item, "name", &path)
             && let Some(name) = findings.text(node, &join(&path, "name"))
         {
@@ -103,7 +108,12 @@ fn listed(items: &[Node], path: &str, shared: &Shared, findings: &mut Findings) 
     found
 }
 
-fn referred(node: &Node, path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+fn resolve_reference(
+    node: &Node,
+    path: &str,
+    shared: &SharedParameters,
+    findings: &mut Findings,
+) -> Vec<AdapterParameter> {
     let Some(reference) = findings.text(node, path) else { return Vec::new() };
     let group = reference.strip_prefix(PREFIX);
     if let Some((_, members)) = shared.iter().find(|(name, _)| Some(name.as_str()) == group) {
@@ -111,7 +121,7 @@ fn referred(node: &Node, path: &str, shared: &Shared, findings: &mut Findings) -
     }
     let names: Vec<&str> = shared.iter().map(|(name, _)| name.as_str()).collect();
     let message = format!("Unresolved reference '{}'", shown(&reference));
-    let suggestion = meant(group.unwrap_or(&reference), &names);
+    let suggestion = suggestion_for(group.unwrap_or(&reference), &names);
     findings.add_with(Code::SchemaUnresolvedRef, path, node.at, message, suggestion);
     Vec::new()
 }
@@ -128,7 +138,7 @@ fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Op
     }
     let mut schema = Map::new();
     if let Some(found) = findings.required(node, "type", path) {
-        schema.extend(typed(found, &join(path, "type"), findings));
+        schema.extend(read_type(found, &join(path, "type"), findings));
     }
     for key in KEYWORDS {
         if let Some(found) = node.get(key) {
@@ -165,14 +175,14 @@ fn check(key: &str, node: &Node, path: &str, findings: &mut Findings) {
 }
 
 /// The type in words as JSON Schema: `string`, `string[]`, `string | null`.
-fn typed(node: &Node, path: &str, findings: &mut Findings) -> Map<String, Value> {
+fn read_type(node: &Node, path: &str, findings: &mut Findings) -> Map<String, Value> {
     let Some(words) = findings.text(node, path) else { return Map::new() };
     let mut members = Vec::new();
     for word in words.split('|').map(str::trim) {
         let (base, is_list) = word.strip_suffix("[]").map_or((word, false), |base| (base, true));
         if !TYPES.contains(&base) {
             let message = format!("Field '{path}' expected '{}', got '{}'", TYPES.join(", "), shown(word));
-            findings.add_with(Code::SchemaInvalidType, path, node.at, message, meant(base, TYPES));
+            findings.add_with(Code::SchemaInvalidType, path, node.at, message, suggestion_for(base, TYPES));
             return Map::new();
         }
         let one = if base == "any" { json!({}) } else { json!({ "type": base }) };

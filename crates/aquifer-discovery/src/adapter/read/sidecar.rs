@@ -6,7 +6,7 @@ use aquifer_protocol::error::Code;
 
 use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo, Sidecar, SidecarOperation};
 use crate::bundle::SCHEMA_VERSION;
-use crate::problem::{Findings, meant, shown};
+use crate::problem::{Findings, shown, suggestion_for};
 use crate::schema;
 use crate::tool::Annotations;
 use crate::yaml::Node;
@@ -34,7 +34,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
         adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
     }
     if front.get("trust").is_none() {
-        adapter.trust = sidecar.trust.of_itself();
+        adapter.trust = sidecar.trust.cap_self_declared();
         adapter.stated_trust = sidecar.trust;
     }
     let warnings = &mut adapter.warnings;
@@ -51,7 +51,13 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
                 let known: Vec<&str> = sidecar.operations.iter().map(|entry| entry.tool.as_str()).collect();
                 let message = format!("Unresolved reference in operation '{}': no such tool", operation.name);
                 let at = place(front, operation);
-                findings.add_with(Code::SchemaUnresolvedRef, &operation.name, at, message, meant(tool, &known));
+                findings.add_with(
+                    Code::SchemaUnresolvedRef,
+                    &operation.name,
+                    at,
+                    message,
+                    suggestion_for(tool, &known),
+                );
             }
         }
     }
@@ -73,7 +79,7 @@ fn complete_operation(
             None => {
                 let known: Vec<&str> = entry.parameters.iter().map(|names| names.name.as_str()).collect();
                 let message = format!("Unresolved reference '{}' in operation '{}'", parameter.name, operation.name);
-                let suggestion = meant(&parameter.name, &known);
+                let suggestion = suggestion_for(&parameter.name, &known);
                 findings.add_with(Code::SchemaUnresolvedRef, &operation.name, at, message, suggestion);
             }
         }

@@ -8,13 +8,18 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::super::read;
-use super::Wanted;
+use super::TargetTrust;
 use crate::yaml::{self, Entry, Node, Position, Shape};
 
-type Form = &'static str;
+type UnsupportedForm = &'static str;
 
 /// The text with the trust block changed.
-pub(super) fn edit(text: &str, front: &Node, wanted: &Wanted, keep_comments: bool) -> Result<String, Form> {
+pub(super) fn edit(
+    text: &str,
+    front: &Node,
+    target: &TargetTrust,
+    keep_comments: bool,
+) -> Result<String, UnsupportedForm> {
     let parts = read::split(text)?;
     let entries = front.entries().ok_or("the front matter is no object")?;
     let mut draft = Draft { text, edits: Vec::new(), line_end: if text.contains("\r\n") { "\r\n" } else { "\n" } };
@@ -25,7 +30,7 @@ pub(super) fn edit(text: &str, front: &Node, wanted: &Wanted, keep_comments: boo
         return Err("the front matter is in braces");
     }
     let Some(place) = entries.iter().position(|entry| entry.key == "trust") else {
-        let block = draft.lines(&json!({ "trust": wanted.whole() }), root);
+        let block = draft.lines(&json!({ "trust": target.whole() }), root);
         draft.put(parts.front.end..parts.front.end, block);
         return draft.finish();
     };
@@ -36,12 +41,12 @@ pub(super) fn edit(text: &str, front: &Node, wanted: &Wanted, keep_comments: boo
         None => parts.front.end,
     };
     match &trust.value.shape {
-        Shape::Map(fields) if draft.begins(trust.value.at, '{') => draft.in_braces(trust, fields, wanted)?,
-        Shape::Map(fields) => draft.in_lines(fields, wanted, end, keep_comments)?,
+        Shape::Map(fields) if draft.begins(trust.value.at, '{') => draft.in_braces(trust, fields, target)?,
+        Shape::Map(fields) => draft.in_lines(fields, target, end, keep_comments)?,
         Shape::Plain(_) => {
             let word = draft.word(trust, false)?;
             let after = draft.emptied(word)?;
-            let block = draft.lines(&wanted.whole(), root + 2);
+            let block = draft.lines(&target.whole(), root + 2);
             draft.put(after..after, block);
         }
         Shape::List(_) => return Err("it is a list"),
@@ -49,7 +54,7 @@ pub(super) fn edit(text: &str, front: &Node, wanted: &Wanted, keep_comments: boo
     draft.finish()
 }
 
-impl Wanted {
+impl TargetTrust {
     /// A trust block that has nothing else in it.
     fn whole(&self) -> Value {
         let mut block = Map::new();
@@ -68,7 +73,13 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// A block whose fields have lines of their own.
-    fn in_lines(&mut self, fields: &[Entry], wanted: &Wanted, end: usize, keep_comments: bool) -> Result<(), Form> {
+    fn in_lines(
+        &mut self,
+        fields: &[Entry],
+        target: &TargetTrust,
+        end: usize,
+        keep_comments: bool,
+    ) -> Result<(), UnsupportedForm> {
         let first = fields.first().ok_or("it is empty")?;
         let inner = indent(first.key_at);
         let mut missing = Map::new();
@@ -76,15 +87,15 @@ impl Draft<'_> {
         let place = match find(fields, "level") {
             Some(level) => {
                 let word = self.word(level, false)?;
-                self.set(word, wanted.to.as_str());
+                self.set(word, target.to.as_str());
                 self.line_after(level.key_at).ok_or("its level is not on one line")?
             }
             None => {
-                missing.insert("level".to_owned(), json!(wanted.to));
+                missing.insert("level".to_owned(), json!(target.to));
                 self.line_of(first.key_at).ok_or("its first field is not found")?
             }
         };
-        if let Some(from) = wanted.promoted_from {
+        if let Some(from) = target.promoted_from {
             match find(fields, "promoted_from") {
                 Some(field) => {
                     let word = self.word(field, false)?;
@@ -97,7 +108,7 @@ impl Draft<'_> {
         }
         match fields.iter().position(|field| field.key == "promotion_history") {
             None => {
-                missing.insert("promotion_history".to_owned(), json!([wanted.record]));
+                missing.insert("promotion_history".to_owned(), json!([target.record]));
             }
             Some(index) => {
                 let history = fields.get(index).ok_or("its history is not found")?;
@@ -105,7 +116,7 @@ impl Draft<'_> {
                     Some(next) => self.line_of(next.key_at).ok_or("its history has no end")?,
                     None => end,
                 };
-                self.append(history, wanted, end, keep_comments)?;
+                self.append(history, target, end, keep_comments)?;
             }
         }
         if !missing.is_empty() {
@@ -116,10 +127,16 @@ impl Draft<'_> {
     }
 
     /// One more record in a history that has its own lines, or brackets, or is empty.
-    fn append(&mut self, history: &Entry, wanted: &Wanted, end: usize, keep_comments: bool) -> Result<(), Form> {
-        let list = json!([wanted.record]);
+    fn append(
+        &mut self,
+        history: &Entry,
+        target: &TargetTrust,
+        end: usize,
+        keep_comments: bool,
+    ) -> Result<(), UnsupportedForm> {
+        let list = json!([target.record]);
         match &history.value.shape {
-            Shape::List(_) if self.begins(history.value.at, '[') => self.in_brackets(history, wanted),
+            Shape::List(_) if self.begins(history.value.at, '[') => self.in_brackets(history, target),
             Shape::List(items) => {
                 let first = items.first().ok_or("its history is not found")?;
                 let start = self.line_of(first.at).ok_or("its history is not found")?;
@@ -142,12 +159,12 @@ impl Draft<'_> {
     }
 
     /// A block in braces stays one.
-    fn in_braces(&mut self, trust: &Entry, fields: &[Entry], wanted: &Wanted) -> Result<(), Form> {
+    fn in_braces(&mut self, trust: &Entry, fields: &[Entry], target: &TargetTrust) -> Result<(), UnsupportedForm> {
         let start = self.offset(trust.value.at).ok_or("its braces are not found")?;
         let end = self.closing(start).ok_or("its braces are not found")?;
         let mut missing = Vec::new();
-        let promoted = wanted.promoted_from.map(|from| ("promoted_from", from.as_str()));
-        for (name, word) in [("level", wanted.to.as_str())].into_iter().chain(promoted) {
+        let promoted = target.promoted_from.map(|from| ("promoted_from", from.as_str()));
+        for (name, word) in [("level", target.to.as_str())].into_iter().chain(promoted) {
             match find(fields, name) {
                 Some(field) => {
                     let range = self.word(field, true)?;
@@ -157,9 +174,9 @@ impl Draft<'_> {
             }
         }
         match find(fields, "promotion_history") {
-            Some(history) if self.begins(history.value.at, '[') => self.in_brackets(history, wanted)?,
+            Some(history) if self.begins(history.value.at, '[') => self.in_brackets(history, target)?,
             Some(_) => return Err("its promotion_history is not a list"),
-            None => missing.push(format!("promotion_history: [{}]", wanted.record)),
+            None => missing.push(format!("promotion_history: [{}]", target.record)),
         }
         if !missing.is_empty() {
             let inside = self.text.get(start + 1..end).unwrap_or_default();
@@ -169,19 +186,19 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn in_brackets(&mut self, history: &Entry, wanted: &Wanted) -> Result<(), Form> {
+    fn in_brackets(&mut self, history: &Entry, target: &TargetTrust) -> Result<(), UnsupportedForm> {
         let start = self.offset(history.value.at).ok_or("its brackets are not found")?;
         let end = self.closing(start).ok_or("its brackets are not found")?;
         let inside = self.text.get(start + 1..end).unwrap_or_default();
         let end = start + 1 + inside.trim_end().len();
         let between = if inside.trim().is_empty() { "" } else { ", " };
         // JSON is YAML.
-        self.put(end..end, format!("{between}{}", wanted.record));
+        self.put(end..end, format!("{between}{}", target.record));
         Ok(())
     }
 
     /// Where the word after a key stands, on the key's own line. Empty right behind the colon if there is none.
-    fn word(&self, entry: &Entry, in_flow: bool) -> Result<Range<usize>, Form> {
+    fn word(&self, entry: &Entry, in_flow: bool) -> Result<Range<usize>, UnsupportedForm> {
         let unusual = "a value is not one plain word on its own line";
         let key = self.offset(entry.key_at).ok_or(unusual)?;
         let line = self.text.get(key..).and_then(|rest| rest.lines().next()).ok_or(unusual)?;
@@ -214,7 +231,7 @@ impl Draft<'_> {
     }
 
     /// Takes a word away, with the blanks before it where the line ends there. Gives where the next line begins.
-    fn emptied(&mut self, word: Range<usize>) -> Result<usize, Form> {
+    fn emptied(&mut self, word: Range<usize>) -> Result<usize, UnsupportedForm> {
         let before = self.text.get(..word.start).ok_or("its line is not found")?;
         let after = self.text.get(word.end..).ok_or("its line is not found")?;
         let rest = after.split_inclusive('\n').next().unwrap_or_default();
@@ -298,7 +315,7 @@ impl Draft<'_> {
         self.edits.push((place, words));
     }
 
-    fn finish(mut self) -> Result<String, Form> {
+    fn finish(mut self) -> Result<String, UnsupportedForm> {
         self.edits.sort_by_key(|(place, _)| place.start);
         let mut changed = String::with_capacity(self.text.len() + 256);
         let mut done = 0;

@@ -33,7 +33,7 @@ pub struct TrustChange<'a> {
 
 /// A file whose trust was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trusted {
+pub struct TrustEdit {
     /// The whole file.
     pub text: String,
     /// The level it had.
@@ -76,7 +76,7 @@ pub enum TrustError {
 
 /// Changes the trust of an adapter file, one level up or any number down. The sidecar matters where the file itself says
 /// nothing: what a generator made is `generated`.
-pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Result<Trusted, TrustError> {
+pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Result<TrustEdit, TrustError> {
     let (from, to) = (Adapter::read(text, sidecar).map_err(TrustError::Invalid)?.stated_trust, change.to);
     let next = Trust::ALL.into_iter().find(|level| *level > from).unwrap_or(Trust::Certified);
     match to {
@@ -84,21 +84,21 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
         to if to > next => return Err(TrustError::Skips { from, to, next }),
         _ => {}
     }
-    words("by", change.by)?;
-    words("reason", change.reason)?;
+    check_text("by", change.by)?;
+    check_text("reason", change.reason)?;
     if !is_timestamp(change.at) {
         return Err(TrustError::BadWords { field: "at", problem: "is not a time like 2026-01-15T10:00:00Z" });
     }
     let record = json!({ "from": from, "to": to, "at": change.at, "by": change.by, "reason": change.reason });
-    let wanted = Wanted { to, promoted_from: (to > from).then_some(from), record };
+    let target = TargetTrust { to, promoted_from: (to > from).then_some(from), record };
     let front = front(text)?;
-    let expected = wanted.applied(&front);
+    let expected = target.apply_to(&front);
     // A comment after the last entry may belong to it or to what follows: whichever reads back right.
     let mut refused = TrustError::Form("its form is unusual");
     for keep_comments in [false, true] {
-        match edit::edit(text, &front, &wanted, keep_comments) {
+        match edit::edit(text, &front, &target, keep_comments) {
             Ok(text) => match check(&text, sidecar, &expected, to) {
-                Ok(()) => return Ok(Trusted { text, from, to }),
+                Ok(()) => return Ok(TrustEdit { text, from, to }),
                 Err(error) => refused = error,
             },
             Err(form) => return Err(TrustError::Form(form)),
@@ -108,15 +108,15 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
 }
 
 /// What is to stand in the trust block afterwards.
-struct Wanted {
+struct TargetTrust {
     to: Trust,
     promoted_from: Option<Trust>,
     record: Value,
 }
 
-impl Wanted {
+impl TargetTrust {
     /// The front matter as it has to read afterwards.
-    fn applied(&self, front: &Node) -> Value {
+    fn apply_to(&self, front: &Node) -> Value {
         let mut front = front.to_json();
         let Some(fields) = front.as_object_mut() else { return front };
         let mut block = match fields.get("trust") {
@@ -150,7 +150,7 @@ fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Resu
     if adapter.stated_trust == to { Ok(()) } else { Err(form()) }
 }
 
-fn words(field: &'static str, words: &str) -> Result<(), TrustError> {
+fn check_text(field: &'static str, words: &str) -> Result<(), TrustError> {
     let problem = if words.trim().is_empty() {
         "is empty: the history has to say it"
     } else if words.chars().count() > MAX_TEXT_LEN {

@@ -13,15 +13,15 @@ fn parameter(name: &str, schema: Schema) -> Parameter {
 /// An operation that declares secrets and things that only sound like one.
 fn operation() -> Operation {
     let mut operation = Operation::new("rotate_secret", Category::Update, "Rotates a secret.");
-    let inner = Schema::of(Kind::Object(Shape {
+    let inner = Schema::new(Kind::Object(Shape {
         fields: vec![parameter("password", Schema::string()), parameter("user", Schema::string())],
         rest: Rest::Free,
     }));
     let texts = ["secret_name", "token_id", "password", "api_key", "note", "max_tokens", "private_key_path"];
     operation.parameters = texts.iter().map(|name| parameter(name, Schema::string())).collect();
-    operation.parameters.push(parameter("tokens", Schema::of(Kind::Array(Some(Box::new(Schema::string()))))));
+    operation.parameters.push(parameter("tokens", Schema::new(Kind::Array(Some(Box::new(Schema::string()))))));
     operation.parameters.push(parameter("credentials", inner.clone()));
-    operation.parameters.push(parameter("accounts", Schema::of(Kind::Array(Some(Box::new(inner))))));
+    operation.parameters.push(parameter("accounts", Schema::new(Kind::Array(Some(Box::new(inner))))));
     operation.parameters.push(Parameter { sensitive: true, ..parameter("diagnosis", Schema::default()) });
     operation
 }

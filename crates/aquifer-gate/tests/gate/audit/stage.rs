@@ -57,12 +57,12 @@ impl Source for Scripted {
             let fields: Vec<Parameter> = ["a", "b", "c", "d"].into_iter().map(optional).collect();
             if operation.takes_changes() {
                 let shape = Shape { fields, ..Shape::default() };
-                operation.parameters.push(Parameter::required("input", Schema::of(Kind::Object(shape))));
+                operation.parameters.push(Parameter::required("input", Schema::new(Kind::Object(shape))));
             } else {
                 operation.parameters.extend(fields);
             }
             if *native && *category != Category::Read {
-                let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+                let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
                 operation.parameters.push(Parameter::optional("dry_run", schema));
                 operation.has_safe_dry_run = true;
             }

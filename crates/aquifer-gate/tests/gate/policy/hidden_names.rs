@@ -120,7 +120,7 @@ fn r_saf_2_a_condition_sees_flat_names_with_indices() {
     // A declared parameter with a number is one of its own; one with a flat name is what the path leads to.
     let declared = open(vec![
         Parameter::optional("address_2", Schema::string()),
-        Parameter::optional("items.max_amount", Schema::of(Kind::Number)),
+        Parameter::optional("items.max_amount", Schema::new(Kind::Number)),
     ]);
     check(&deny, &declared, &[(json!({ "items.max_amount": 1000 }), "deny")]);
     let address = restricting("param = \"address\", equals = \"x\"");

@@ -157,7 +157,7 @@ fn r_saf_2_another_spelling_earns_nothing() {
 /// What is declared deep inside has a default, too, and the server will use it.
 #[test]
 fn r_saf_2_a_default_inside_counts_as_sent() {
-    let limit = Schema { default: Some(json!(500)), ..Schema::of(Kind::Number) };
+    let limit = Schema { default: Some(json!(500)), ..Schema::new(Kind::Number) };
     let options = Schema::object(vec![Parameter::optional("max_amount", limit)]);
     let mut types = Types::new();
     types.insert("Options".into(), Arc::new(options));
@@ -274,10 +274,10 @@ fn r_saf_2_text_is_compared_as_its_source_compares_it() {
         (formatted(Format::Ipv6), "equals = \"::1\"", "0:0:0:0:0:0:0:1", true, true),
         (formatted(Format::Email), "equals = \"a@example.com\"", "a@EXAMPLE.com", true, false),
         (formatted(Format::Email), "matches = \"*@example.com\"", "a@EXAMPLE.com", true, false),
-        (Schema::of(Kind::Union(vec![Schema::of(Kind::Number), Schema::string()])), "equals = \"10.5\"", "10.50", true, false),
-        (Schema::of(Kind::Union(vec![Schema::of(Kind::Number), Schema::string()])), "equals = 10.5", "10.50", true, false),
-        (Schema::of(Kind::Union(vec![Schema::of(Kind::Number), Schema::string()])), "greater = 10", "10.50", true, true),
-        (Schema::of(Kind::Union(vec![Schema::of(Kind::Number), Schema::string()])), "greater = 10", "010.50", true, false),
+        (Schema::new(Kind::Union(vec![Schema::new(Kind::Number), Schema::string()])), "equals = \"10.5\"", "10.50", true, false),
+        (Schema::new(Kind::Union(vec![Schema::new(Kind::Number), Schema::string()])), "equals = 10.5", "10.50", true, false),
+        (Schema::new(Kind::Union(vec![Schema::new(Kind::Number), Schema::string()])), "greater = 10", "10.50", true, true),
+        (Schema::new(Kind::Union(vec![Schema::new(Kind::Number), Schema::string()])), "greater = 10", "010.50", true, false),
     ];
     for (schema, condition, value, restricts, loosens) in table {
         // At the top, in the input of an update, in a list, and behind a name.
@@ -286,12 +286,12 @@ fn r_saf_2_text_is_compared_as_its_source_compares_it() {
         let mut types = Types::new();
         types.insert("Owner".into(), Arc::new(schema.clone()));
         types.insert("Change".into(), Arc::new(inside.clone()));
-        let list = Schema::of(Kind::Array(Some(Box::new(inside.clone()))));
-        let rest = Schema::of(Kind::Object(Shape { fields: vec![], rest: Rest::Of(Box::new(schema.clone())) }));
+        let list = Schema::new(Kind::Array(Some(Box::new(inside.clone()))));
+        let rest = Schema::new(Kind::Object(Shape { fields: vec![], rest: Rest::Of(Box::new(schema.clone())) }));
         let places = [
             ("owner", schema.clone(), json!({ "owner": value })),
             ("owner", Schema::named("Owner"), json!({ "owner": value })),
-            ("owner", Schema::of(Kind::Array(Some(Box::new(schema.clone())))), json!({ "owner": [value] })),
+            ("owner", Schema::new(Kind::Array(Some(Box::new(schema.clone())))), json!({ "owner": [value] })),
             ("input.owner", inside.clone(), json!({ "input": { "owner": value } })),
             ("input.owner", Schema::named("Change"), json!({ "input": { "owner": value } })),
             ("input.owner", list, json!({ "input": [{ "owner": value }] })),
@@ -385,11 +385,11 @@ fn r_saf_2_what_loosens_wants_the_very_value() {
 /// A server may declare a type that is a list of itself, or refers to itself: looking into it ends.
 #[test]
 fn r_saf_2_a_type_that_contains_itself_is_looked_into_once() {
-    let list_of = |name: &str| Schema::of(Kind::Array(Some(Box::new(Schema::named(name)))));
+    let list_of = |name: &str| Schema::new(Kind::Array(Some(Box::new(Schema::named(name)))));
     let mut types = Types::new();
     types.insert("Lists".into(), Arc::new(list_of("Lists")));
     types.insert("Loop".into(), Arc::new(Schema::named("Loop")));
-    types.insert("Both".into(), Arc::new(Schema::of(Kind::Union(vec![list_of("Both"), Schema::named("Both")]))));
+    types.insert("Both".into(), Arc::new(Schema::new(Kind::Union(vec![list_of("Both"), Schema::named("Both")]))));
     for name in ["Lists", "Loop", "Both", "Missing"] {
         let pay = open(vec![Parameter::optional("tree", Schema::named(name))]);
         let deny = restricting("param = \"tree.leaf\", equals = \"x\"");

@@ -30,7 +30,7 @@ fn operations() -> Vec<Operation> {
         vec![Parameter::required("id", Schema::integer(1.0, 9.0)), Parameter::required("input", Schema::object(input))];
     let mut pay = make("bank", "send_money", Category::Execute, Danger::Destructive, Backing::Tool("sendMoney".into()));
     pay.open = true;
-    pay.parameters = vec![Parameter::required("amount", Schema::of(Kind::Number))];
+    pay.parameters = vec![Parameter::required("amount", Schema::new(Kind::Number))];
     // Generic operations of a large database, and what stands behind them.
     let mut generic = make("big", "delete_record", Category::Delete, Danger::Destructive, Backing::None);
     generic.is_indirect = true;
@@ -74,7 +74,7 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store, clock).unwrap();
     let mut types = Types::new();
     let notes = Shape { fields: vec![Parameter::optional("text", Schema::string())], rest: Rest::Refused };
-    types.insert("Notes".into(), Arc::new(Schema::of(Kind::Object(notes))));
+    types.insert("Notes".into(), Arc::new(Schema::new(Kind::Object(notes))));
     let operations = operations();
     let mut inventory = Inventory::default();
     operations.iter().for_each(|operation| inventory.add(operation, Some(&types)));

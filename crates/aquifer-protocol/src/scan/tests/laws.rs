@@ -17,7 +17,7 @@ fn spelled(text: &str, spell: bool) -> String {
     format!("\"{escapes}\"")
 }
 
-fn salvaged<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Salvaged {
+fn salvaged<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> SalvagedMessage {
     let mut salvage = Salvage::new();
     chunks.into_iter().for_each(|chunk| salvage.push(chunk));
     salvage.finish()

@@ -10,7 +10,7 @@ fn check(cases: &[(&str, Option<&str>, Option<&str>)]) {
         let expected = (id.map(str::to_owned), method.map(str::to_owned), message.len());
         let found = salvage.finish();
         assert_eq!((found.id, found.method, found.bytes), expected, "{message}");
-        assert_eq!(found.has_id, Salvage::of(message.as_bytes()).has_id, "{message}");
+        assert_eq!(found.has_id, Salvage::search(message.as_bytes()).has_id, "{message}");
     }
 }
 
@@ -79,7 +79,7 @@ fn r_req_7_a_long_id_is_not_kept() {
 fn r_req_8_an_id_that_is_not_unicode_is_not_kept() {
     let mut salvage = Salvage::new();
     salvage.push(b"{\"id\":\"\xff\",\"method\":\"m\xff\"}");
-    assert_eq!(salvage.finish(), Salvaged { id: None, has_id: true, method: None, bytes: 24 });
+    assert_eq!(salvage.finish(), SalvagedMessage { id: None, has_id: true, method: None, bytes: 24 });
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<P
     };
     let (servers, inputs, problems) = match Servers::read(&json) {
         Ok(found) => {
-            let problems = found.broken.into_iter().flat_map(|broken| broken.problems).collect();
+            let problems = found.invalid.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
             (found.servers.into_iter().filter(in_use).collect(), found.inputs, problems)
         }

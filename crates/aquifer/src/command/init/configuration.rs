@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
-use aquifer_discovery::servers::{Input, Reach, Server, env_file, is_placeholder};
+use aquifer_discovery::servers::{Input, Server, ServerTransport, env_file, is_placeholder};
 use toml::{Table, Value};
 
 use super::clients::Client;
@@ -50,7 +50,7 @@ impl GeneratedConfig {
 
 /// One configuration for all servers, each once.
 pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
-    let mut taken: BTreeMap<String, Reach> = BTreeMap::new();
+    let mut taken: BTreeMap<String, ServerTransport> = BTreeMap::new();
     let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
     let mut variables = Variables::new(environment_references(clients));
     for client in clients {
@@ -59,9 +59,9 @@ pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
             let numbered = (2..).map(|number| format!("{own}-{number}"));
             let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
             // The first name that is free, or that this very server has already.
-            let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.reach);
+            let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.transport);
             let Some(name) = names.find(is_usable) else { continue };
-            if taken.insert(name.clone(), server.reach.clone()).is_some() {
+            if taken.insert(name.clone(), server.transport.clone()).is_some() {
                 variables.add_file(&name, &client.path);
                 continue;
             }
@@ -99,8 +99,8 @@ impl Writer<'_> {
     fn source(&mut self, server: &Server) -> Table {
         let mut table = Table::new();
         table.insert("name".to_owned(), self.name.into());
-        match &server.reach {
-            Reach::Stdio { command, args, env, env_file, cwd } => {
+        match &server.transport {
+            ServerTransport::Stdio { command, args, env, env_file, cwd } => {
                 let command = self.value("COMMAND", command, "command", false);
                 table.insert("command".to_owned(), command.into());
                 let shown = redact::arguments(args);
@@ -135,7 +135,7 @@ impl Writer<'_> {
                     table.insert("cwd".to_owned(), self.value(&wanted, cwd, "cwd", false).into());
                 }
             }
-            Reach::Http { url, headers } => {
+            ServerTransport::Http { url, headers } => {
                 let wanted = format!("{}_URL", upper(self.name));
                 let written = match environment_reference(url) {
                     Some(reference) => reference,
@@ -292,11 +292,11 @@ fn environment_reference(value: &str) -> Option<String> {
 fn environment_references(clients: &[Client]) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
     for server in clients.iter().flat_map(|client| &client.servers) {
-        let (mut texts, pairs): (Vec<&String>, _) = match &server.reach {
-            Reach::Stdio { command, args, env, cwd, .. } => {
+        let (mut texts, pairs): (Vec<&String>, _) = match &server.transport {
+            ServerTransport::Stdio { command, args, env, cwd, .. } => {
                 ([command].into_iter().chain(args).chain(cwd).collect(), env)
             }
-            Reach::Http { url, headers } => (vec![url], headers),
+            ServerTransport::Http { url, headers } => (vec![url], headers),
         };
         texts.extend(pairs.iter().map(|(_, value)| value));
         for text in texts {

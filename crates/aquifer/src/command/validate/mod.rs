@@ -123,7 +123,7 @@ fn look(path: &Path, text: &str) -> Found {
 }
 
 fn is_bundle(text: &str) -> bool {
-    ["\"raw_capture\"", "\"normalized_bundle\""].iter().any(|word| text.contains(word)) && !Servers::is_there(text)
+    ["\"raw_capture\"", "\"normalized_bundle\""].iter().any(|word| text.contains(word)) && !Servers::has_servers(text)
 }
 
 fn adapter(path: &Path, text: &str) -> Found {
@@ -149,7 +149,7 @@ fn servers(text: &str) -> Found {
         Ok(found) => Found {
             kind: "client configuration",
             summary: counted(found.servers.len(), "server"),
-            problems: found.broken.into_iter().flat_map(|broken| broken.problems).collect(),
+            problems: found.invalid.into_iter().flat_map(|broken| broken.problems).collect(),
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
         },
         Err(problems) => Found { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() },
