@@ -13,7 +13,6 @@ pub mod event;
 pub mod execution;
 pub mod gate;
 mod introspection;
-pub mod search;
 pub mod shape;
 mod snapshot;
 pub mod source;

@@ -15,10 +15,10 @@ use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
+use aquifer_search::{Document, SearchIndex};
 
 use crate::configuration::Configuration;
 use crate::gate::Gate;
-use crate::search::{Document, SearchIndex};
 use crate::source::Source;
 use naming::Established;
 use prefix::RetiredPrefixes;

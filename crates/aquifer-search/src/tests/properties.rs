@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::text::squeezed;
 use super::super::{Document, Hit, SearchIndex};
-use super::catalogue;
+use super::catalog;
 
 const WORD: &str = "[a-z]{1,9}|delete|the|branch|all|merge|request|MR|key|vault";
 const NAME: &str = "[a-zA-Z_\\-]{0,20}|\\PC{0,12}";
@@ -21,14 +21,14 @@ fn check_hits(hits: &[Hit], documents: usize, limit: usize) {
 proptest! {
     #[test]
     fn any_query_is_answered_in_order(query in "\\PC{0,200}", limit in 0_usize..20) {
-        thread_local!(static INDEX: SearchIndex = SearchIndex::build(catalogue()));
-        INDEX.with(|index| check_hits(&index.search(&query, limit), catalogue().len(), limit));
+        thread_local!(static INDEX: SearchIndex = SearchIndex::build(catalog()));
+        INDEX.with(|index| check_hits(&index.search(&query, limit), catalog().len(), limit));
     }
 
     #[test]
     fn any_words_are_answered_in_order(words in prop::collection::vec(WORD, 0..80)) {
-        thread_local!(static INDEX: SearchIndex = SearchIndex::build(catalogue()));
-        INDEX.with(|index| check_hits(&index.search(&words.join(" "), 10), catalogue().len(), 10));
+        thread_local!(static INDEX: SearchIndex = SearchIndex::build(catalog()));
+        INDEX.with(|index| check_hits(&index.search(&words.join(" "), 10), catalog().len(), 10));
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::catalogue;
+use super::catalog;
 
 /// BM25 over all the text of an operation, words as they are.
 pub(super) fn bm25(query: &str) -> Vec<&'static str> {
     let words = |text: &str| -> Vec<String> {
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 1).map(str::to_owned).collect()
     };
-    let documents = catalogue();
+    let documents = catalog();
     let texts: Vec<Vec<String>> = documents
         .iter()
         .map(|document| {

@@ -6,16 +6,16 @@ mod properties;
 
 use super::{Document, SearchIndex};
 
-const CATALOGUE: &str = include_str!("../../tests/data/search/catalogue.tsv");
-const TASKS: &str = include_str!("../../tests/data/search/tasks.tsv");
+const CATALOG: &str = include_str!("../tests/data/catalog.tsv");
+const TASKS: &str = include_str!("../tests/data/tasks.tsv");
 
 fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 
 /// The made-up catalog: a forge, a tracker, a wiki and a cloud.
-fn catalogue() -> Vec<Document<'static>> {
-    lines(CATALOGUE)
+fn catalog() -> Vec<Document<'static>> {
+    lines(CATALOG)
         .map(|line| Document {
             name: line[0],
             category: line[1],
@@ -37,13 +37,13 @@ fn found<'a>(documents: &[Document<'a>], query: &str, limit: usize) -> Vec<&'a s
 
 #[track_caller]
 fn check_first(query: &str, expected: &str) {
-    let names = found(&catalogue(), query, 5);
+    let names = found(&catalog(), query, 5);
     assert_eq!(names.first(), Some(&expected), "{query:?} found {names:?}");
 }
 
 #[track_caller]
 fn check_found(query: &str, expected: &str) {
-    let names = found(&catalogue(), query, 5);
+    let names = found(&catalog(), query, 5);
     assert!(names.contains(&expected), "{query:?} found {names:?}, not {expected}");
 }
 
@@ -62,7 +62,7 @@ fn an_exact_name_comes_first_in_any_spelling() {
     ] {
         check_first(query, "get_commit");
     }
-    for document in catalogue() {
+    for document in catalog() {
         check_first(document.name, document.name);
     }
 }
@@ -200,10 +200,10 @@ fn name_counts_over_description_over_parameters() {
 #[test]
 fn what_means_nothing_finds_nothing() {
     for query in ["", "   ", "?!", "\u{0}", "what", "how are you", "zzzzzz qqqqqq", "🦀🦀", "_", "42"] {
-        assert_eq!(found(&catalogue(), query, 5), [""; 0], "{query:?}");
+        assert_eq!(found(&catalog(), query, 5), [""; 0], "{query:?}");
     }
     assert_eq!(SearchIndex::build([]).search("anything", 5), []);
-    assert_eq!(SearchIndex::build(catalogue()).search("branch", 0), []);
+    assert_eq!(SearchIndex::build(catalog()).search("branch", 0), []);
 }
 
 #[test]
@@ -220,13 +220,13 @@ fn other_scripts_are_found() {
 
 #[test]
 fn hopeless_hits_are_left_out() {
-    assert_eq!(found(&catalogue(), "approve a merge request", 10)[0], "approve_merge_request");
-    assert!(found(&catalogue(), "upgrade the kubernetes cluster", 10).len() < 5);
+    assert_eq!(found(&catalog(), "approve a merge request", 10)[0], "approve_merge_request");
+    assert!(found(&catalog(), "upgrade the kubernetes cluster", 10).len() < 5);
 }
 
 #[test]
 fn inputs_of_any_length_are_bounded() {
-    let index = SearchIndex::build(catalogue());
+    let index = SearchIndex::build(catalog());
     for query in ["branch ".repeat(100_000), "b".repeat(1_000_000), "x_".repeat(500_000)] {
         assert!(index.search(&query, 5).len() <= 5);
     }
@@ -244,7 +244,7 @@ fn an_index_can_be_shared_between_threads() {
 
 #[test]
 fn the_order_does_not_depend_on_the_run() {
-    let (one, other) = (SearchIndex::build(catalogue()), SearchIndex::build(catalogue()));
+    let (one, other) = (SearchIndex::build(catalog()), SearchIndex::build(catalog()));
     for task in lines(TASKS) {
         assert_eq!(one.search(task[0], 10), other.search(task[0], 10));
     }
@@ -276,7 +276,7 @@ fn recall(mut search: impl FnMut(&str) -> Vec<&'static str>) -> Recall {
 /// tables learned from what they missed, it was 0.68 and 0.88.
 #[test]
 fn tasks_in_plain_words_find_their_operation() {
-    let documents = catalogue();
+    let documents = catalog();
     let index = SearchIndex::build(documents.iter().cloned());
     let ours = recall(|task| index.search(task, 5).iter().map(|hit| documents[hit.position].name).collect());
     let plain = recall(baseline::bm25);
