@@ -245,7 +245,7 @@ fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operat
         None => operations.iter().map(|op| &**op).filter(|op| admits(op)).collect(),
         Some(words) => snapshot
             .index()
-            .search_among(words, MAX_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
+            .search_filtered(words, MAX_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
             .into_iter()
             .filter_map(|hit| operations.get(hit.position))
             .map(|op| &**op)

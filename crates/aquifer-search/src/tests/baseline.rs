@@ -1,10 +1,10 @@
-//! What the search has to beat.
+//! The baseline that the search has to beat.
 
 use std::collections::{HashMap, HashSet};
 
 use super::catalog;
 
-/// BM25 over all the text of an operation, words as they are.
+/// BM25 over all the text of an operation, without stemming.
 pub(super) fn bm25(query: &str) -> Vec<&'static str> {
     let words = |text: &str| -> Vec<String> {
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 1).map(str::to_owned).collect()

@@ -1,12 +1,12 @@
-//! Laws that hold for any catalog and any query.
+//! Properties that hold for any catalog and any query.
 
 use std::collections::HashSet;
 
 use proptest::prelude::*;
 
-use super::super::text::squeezed;
-use super::super::{Document, Hit, SearchIndex};
 use super::catalog;
+use crate::language::text::squash_name;
+use crate::{Document, Hit, SearchIndex};
 
 const WORD: &str = "[a-z]{1,9}|delete|the|branch|all|merge|request|MR|key|vault";
 const NAME: &str = "[a-zA-Z_\\-]{0,20}|\\PC{0,12}";
@@ -47,10 +47,10 @@ proptest! {
             .collect();
         let index = SearchIndex::build(documents.iter().cloned());
         check_hits(&index.search(&query, 10), documents.len(), 10);
-        for document in documents.iter().filter(|document| !squeezed(document.name).is_empty()) {
+        for document in documents.iter().filter(|document| !squash_name(document.name).is_empty()) {
             let hits = index.search(document.name, 20);
             check_hits(&hits, documents.len(), 20);
-            prop_assert_eq!(squeezed(documents[hits[0].position].name), squeezed(document.name));
+            prop_assert_eq!(squash_name(documents[hits[0].position].name), squash_name(document.name));
         }
     }
 }

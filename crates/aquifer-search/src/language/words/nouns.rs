@@ -1,7 +1,7 @@
-//! Things.
+//! Nouns.
 
-/// Groups of nouns, and of what is said about things.
-pub(crate) const THINGS: &[&str] = &[
+/// Groups of nouns and of words that describe them.
+pub(crate) const NOUNS: &[&str] = &[
     // Forges and trackers.
     "mergerequest pullrequest | mr pr review",
     "issue ticket bug | problem defect task story error incident tracker complaint complain",

@@ -1,23 +1,21 @@
-//! What people say instead of the word a tool's author chose: the tables, and nothing else.
+//! Tables of synonyms and phrases: what people say instead of the word a tool's author chose.
 //!
-//! Only general knowledge of the trade belongs here. A line that would help a single server is
-//! wrong: it makes the measured numbers better and the next server's answers worse.
+//! Only general knowledge of the trade belongs here. An entry that helps a single server is wrong: it improves the
+//! measured figures and worsens the results on the next server.
 //!
-//! A group reads `core | fringe`. Core words stand for each other; a fringe word leads to the core
-//! words and, more weakly, the core words to it; fringe words of one group have nothing to do with
-//! each other.
+//! A group reads `core | fringe`. Core words are synonyms of each other. A fringe word leads to the core words and, more
+//! weakly, the core words to it. The fringe words of a group are not related to each other.
 
-mod things;
+mod nouns;
 mod verbs;
 
-pub(super) use things::THINGS;
-pub(super) use verbs::ACTIONS;
-pub(super) use verbs::IMPERATIVE_NOUNS;
+pub(crate) use nouns::NOUNS;
+pub(crate) use verbs::ACTIONS;
+pub(crate) use verbs::IMPERATIVE_NOUNS;
 
-/// Words said together that mean one thing. They are folded to the words on the right wherever they
-/// stand, in tasks and in the operations' own text, so both sides meet. `true`: the single words
-/// stay findable beside it.
-pub(super) const PHRASES: &[(&str, &str, bool)] = &[
+/// Phrases and the words they are folded to, in tasks and in the text of operations alike. With `true` the single words
+/// stay findable.
+pub(crate) const PHRASES: &[(&str, &str, bool)] = &[
     ("merge request", "mergerequest", true),
     ("pull request", "pullrequest", true),
     ("mr", "mergerequest", false),
@@ -126,19 +124,17 @@ pub(super) const PHRASES: &[(&str, &str, bool)] = &[
     ("in progress", "running", false),
 ];
 
-/// Particles of phrases like "turn off" that may stand after the thing: "turn the alert off". Those
-/// that are mostly prepositions count only at the end of a clause.
-pub(super) const PARTICLES: &str = "off out up down back over away";
-pub(super) const LAST_PARTICLES: &str = "on in";
+/// Particles of verbs like "turn off" that may follow the noun: "turn the alert off". Those that are mostly
+/// prepositions count only at the end of a clause.
+pub(crate) const PARTICLES: &str = "off out up down back over away";
+pub(crate) const LAST_PARTICLES: &str = "on in";
 
-/// Words before a thing: what stands before them at the start of a task is a verb, even one that is
-/// in no table.
-pub(super) const DETERMINERS: &str =
+/// Words before a noun. A word before them at the start of a task is a verb, even if no table contains it.
+pub(crate) const DETERMINERS: &str =
     "a an the this that these those my our your his her their all every each some someone";
 
-/// Other spellings of the same word: forms the stemmer cannot know, abbreviations that mean one
-/// thing only, and what differs between countries.
-pub(super) const SPELLINGS: &[(&str, &str)] = &[
+/// Spellings of the same word: irregular forms, unambiguous abbreviations, and British against American English.
+pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("made", "make"),
     ("written", "write"),
     ("wrote", "write"),
@@ -224,8 +220,8 @@ pub(super) const SPELLINGS: &[(&str, &str)] = &[
     ("logged", "log"),
 ];
 
-/// Words that say nothing about which operation is meant.
-pub(super) const STOPWORDS: &str = "\
+/// Words that do not help to identify an operation.
+pub(crate) const STOPWORDS: &str = "\
     a an the of to in on at by for from with without within into onto over under about as is are \
     was were be been being am do does did done has have had having can could will would shall \
     should may might must i me my mine we us our ours you your he she it its they them their \
@@ -240,9 +236,8 @@ pub(super) const STOPWORDS: &str = "\
     eight nine ten first second handful couple dozen bunch several multiple new old last latest \
     recent recently next previous current";
 
-/// Stopwords that still hint at an operation, softly: the hint is words that operations have for
-/// it.
-pub(super) const HINTS: &[(&str, &str)] = &[
+/// Stopwords that hint at an operation, with the words that such operations contain.
+pub(crate) const HINTS: &[(&str, &str)] = &[
     ("who", "user member whoami people"),
     ("whose", "user member owner"),
     ("which", "list"),
@@ -283,18 +278,17 @@ pub(super) const HINTS: &[(&str, &str)] = &[
     ("off", "disable stop"),
 ];
 
-/// Words that may stand before the verb of a request: "could you please …", "I want to …".
-pub(super) const FILLERS: &str = "\
+/// Words that may precede the verb of a request: "could you please …", "I want to …".
+pub(crate) const FILLERS: &str = "\
     please can could you i we want wants need needs would like to let lets me us help how do \
     should just then and also now first so ok okay hi hello hey id ll quickly simply go ahead \
     must have got kindly try able";
 
-/// Words that are a verb or a thing: before a plural without an article they are the thing
-/// ("trigger tokens", "open issues", "build logs").
-pub(super) const VERB_OR_THING: &str =
-    "open trigger test build release schedule access output report review log commit";
+/// Words that are a verb or part of a noun: before a plural without an article they are part of the noun ("trigger
+/// tokens", "open issues", "build logs").
+pub(crate) const VERB_OR_NOUN: &str = "open trigger test build release schedule access output report review log commit";
 
-/// Words that open a question when they stand first.
-pub(super) const QUESTIONS: &str = "\
+/// Words that open a question when they come first.
+pub(crate) const QUESTIONS: &str = "\
     what which who whose whom when where why is are was were does did has am any there anything \
     how";

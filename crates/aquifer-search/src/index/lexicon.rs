@@ -1,19 +1,19 @@
-//! The words of a catalog, each known by a small number while the index is built.
+//! Interns the words of a catalog while the index is built.
 
 use std::collections::HashMap;
 
-use super::phrase::{Folded, Phrase, fold};
-use super::text;
-use super::thesaurus::THESAURUS;
+use crate::language::phrase::{FoldedWord, Phrase, fold};
+use crate::language::text;
+use crate::language::thesaurus::THESAURUS;
 
-/// A stem's number: its place among the terms.
-pub(super) type TermId = u32;
+/// The number of a stem: its index among the terms.
+pub(crate) type TermId = u32;
 
-/// See the module.
-pub(super) struct Lexicon {
+/// Maps words to term ids.
+pub(crate) struct Lexicon {
     ids: HashMap<Box<str>, TermId>,
     texts: Vec<Box<str>>,
-    /// Words as written (lower case), so that each is stemmed once.
+    /// Words as written, in lower case, so that each is stemmed once.
     surfaces: HashMap<Box<str>, TermId>,
     phrases: HashMap<TermId, Vec<Phrase<TermId>>>,
     /// Terms below this may start a phrase.
@@ -23,7 +23,7 @@ pub(super) struct Lexicon {
 }
 
 impl Lexicon {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut this = Self {
             ids: HashMap::new(),
             texts: Vec::new(),
@@ -33,7 +33,7 @@ impl Lexicon {
             stopwords: Vec::new(),
             lower: String::new(),
         };
-        // In order of the words: the numbers must not depend on how a hash map happens to iterate.
+        // Sorted, because term ids must not depend on the iteration order of a hash map.
         let mut starts: Vec<&String> = THESAURUS.phrases.keys().collect();
         starts.sort();
         for start in &starts {
@@ -47,7 +47,7 @@ impl Lexicon {
                 .map(|phrase| Phrase {
                     rest: phrase.rest.iter().map(|stem| this.term(stem)).collect(),
                     to: phrase.to.iter().map(|stem| this.term(stem)).collect(),
-                    keeps: phrase.keeps,
+                    keeps_parts: phrase.keeps_parts,
                 })
                 .collect();
             this.phrases.insert(id, phrases);
@@ -55,7 +55,7 @@ impl Lexicon {
         this
     }
 
-    /// The number of a stem, given if it has none yet.
+    /// The id of a stem, assigned on first use.
     fn term(&mut self, stem: &str) -> TermId {
         if let Some(id) = self.ids.get(stem) {
             return *id;
@@ -73,14 +73,14 @@ impl Lexicon {
         if let Some(id) = self.surfaces.get(self.lower.as_str()) {
             return *id;
         }
-        let stem = THESAURUS.normal(&self.lower);
+        let stem = THESAURUS.normalize(&self.lower);
         let id = self.term(&stem);
         self.surfaces.insert(self.lower.as_str().into(), id);
         id
     }
 
     /// The terms of prose. A camelCase word counts as itself and as its parts.
-    pub(super) fn prose(&mut self, text: &str) -> Vec<Folded<TermId>> {
+    pub(crate) fn prose(&mut self, text: &str) -> Vec<FoldedWord<TermId>> {
         let mut terms = Vec::with_capacity(text.len() / 6);
         text::raw_words(text, |raw| {
             terms.push(self.surface(raw));
@@ -93,7 +93,7 @@ impl Lexicon {
 
     /// The terms of an identifier and the words they came from. A camelCase word counts as its
     /// parts only.
-    pub(super) fn identifier(&mut self, name: &str) -> (Vec<Folded<TermId>>, Vec<String>) {
+    pub(crate) fn identifier(&mut self, name: &str) -> (Vec<FoldedWord<TermId>>, Vec<String>) {
         let mut words = Vec::new();
         text::raw_words(name, |raw| {
             let parts = text::camel_parts(raw);
@@ -103,23 +103,23 @@ impl Lexicon {
         (self.fold(&terms), words)
     }
 
-    fn fold(&self, terms: &[TermId]) -> Vec<Folded<TermId>> {
+    fn fold(&self, terms: &[TermId]) -> Vec<FoldedWord<TermId>> {
         fold(terms, |first| if *first < self.phrase_starts { self.phrases.get(first).map(Vec::as_slice) } else { None })
     }
 
-    pub(super) fn known(&self, word: &str) -> Option<TermId> {
-        self.surfaces.get(word).copied().or_else(|| self.ids.get(THESAURUS.normal(word).as_str()).copied())
+    pub(crate) fn known(&self, word: &str) -> Option<TermId> {
+        self.surfaces.get(word).copied().or_else(|| self.ids.get(THESAURUS.normalize(word).as_str()).copied())
     }
 
-    pub(super) fn is_stopword(&self, term: TermId) -> bool {
+    pub(crate) fn is_stopword(&self, term: TermId) -> bool {
         self.stopwords.get(term as usize).copied().unwrap_or(false)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.texts.len()
     }
 
-    pub(super) fn into_parts(self) -> (HashMap<Box<str>, TermId>, Vec<Box<str>>) {
+    pub(crate) fn into_parts(self) -> (HashMap<Box<str>, TermId>, Vec<Box<str>>) {
         (self.ids, self.texts)
     }
 }

@@ -1,25 +1,25 @@
-//! Putting the matching operations in order.
+//! Ranks the matching operations.
 //!
-//! First every posting of every word adds up (BM25 over weighted fields, per word the best of its
-//! meanings). Then the best are looked at closely: how much of the task they answer, how much of
-//! their name was asked for, whether they do the kind of thing that was asked.
+//! First the postings of every word add up: BM25 over weighted fields, for each word the best of its meanings. Then the
+//! best are reranked by how much of the task they answer, how much of their name the task contains, and whether their
+//! category is the one asked for.
 
-use super::lexicon::TermId;
-use super::query::{Concept, Query};
-use super::thesaurus::{EXECUTE, READ};
-use super::tuning;
-use super::{Operation, Posting, SearchIndex};
+use crate::index::lexicon::TermId;
+use crate::index::search_index::{IndexedOperation, Posting, SearchIndex};
+use crate::language::thesaurus::{EXECUTE, READ};
+use crate::query::parse::{Concept, Query};
+use crate::tuning;
 
-/// How many of the best are looked at closely.
-const CLOSELY: usize = 100;
+/// How many of the best are reranked.
+const MAX_RERANKED: usize = 100;
 
-/// What was added up for one operation.
+/// The running score of one operation.
 #[derive(Clone, Copy, Default)]
-struct Sum {
-    /// Of the word being read.
+struct ScoreSum {
+    /// Of the current word.
     word: f32,
     total: f32,
-    /// The words that match, by number.
+    /// The words that match, as bits.
     matched: u64,
 }
 
@@ -30,20 +30,20 @@ fn bit(number: usize) -> u64 {
 
 impl SearchIndex {
     /// The operations that match, with a score that is at most a little over 1; best first.
-    pub(super) fn rank(&self, query: &Query, admits: &impl Fn(usize) -> bool) -> Vec<(u32, f32)> {
+    pub(crate) fn rank(&self, query: &Query, is_admitted: &impl Fn(usize) -> bool) -> Vec<(u32, f32)> {
         let weights: Vec<f32> = query.concepts.iter().map(|concept| self.weight(concept)).collect();
         let all = weights.iter().sum::<f32>().max(f32::MIN_POSITIVE);
-        let mut sums = vec![Sum::default(); self.operations.len()];
+        let mut sums = vec![ScoreSum::default(); self.operations.len()];
         let mut candidates: Vec<u32> = Vec::new();
         let mut touched: Vec<u32> = Vec::new();
         for (number, (concept, weight)) in query.concepts.iter().zip(&weights).enumerate() {
-            for (id, sureness) in &concept.terms {
-                for posting in self.postings_of(*id, *sureness) {
+            for (id, confidence) in &concept.terms {
+                for posting in self.postings_of(*id, *confidence) {
                     if let Some(sum) = sums.get_mut(posting.position as usize) {
                         if sum.word == 0.0 {
                             touched.push(posting.position);
                         }
-                        sum.word = sum.word.max(sureness * posting.impact);
+                        sum.word = sum.word.max(confidence * posting.impact);
                     }
                 }
             }
@@ -60,16 +60,17 @@ impl SearchIndex {
         let sum = |position: u32| sums.get(position as usize).copied().unwrap_or_default();
         let content = query.concepts.iter().enumerate().filter(|(_, concept)| concept.content);
         let content = content.fold(0, |bits, (number, _)| bits | bit(number));
-        candidates.retain(|position| sum(*position).matched & content != 0 && admits(*position as usize));
-        if candidates.len() > CLOSELY {
-            candidates.select_nth_unstable_by(CLOSELY, |a, b| sum(*b).total.total_cmp(&sum(*a).total).then(a.cmp(b)));
-            candidates.truncate(CLOSELY);
+        candidates.retain(|position| sum(*position).matched & content != 0 && is_admitted(*position as usize));
+        if candidates.len() > MAX_RERANKED {
+            candidates
+                .select_nth_unstable_by(MAX_RERANKED, |a, b| sum(*b).total.total_cmp(&sum(*a).total).then(a.cmp(b)));
+            candidates.truncate(MAX_RERANKED);
         }
         let mut ranked: Vec<(u32, f32)> = candidates
             .into_iter()
             .filter_map(|position| Some((position, self.operations.get(position as usize)?)))
             .map(|(position, operation)| {
-                let Sum { total, matched, .. } = sum(position);
+                let ScoreSum { total, matched, .. } = sum(position);
                 let answered = weights.iter().enumerate().filter(|(number, _)| matched & bit(*number) != 0);
                 let answered = answered.map(|(_, weight)| weight).sum::<f32>() / all;
                 let fit = share(tuning::QUERY_COVERAGE, answered) * self.fit(operation, query);
@@ -80,36 +81,33 @@ impl SearchIndex {
         ranked
     }
 
-    /// The postings of a term. Another word than the one said has to stand in the name or the
-    /// description to count.
-    fn postings_of(&self, id: TermId, sureness: f32) -> &[Posting] {
+    /// The postings of a term. A synonym counts only in the name or the description.
+    fn postings_of(&self, id: TermId, confidence: f32) -> &[Posting] {
         let Some(term) = self.terms.get(id as usize) else {
             return &[];
         };
-        let count = if sureness < 1.0 { term.strong } else { term.strong + term.weak };
+        let count = if confidence < 1.0 { term.strong } else { term.strong + term.weak };
         self.postings.get(term.start..term.start + count).unwrap_or_default()
     }
 
-    /// How telling a word of the task is. It is as common as the commonest of the words it surely
-    /// means: otherwise a rare synonym in a side remark would outweigh the verb that operations are
-    /// named after.
+    /// How informative a word of the task is. It counts as common as the most common of the words it is likely to
+    /// mean. Otherwise a rare synonym in a side remark would outweigh the verb that operations are named after.
     fn weight(&self, concept: &Concept) -> f32 {
-        let surest = concept.terms.iter().map(|(_, sureness)| *sureness).fold(0.0, f32::max);
+        let surest = concept.terms.iter().map(|(_, confidence)| *confidence).fold(0.0, f32::max);
         let sure = surest.min(tuning::FRINGE_TO_CORE);
-        let meant = concept.terms.iter().filter(|(_, sureness)| *sureness >= sure);
+        let meant = concept.terms.iter().filter(|(_, confidence)| *confidence >= sure);
         let frequency = meant.filter_map(|(id, _)| self.terms.get(*id as usize)).map(|term| term.frequency);
         frequency.reduce(f32::max).map_or(0.0, |frequency| concept.weight * self.rarity(frequency))
     }
 
-    /// The rarer, the more telling. A word that stands in every name, as a source's prefix does,
-    /// tells nothing.
+    /// The inverse document frequency. A word in every name, such as a source's prefix, carries no information.
     fn rarity(&self, frequency: f32) -> f32 {
         let others = (self.operations.len() as f32 - frequency).max(0.0);
         (1.0 + (others + 0.5) / (frequency + 0.5)).ln()
     }
 
     /// A factor for how well an operation as a whole fits the task.
-    fn fit(&self, operation: &Operation, query: &Query) -> f32 {
+    fn fit(&self, operation: &IndexedOperation, query: &Query) -> f32 {
         let mut named = 0.0;
         let mut asked = 0.0;
         let mut adjacent = 0.0;
@@ -122,11 +120,11 @@ impl SearchIndex {
                 .concepts
                 .iter()
                 .enumerate()
-                .map(|(number, concept)| (number, concept, self.sureness(concept, *term) * concept.weight))
-                .filter(|(.., sureness)| *sureness > 0.0)
+                .map(|(number, concept)| (number, concept, self.confidence(concept, *term) * concept.weight))
+                .filter(|(.., confidence)| *confidence > 0.0)
                 .max_by(|a, b| a.2.total_cmp(&b.2));
-            if let Some((number, concept, sureness)) = asking {
-                asked += rarity * sureness;
+            if let Some((number, concept, confidence)) = asking {
+                asked += rarity * confidence;
                 adjacent += f32::from(previous.is_some_and(|previous| previous + 1 == number));
                 same_number += f32::from(concept.plural == *plural);
             }
@@ -140,24 +138,24 @@ impl SearchIndex {
             * category_fit(operation.category, query.categories)
     }
 
-    /// How surely a word of the task means a word of a name, or a half of it.
-    fn sureness(&self, concept: &Concept, term: TermId) -> f32 {
-        let of = |term: TermId| {
+    /// The confidence that a word of the task means a word of a name, or one half of it.
+    fn confidence(&self, concept: &Concept, term: TermId) -> f32 {
+        let confidence_of = |term: TermId| {
             let at = concept.terms.binary_search_by_key(&term, |(id, _)| *id).ok()?;
-            concept.terms.get(at).map(|(_, sureness)| *sureness)
+            concept.terms.get(at).map(|(_, confidence)| *confidence)
         };
         let halves = self.compounds.get(&term).into_iter().flatten();
-        let half = halves.filter_map(|half| of(*half)).fold(0.0, f32::max);
-        of(term).unwrap_or(0.0).max(half * tuning::COMPOUND_MATCH)
+        let half = halves.filter_map(|half| confidence_of(*half)).fold(0.0, f32::max);
+        confidence_of(term).unwrap_or(0.0).max(half * tuning::COMPOUND_MATCH)
     }
 }
 
-/// A factor that is 1 for a whole and falls by `strength` for nothing.
+/// A factor from `1 - strength` (for a `part` of 0) to 1 (for a `part` of 1).
 fn share(strength: f32, part: f32) -> f32 {
     1.0 - strength + strength * part
 }
 
-/// EXECUTE is where everything lands that is nothing else, so it speaks hardly against an operation.
+/// EXECUTE is the fallback category, so it hardly counts against an operation.
 fn category_fit(category: u8, asked: u8) -> f32 {
     if category & asked != 0 {
         1.0 + tuning::CATEGORY_FITS

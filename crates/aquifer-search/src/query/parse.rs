@@ -1,68 +1,68 @@
-//! What a task asks for: its words, each with everything that may be meant by it.
+//! Parses a task into concepts: its words, each with the terms it may mean.
 
 use std::collections::HashSet;
 
-use super::SearchIndex;
-use super::intent::{Said, intent};
-use super::lexicon::TermId;
-use super::phrase::fold;
-use super::text;
-use super::thesaurus::{CREATE, EXECUTE, THESAURUS};
-use super::tuning;
+use crate::index::lexicon::TermId;
+use crate::index::search_index::SearchIndex;
+use crate::language::phrase::fold;
+use crate::language::text;
+use crate::language::thesaurus::{CREATE, EXECUTE, THESAURUS};
+use crate::query::intent::{Intent, TaskWord};
+use crate::tuning;
 
-/// What is read of a query.
-const WORDS: usize = 64;
-pub(super) const CHARACTERS: usize = 1_000;
-/// How far a verb's particle may stand from it.
-const PARTICLE_DISTANCE: usize = 4;
-/// How many words a phrase may have after its first.
-const MAX_PHRASE_LEN: usize = 4;
-/// How many words that nobody knows are guessed at.
-const GUESSES: usize = 8;
+// How much of a query is read.
+const MAX_QUERY_WORDS: usize = 64;
+pub(crate) const MAX_QUERY_CHARS: usize = 1_000;
+/// How far a particle may be from its verb, in words.
+const MAX_PARTICLE_DISTANCE: usize = 4;
+/// How many words of a phrase may follow its first.
+const MAX_PHRASE_TAIL_WORDS: usize = 4;
+/// For how many unknown words a meaning is guessed.
+const MAX_GUESSED_WORDS: usize = 8;
 
 /// One word of the task.
-pub(super) struct Concept {
-    /// The terms it may stand for in the catalog, with how surely; sorted by term.
-    pub(super) terms: Vec<(TermId, f32)>,
-    /// How much of the ranking hangs on it.
-    pub(super) weight: f32,
-    pub(super) plural: bool,
-    /// Was said and says something. What merely hints cannot find an operation alone.
-    pub(super) content: bool,
+pub(crate) struct Concept {
+    /// The terms of the catalog that it may mean, with the confidence; sorted by term.
+    pub(crate) terms: Vec<(TermId, f32)>,
+    /// Its share of the ranking.
+    pub(crate) weight: f32,
+    pub(crate) plural: bool,
+    /// Whether it was written and carries meaning. A mere hint cannot find an operation alone.
+    pub(crate) content: bool,
 }
 
-/// A task, understood.
-pub(super) struct Query {
-    pub(super) concepts: Vec<Concept>,
-    /// Semantic categories that the task asks for, as bits.
-    pub(super) categories: u8,
+/// A parsed task.
+pub(crate) struct Query {
+    pub(crate) concepts: Vec<Concept>,
+    /// The semantic categories that the task asks for, as bits.
+    pub(crate) categories: u8,
 }
 
 impl Query {
     fn push(&mut self, mut terms: Vec<(TermId, f32)>, weight: f32, plural: bool, content: bool) {
-        tidy(&mut terms);
+        sort_and_dedup(&mut terms);
         self.concepts.push(Concept { terms, weight, plural, content });
     }
 }
 
-/// Sorted by term, each once with its surest reading.
-fn tidy(terms: &mut Vec<(TermId, f32)>) {
+/// Sorts by term and keeps the highest confidence of each.
+fn sort_and_dedup(terms: &mut Vec<(TermId, f32)>) {
     terms.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     terms.dedup_by_key(|(id, _)| *id);
 }
 
 impl SearchIndex {
-    /// Reads a task.
-    pub(super) fn understand(&self, task: &str) -> Query {
-        let said = self.said(task);
-        let intent = intent(&said);
+    /// Parses a task.
+    pub(crate) fn parse_task(&self, task: &str) -> Query {
+        let words = self.task_words(task);
+        let intent = Intent::parse(&words);
         let mut query = Query { concepts: Vec::new(), categories: intent.categories };
-        let only_stopwords = said.iter().all(|word| THESAURUS.is_stopword(&word.stem));
+        let only_stopwords = words.iter().all(|word| THESAURUS.is_stopword(&word.stem));
         let mut asked = false;
-        let mut guesses = 0;
+        let mut guessed = 0;
         let mut seen = HashSet::new();
         let mut previous: Option<(usize, &str)> = None;
-        for (at, word) in said.iter().enumerate() {
+        for (at, word) in words.iter().enumerate() {
             let verb = intent.verb == Some(at);
             // "show me the issue" is not about me.
             if matches!(word.surface.as_str(), "me" | "us") && at.checked_sub(1) == intent.verb && at > 0 {
@@ -85,7 +85,7 @@ impl SearchIndex {
             let mut synonyms = 1.0;
             if first && (verb || intent.verb.is_none()) && THESAURUS.is_imperative_noun(&word.surface) {
                 query.categories = CREATE | EXECUTE;
-                self.imply(&mut query, &[("create", 1.0), ("add", 1.0), ("send", 0.7)]);
+                self.add_implied_verbs(&mut query, &[("create", 1.0), ("add", 1.0), ("send", 0.7)]);
                 asked = true;
             } else if verb {
                 asked = true;
@@ -94,19 +94,19 @@ impl SearchIndex {
                 synonyms = tuning::DESCRIBING_SYNONYM;
             }
             let mut terms = self.meanings(&word.stem, synonyms);
-            terms.extend(self.prefixed(&word.stem, terms.is_empty()));
+            terms.extend(self.prefix_matches(&word.stem, terms.is_empty()));
             if let Some((before, surface)) = previous
-                && let Some(id) = self.id(&THESAURUS.normal(&format!("{surface}{}", word.surface)))
+                && let Some(id) = self.id(&THESAURUS.normalize(&format!("{surface}{}", word.surface)))
             {
                 terms.push((id, tuning::JOINED));
                 if let Some(before) = query.concepts.get_mut(before) {
                     before.terms.push((id, tuning::JOINED));
-                    tidy(&mut before.terms);
+                    sort_and_dedup(&mut before.terms);
                 }
             }
-            if terms.is_empty() && guesses < GUESSES {
-                guesses += 1;
-                terms = self.guesses(&word.surface, &word.stem);
+            if terms.is_empty() && guessed < MAX_GUESSED_WORDS {
+                guessed += 1;
+                terms = self.guess_terms(&word.surface, &word.stem);
             }
             previous = Some((query.concepts.len(), &word.surface));
             query.push(terms, weight, text::is_plural(&word.surface), true);
@@ -116,61 +116,60 @@ impl SearchIndex {
             let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
             let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
             let several = [("list", list), ("search", 0.5), ("find", 0.5)];
-            self.imply(&mut query, &[one.as_slice(), several.as_slice()].concat());
+            self.add_implied_verbs(&mut query, &[one.as_slice(), several.as_slice()].concat());
         }
         query
     }
 
-    /// Verbs that the task did not say but means.
-    fn imply(&self, query: &mut Query, verbs: &[(&str, f32)]) {
-        let terms = verbs.iter().filter_map(|(verb, sure)| Some((self.id(&THESAURUS.normal(verb))?, *sure)));
+    /// Adds verbs that the task means without saying them.
+    fn add_implied_verbs(&self, query: &mut Query, verbs: &[(&str, f32)]) {
+        let terms = verbs.iter().filter_map(|(verb, sure)| Some((self.id(&THESAURUS.normalize(verb))?, *sure)));
         query.push(terms.collect(), tuning::IMPLIED, false, false);
     }
 
-    /// The words of a task. A camelCase word that the catalog knows as a whole stays whole.
-    fn said(&self, task: &str) -> Vec<Said> {
+    /// The words of a task. A camelCase word stays whole if the catalog contains it.
+    fn task_words(&self, task: &str) -> Vec<TaskWord> {
         let mut surfaces: Vec<(String, bool)> = Vec::new();
         for clause in task.split([',', ';', '.', ':', '!', '?', '(', ')', '\n']) {
             let mut starts = true;
             text::raw_words(clause, |raw| {
                 let whole = raw.to_lowercase();
                 let parts = text::camel_parts(raw);
-                if parts.is_empty() || self.id(&THESAURUS.normal(&whole)).is_some() {
+                if parts.is_empty() || self.id(&THESAURUS.normalize(&whole)).is_some() {
                     surfaces.push((whole, std::mem::take(&mut starts)));
                 } else {
                     surfaces.extend(parts.into_iter().map(|part| (part, std::mem::take(&mut starts))));
                 }
             });
         }
-        surfaces.truncate(WORDS);
+        surfaces.truncate(MAX_QUERY_WORDS);
         gather_particles(&mut surfaces);
         for (surface, _) in surfaces.iter_mut().filter(|(_, starts)| *starts) {
             if let Some(verb) = self.misspelled_verb(surface) {
                 *surface = verb.to_owned();
             }
         }
-        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normal(surface)).collect();
+        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
         fold(&stems, |first| THESAURUS.phrases.get(first).map(Vec::as_slice))
             .into_iter()
-            .filter(|word| !word.kept)
+            .filter(|word| !word.is_part)
             .filter_map(|word| {
                 let (surface, starts) = surfaces.get(word.origin as usize)?;
                 let folded = stems.get(word.origin as usize) != Some(&word.word);
-                Some(Said { stem: word.word, surface: surface.clone(), starts: *starts, folded })
+                Some(TaskWord { stem: word.word, surface: surface.clone(), starts: *starts, folded })
             })
             .collect()
     }
 }
 
-/// Puts the particle of a verb that was said around a thing back beside it: "turn the alert off"
-/// becomes "turn off the alert", which is in the tables. One that begins a phrase of its own is no
-/// verb's: "bring the branch up to date" has nothing to do with "bring up".
+/// Moves the particle of a separated verb next to it: "turn the alert off" becomes "turn off the alert", which the
+/// tables contain. A particle that begins a phrase of its own stays: "bring the branch up to date" is not "bring up".
 fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
     let mut at = 0;
     while let Some((verb, _)) = surfaces.get(at) {
         let clause = surfaces.iter().enumerate().skip(at + 1).take_while(|(_, (_, starts))| !starts);
         let last = clause.clone().last().map(|(place, _)| place);
-        let particle = clause.skip(1).take(PARTICLE_DISTANCE).find(|(place, (surface, _))| {
+        let particle = clause.skip(1).take(MAX_PARTICLE_DISTANCE).find(|(place, (surface, _))| {
             THESAURUS.is_particle(surface, last == Some(*place))
                 && THESAURUS.is_pair(verb, surface)
                 && !begins_phrase(surfaces.get(*place..).unwrap_or_default())
@@ -184,8 +183,8 @@ fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
 }
 
 fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
-    let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normal(surface));
+    let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface));
     let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
-    let after: Vec<String> = stems.take(MAX_PHRASE_LEN).collect();
+    let after: Vec<String> = stems.take(MAX_PHRASE_TAIL_WORDS).collect();
     known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
 }

@@ -1,19 +1,19 @@
-//! Taking the run-together words of names apart: `keyvault` where some text says "Key Vault".
+//! Splits compound words in names: `keyvault` where some text says "Key Vault".
 //!
-//! A word is cut only where the two halves are really said one after the other somewhere in the
-//! catalog. Without that `database` would be found by "base" and `namespace` by "name".
+//! A word is split only where its halves occur side by side somewhere in the catalog. Otherwise "base" would find
+//! `database` and "name" would find `namespace`.
 
 use std::collections::{HashMap, HashSet};
 
-use super::lexicon::{Lexicon, TermId};
-use super::phrase::Folded;
-use super::text;
+use crate::index::lexicon::{Lexicon, TermId};
+use crate::language::phrase::FoldedWord;
+use crate::language::text;
 
-/// For terms of names: the two terms they are made of.
-pub(super) fn compounds<'t>(
+/// Maps the compound terms of names to their two parts.
+pub(crate) fn find_compounds<'t>(
     lexicon: &Lexicon,
     names: &[Vec<String>],
-    texts: impl Iterator<Item = &'t [Folded<TermId>]>,
+    texts: impl Iterator<Item = &'t [FoldedWord<TermId>]>,
 ) -> HashMap<TermId, [TermId; 2]> {
     let distinct: HashSet<&str> = names.iter().flatten().map(String::as_str).collect();
     let mut words: Vec<&str> = distinct.into_iter().collect();

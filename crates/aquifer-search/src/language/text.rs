@@ -1,13 +1,13 @@
-//! Cutting text into words: identifiers and prose, any script.
+//! Splits identifiers and prose of any script into words.
 
-/// The longest word that is looked at, in bytes; longer runs are encoded data, not language.
+/// In bytes. Longer runs are encoded data, not language.
 const MAX_WORD_LEN: usize = 160;
 
 /// Calls `each` with every raw word of `text`, in order and as written.
 ///
-/// Everything that is neither letter nor digit separates. Scripts written without spaces become one
-/// word per character, which finds them without a dictionary.
-pub(super) fn raw_words<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
+/// Everything that is neither letter nor digit is a separator. Scripts without spaces become one word per character,
+/// which needs no dictionary.
+pub(crate) fn raw_words<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
     let mut word = |word: &'t str| {
         if !word.is_empty() && word.len() <= MAX_WORD_LEN {
             each(word);
@@ -34,10 +34,10 @@ fn is_unspaced(c: char) -> bool {
         .any(|range| range.contains(&c))
 }
 
-/// The parts of a camelCase word, lower case; empty if the word has no such inner border.
+/// The parts of a camelCase word in lower case; empty if it has no inner boundary.
 ///
-/// `createPullRequest` and `HTTPServer` have borders; `VMs`, `API` and `Create` have none.
-pub(super) fn camel_parts(raw: &str) -> Vec<String> {
+/// `createPullRequest` and `HTTPServer` have boundaries; `VMs`, `API` and `Create` have none.
+pub(crate) fn camel_parts(raw: &str) -> Vec<String> {
     if !raw.chars().skip(1).any(char::is_uppercase) {
         return Vec::new();
     }
@@ -63,17 +63,17 @@ pub(super) fn camel_parts(raw: &str) -> Vec<String> {
     parts
 }
 
-/// Letters and digits only, lower case: the form in which two spellings of one name are equal.
-pub(super) fn squeezed(name: &str) -> String {
+/// Letters and digits in lower case: equal for all spellings of one name.
+pub(crate) fn squash_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// How often each letter occurs in a word: a cheap lower bound for the edit distance of two words.
+/// The letter frequencies of a word: a cheap lower bound for the edit distance of two words.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Letters([u8; 32]);
+pub(crate) struct LetterCounts([u8; 32]);
 
-impl Letters {
-    pub(super) fn of(word: &str) -> Self {
+impl LetterCounts {
+    pub(crate) fn new(word: &str) -> Self {
         let mut counts = [0_u8; 32];
         for c in word.chars() {
             let slot = if c.is_ascii_lowercase() { u32::from(c) - u32::from('a') } else { 26 + u32::from(c) % 6 };
@@ -84,16 +84,15 @@ impl Letters {
         Self(counts)
     }
 
-    /// Whether words with these letters may be `typos` edits apart. One edit changes at most two
-    /// counts by one.
-    pub(super) fn within(&self, other: &Self, typos: usize) -> bool {
+    /// Whether the edit distance may be `typos` or less. One edit changes at most two counts by one.
+    pub(crate) fn may_be_within(&self, other: &Self, typos: usize) -> bool {
         let apart: u32 = self.0.iter().zip(&other.0).map(|(a, b)| u32::from(a.abs_diff(*b))).sum();
         apart as usize <= 2 * typos
     }
 }
 
 /// Appends the lower-case form of `raw`.
-pub(super) fn push_lower(raw: &str, lower: &mut String) {
+pub(crate) fn push_lower(raw: &str, lower: &mut String) {
     if raw.is_ascii() {
         let from = lower.len();
         lower.push_str(raw);
@@ -105,11 +104,10 @@ pub(super) fn push_lower(raw: &str, lower: &mut String) {
     }
 }
 
-/// The first sentence of a description and the rest of it.
+/// Splits a description after its first sentence.
 ///
-/// The first sentence says what the operation does. What follows is advice, examples and mentions
-/// of siblings.
-pub(super) fn first_sentence(text: &str) -> (&str, &str) {
+/// The first sentence says what the operation does. The rest is advice, examples and mentions of other operations.
+pub(crate) fn split_first_sentence(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let mut previous = ' ';
     for (at, c) in text.char_indices() {
@@ -123,16 +121,16 @@ pub(super) fn first_sentence(text: &str) -> (&str, &str) {
 }
 
 /// The first `limit` characters.
-pub(super) fn clipped(text: &str, limit: usize) -> &str {
+pub(crate) fn truncate_chars(text: &str, limit: usize) -> &str {
     match text.char_indices().nth(limit) {
         Some((end, _)) => text.get(..end).unwrap_or_default(),
         None => text,
     }
 }
 
-/// The sentences of a description after its first that speak of the operation itself: nothing about
-/// what it is not for, and no mentions of siblings by name.
-pub(super) fn advice(rest: &str) -> String {
+/// The part of the rest of a description that is about the operation itself: without sentences about what it is not
+/// for, and without names of other operations.
+pub(crate) fn relevant_sentences(rest: &str) -> String {
     let mut kept = String::with_capacity(rest.len());
     for line in rest.split('\n') {
         let mut sentence = kept.len();
@@ -158,14 +156,13 @@ pub(super) fn advice(rest: &str) -> String {
     kept
 }
 
-/// Every way to cut a word in two that leaves at least three letters on each side. Nothing for
-/// words that are not ASCII.
-pub(super) fn halves(word: &str) -> impl Iterator<Item = (&str, &str)> {
+/// Every split of a word that leaves at least three letters on each side; none for words that are not ASCII.
+pub(crate) fn halves(word: &str) -> impl Iterator<Item = (&str, &str)> {
     let cuts = if word.is_ascii() { 3..word.len().saturating_sub(2) } else { 0..0 };
     cuts.filter_map(|at| word.split_at_checked(at))
 }
 
-/// Looks like a plural: good enough to tell "issues" from "issue".
-pub(super) fn is_plural(word: &str) -> bool {
+/// Whether the word looks like a plural: good enough to tell "issues" from "issue".
+pub(crate) fn is_plural(word: &str) -> bool {
     word.len() > 2 && word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end))
 }

@@ -1,19 +1,18 @@
 //! The tables of `words` in the form that the index and the query need.
 //!
-//! What relates words is keyed by stem. What tells the form of a task (a request, a question) is
-//! keyed by the word as said, because there the form is the point: `delete` asks, `deleted` does
-//! not.
+//! Relations between words are keyed by stem. What reveals the form of a task (a request, a question) is keyed by the
+//! word as written, because there the form matters: `delete` is a request, `deleted` is not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::phrase::Phrase;
-use super::stem::stem;
-use super::tuning::{CORE_TO_CORE, CORE_TO_FRINGE, FRINGE_TO_CORE};
-use super::words;
+use crate::language::phrase::Phrase;
+use crate::language::stem::stem;
+use crate::language::words;
+use crate::tuning::{CORE_TO_CORE, CORE_TO_FRINGE, FRINGE_TO_CORE};
 
-/// See the module.
-pub(super) struct Thesaurus {
+/// The compiled tables.
+pub(crate) struct Thesaurus {
     spellings: HashMap<&'static str, &'static str>,
     stopwords: HashSet<String>,
     hints: HashMap<String, Vec<String>>,
@@ -24,26 +23,26 @@ pub(super) struct Thesaurus {
     imperative_nouns: HashSet<&'static str>,
     fillers: HashSet<&'static str>,
     questions: HashSet<&'static str>,
-    verbs_or_things: HashSet<&'static str>,
+    verbs_or_nouns: HashSet<&'static str>,
     determiners: HashSet<&'static str>,
     particles: HashSet<&'static str>,
     last_particles: HashSet<&'static str>,
     /// By first stem, longest phrase first.
-    pub(super) phrases: HashMap<String, Vec<Phrase<String>>>,
+    pub(crate) phrases: HashMap<String, Vec<Phrase<String>>>,
 }
 
 /// Compiled once per process: the tables are constants.
-pub(super) static THESAURUS: LazyLock<Thesaurus> = LazyLock::new(Thesaurus::compile);
+pub(crate) static THESAURUS: LazyLock<Thesaurus> = LazyLock::new(Thesaurus::compile);
 
-// Semantic categories as bits, because a verb may ask for several.
-pub(super) const CREATE: u8 = 1;
-pub(super) const READ: u8 = 2;
-pub(super) const UPDATE: u8 = 4;
-pub(super) const DELETE: u8 = 8;
-pub(super) const EXECUTE: u8 = 16;
+// Semantic categories as bits, because a verb may imply several.
+pub(crate) const CREATE: u8 = 1;
+pub(crate) const READ: u8 = 2;
+pub(crate) const UPDATE: u8 = 4;
+pub(crate) const DELETE: u8 = 8;
+pub(crate) const EXECUTE: u8 = 16;
 
-/// The bit of a semantic category; 0 for a name that is none.
-pub(super) fn category_bit(category: &str) -> u8 {
+/// The bit of a semantic category; 0 for an unknown name.
+pub(crate) fn category_bit(category: &str) -> u8 {
     [("CREATE", CREATE), ("READ", READ), ("UPDATE", UPDATE), ("DELETE", DELETE), ("EXECUTE", EXECUTE)]
         .iter()
         .find_map(|(name, bit)| category.eq_ignore_ascii_case(name).then_some(*bit))
@@ -51,74 +50,74 @@ pub(super) fn category_bit(category: &str) -> u8 {
 }
 
 impl Thesaurus {
-    /// The stem of a lower-case word, whichever way the word is spelled.
-    pub(super) fn normal(&self, word: &str) -> String {
+    /// The stem of a lower-case word, the same for all its spellings.
+    pub(crate) fn normalize(&self, word: &str) -> String {
         stem(self.spellings.get(word).copied().unwrap_or(word))
     }
 
-    pub(super) fn is_stopword(&self, stem: &str) -> bool {
+    pub(crate) fn is_stopword(&self, stem: &str) -> bool {
         self.stopwords.contains(stem)
     }
 
-    /// What a question word hints at; none for other words.
-    pub(super) fn hints(&self, stem: &str) -> Option<&[String]> {
+    /// The words that a question word hints at.
+    pub(crate) fn hints(&self, stem: &str) -> Option<&[String]> {
         self.hints.get(stem).map(Vec::as_slice)
     }
 
-    pub(super) fn is_imperative_noun(&self, surface: &str) -> bool {
+    pub(crate) fn is_imperative_noun(&self, surface: &str) -> bool {
         self.imperative_nouns.contains(surface)
     }
 
-    /// Other words for this one, each with how much it counts.
-    pub(super) fn related(&self, stem: &str) -> &[(String, f32)] {
+    /// Related words, each with its weight.
+    pub(crate) fn related(&self, stem: &str) -> &[(String, f32)] {
         self.related.get(stem).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The semantic categories a verb asks for, as bits; none for a word that is no verb of ours.
-    pub(super) fn action(&self, stem: &str) -> Option<u8> {
+    /// The semantic categories that a verb implies, as bits; none for a word that is not in the tables as a verb.
+    pub(crate) fn action(&self, stem: &str) -> Option<u8> {
         self.actions.get(stem).copied()
     }
 
     /// A verb in the form of a request: `delete`, not `deleted`.
-    pub(super) fn is_request(&self, surface: &str) -> bool {
+    pub(crate) fn is_request(&self, surface: &str) -> bool {
         self.verbs.contains(surface)
     }
 
-    pub(super) fn is_verb_or_thing(&self, surface: &str) -> bool {
-        self.verbs_or_things.contains(surface)
+    pub(crate) fn is_verb_or_noun(&self, surface: &str) -> bool {
+        self.verbs_or_nouns.contains(surface)
     }
 
-    pub(super) fn is_determiner(&self, surface: &str) -> bool {
+    pub(crate) fn is_determiner(&self, surface: &str) -> bool {
         self.determiners.contains(surface)
     }
 
-    /// Whether `surface` may belong to a verb said before; `last` if it ends its clause.
-    pub(super) fn is_particle(&self, surface: &str, last: bool) -> bool {
+    /// Whether `surface` may be the particle of a preceding verb; `last` if it ends its clause.
+    pub(crate) fn is_particle(&self, surface: &str, last: bool) -> bool {
         self.particles.contains(surface) || (last && self.last_particles.contains(surface))
     }
 
-    /// Whether the two words make a phrase.
-    pub(super) fn is_pair(&self, first: &str, second: &str) -> bool {
-        let phrases = self.phrases.get(&self.normal(first)).map(Vec::as_slice).unwrap_or_default();
-        let second = self.normal(second);
+    /// Whether the two words are a phrase.
+    pub(crate) fn is_pair(&self, first: &str, second: &str) -> bool {
+        let phrases = self.phrases.get(&self.normalize(first)).map(Vec::as_slice).unwrap_or_default();
+        let second = self.normalize(second);
         phrases.iter().any(|phrase| matches!(phrase.rest.as_slice(), [only] if *only == second))
     }
 
-    pub(super) fn is_filler(&self, surface: &str) -> bool {
+    pub(crate) fn is_filler(&self, surface: &str) -> bool {
         self.fillers.contains(surface)
     }
 
-    pub(super) fn is_question(&self, surface: &str) -> bool {
+    pub(crate) fn is_question(&self, surface: &str) -> bool {
         self.questions.contains(surface)
     }
 
-    /// Whether the tables say anything of the word.
-    pub(super) fn knows(&self, stem: &str) -> bool {
+    /// Whether the tables contain the word.
+    pub(crate) fn knows(&self, stem: &str) -> bool {
         self.knows_alone(stem) || self.phrases.contains_key(stem)
     }
 
-    /// Whether they know it only with a particle, as "bring up": without one it is still a verb.
-    pub(super) fn is_half_a_verb(&self, stem: &str) -> bool {
+    /// Whether the tables contain the word only as a verb with a particle, such as "bring up".
+    pub(crate) fn needs_particle(&self, stem: &str) -> bool {
         let phrases = self.phrases.get(stem).map(Vec::as_slice).unwrap_or_default();
         let is_verb = |rest: &[String]| matches!(rest, [particle] if self.is_particle(particle, true));
         !self.knows_alone(stem) && phrases.iter().any(|phrase| is_verb(&phrase.rest))
@@ -129,12 +128,12 @@ impl Thesaurus {
     }
 
     /// Every verb in the form of a request.
-    pub(super) fn verbs(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn verbs(&self) -> impl Iterator<Item = &'static str> {
         self.verbs.iter().copied()
     }
 
-    /// Every word the tables know, for the typos in them.
-    pub(super) fn known_words(&self) -> impl Iterator<Item = &str> {
+    /// Every word of the tables, to match misspelled words.
+    pub(crate) fn known_words(&self) -> impl Iterator<Item = &str> {
         self.related.keys().map(String::as_str)
     }
 
@@ -149,24 +148,24 @@ impl Thesaurus {
             imperative_nouns: words::IMPERATIVE_NOUNS.split_whitespace().collect(),
             fillers: words::FILLERS.split_whitespace().collect(),
             questions: words::QUESTIONS.split_whitespace().collect(),
-            verbs_or_things: words::VERB_OR_THING.split_whitespace().collect(),
+            verbs_or_nouns: words::VERB_OR_NOUN.split_whitespace().collect(),
             determiners: words::DETERMINERS.split_whitespace().collect(),
             particles: words::PARTICLES.split_whitespace().collect(),
             last_particles: words::LAST_PARTICLES.split_whitespace().collect(),
             phrases: HashMap::new(),
         };
         let stems =
-            |this: &Self, text: &str| -> Vec<String> { text.split_whitespace().map(|w| this.normal(w)).collect() };
+            |this: &Self, text: &str| -> Vec<String> { text.split_whitespace().map(|w| this.normalize(w)).collect() };
 
         this.stopwords = stems(&this, words::STOPWORDS).into_iter().collect();
         for (word, to) in words::HINTS {
             let to = stems(&this, to);
-            this.hints.insert(this.normal(word), to);
+            this.hints.insert(this.normalize(word), to);
         }
-        for (phrase, to, keeps) in words::PHRASES {
+        for (phrase, to, keeps_parts) in words::PHRASES {
             let mut from = stems(&this, phrase).into_iter();
             let Some(first) = from.next() else { continue };
-            let phrase = Phrase { rest: from.collect(), to: stems(&this, to), keeps: *keeps };
+            let phrase = Phrase { rest: from.collect(), to: stems(&this, to), keeps_parts: *keeps_parts };
             this.phrases.entry(first).or_default().push(phrase);
         }
         for phrases in this.phrases.values_mut() {
@@ -177,12 +176,12 @@ impl Thesaurus {
             let (fringe, cues) = fringe.split_once('|').unwrap_or((fringe, ""));
             for verb in core.split_whitespace().chain(fringe.split_whitespace()) {
                 this.verbs.insert(verb);
-                let stem = this.normal(verb);
+                let stem = this.normalize(verb);
                 *this.actions.entry(stem).or_default() |= category_bit(category);
             }
             this.relate(core, &format!("{fringe} {cues}"));
         }
-        for group in words::THINGS {
+        for group in words::NOUNS {
             let (core, fringe) = group.split_once('|').unwrap_or((group, ""));
             this.relate(core, fringe);
         }
@@ -193,8 +192,8 @@ impl Thesaurus {
     }
 
     fn relate(&mut self, core: &str, fringe: &str) {
-        let core: Vec<String> = core.split_whitespace().map(|w| self.normal(w)).collect();
-        let fringe: Vec<String> = fringe.split_whitespace().map(|w| self.normal(w)).collect();
+        let core: Vec<String> = core.split_whitespace().map(|w| self.normalize(w)).collect();
+        let fringe: Vec<String> = fringe.split_whitespace().map(|w| self.normalize(w)).collect();
         for from in &core {
             for to in &core {
                 self.relate_one(from, to, CORE_TO_CORE);

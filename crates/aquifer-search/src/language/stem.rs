@@ -1,39 +1,36 @@
-//! What part of an English word stays when it is inflected.
+//! An English stemmer.
 //!
-//! The Snowball "English" (Porter 2) algorithm without its exception lists: `creates`, `created`,
-//! `creating` and `creation` all become `creat`. Written here because the crates that offer it
-//! carry fifteen languages and have not been maintained for years, while one language is a table of
-//! suffixes. Stems are never shown to anybody, so they only have to be equal for words that mean
-//! the same.
+//! The Snowball "English" (Porter 2) algorithm without its exception lists: `creates`, `created`, `creating` and
+//! `creation` all become `creat`. The crates that offer it carry fifteen languages and are unmaintained, while one
+//! language is a table of suffixes. Stems are never shown, so they only have to be equal for words that mean the same.
 
 const VOWELS: &str = "aeiouy";
 
-/// The stem of a lower-case word. Words that are short or not plain ASCII letters are their own
-/// stem.
-pub(super) fn stem(word: &str) -> String {
+/// The stem of a lower-case word. Short words and words with other than ASCII letters are returned unchanged.
+pub(crate) fn stem(word: &str) -> String {
     if word.len() <= 2 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return word.to_owned();
     }
     let mut stem = Stem::new(word);
-    stem.plural();
-    stem.past_and_gerund();
-    stem.final_y();
-    stem.double_suffixes();
-    stem.single_suffixes();
-    stem.last_suffixes();
-    stem.final_e_and_l();
+    stem.strip_plural();
+    stem.strip_past_and_gerund();
+    stem.replace_final_y();
+    stem.replace_double_suffixes();
+    stem.replace_single_suffixes();
+    stem.strip_last_suffixes();
+    stem.strip_final_e_and_l();
     stem.text
 }
 
 struct Stem {
     text: String,
-    /// Where the part after the first vowel-consonant pair starts, and the same once more from
-    /// there: a suffix goes only if enough of a word is left before it.
+    /// The start of the region after the first vowel-consonant pair, and of the same region within it. A suffix is
+    /// removed only inside a region, so that enough of the word remains.
     r1: usize,
     r2: usize,
 }
 
-/// `-ization` and the like: from, to. Ordered so that a longer ending stands before its own ending.
+/// Suffixes and replacements, each before its own suffixes.
 const DOUBLE: &[(&str, &str)] = &[
     ("ization", "ize"),
     ("ational", "ate"),
@@ -81,48 +78,48 @@ impl Stem {
         Self { text: word.to_owned(), r1, r2: region(word, r1) }
     }
 
-    /// The word without `suffix`, if it ends so.
-    fn before(&self, suffix: &str) -> Option<&str> {
+    /// The word without `suffix`, if it ends with it.
+    fn without_suffix(&self, suffix: &str) -> Option<&str> {
         self.text.strip_suffix(suffix)
     }
 
     fn replace(&mut self, suffix: &str, by: &str) {
-        if let Some(rest) = self.before(suffix) {
+        if let Some(rest) = self.without_suffix(suffix) {
             self.text = format!("{rest}{by}");
         }
     }
 
     fn in_r1(&self, suffix: &str) -> bool {
-        self.before(suffix).is_some_and(|rest| rest.len() >= self.r1)
+        self.without_suffix(suffix).is_some_and(|rest| rest.len() >= self.r1)
     }
 
     fn in_r2(&self, suffix: &str) -> bool {
-        self.before(suffix).is_some_and(|rest| rest.len() >= self.r2)
+        self.without_suffix(suffix).is_some_and(|rest| rest.len() >= self.r2)
     }
 
-    fn plural(&mut self) {
+    fn strip_plural(&mut self) {
         if self.text.ends_with("sses") {
             self.replace("es", "");
-        } else if let Some(rest) = self.before("ies").or_else(|| self.before("ied")) {
+        } else if let Some(rest) = self.without_suffix("ies").or_else(|| self.without_suffix("ied")) {
             let kept = if rest.len() > 1 { "i" } else { "ie" };
             self.text = format!("{rest}{kept}");
         } else if self.text.ends_with("us") || self.text.ends_with("ss") {
-            // `status` and `access` are no plurals.
-        } else if let Some(rest) = self.before("s")
+            // `status` and `access` are not plurals.
+        } else if let Some(rest) = self.without_suffix("s")
             && rest.chars().rev().skip(1).any(is_vowel)
         {
             self.text = rest.to_owned();
         }
     }
 
-    fn past_and_gerund(&mut self) {
-        if self.before("eed").is_some() {
+    fn strip_past_and_gerund(&mut self) {
+        if self.without_suffix("eed").is_some() {
             if self.in_r1("eed") {
                 self.replace("eed", "ee");
             }
             return;
         }
-        let Some(rest) = self.before("ing").or_else(|| self.before("ed")).map(str::to_owned) else {
+        let Some(rest) = self.without_suffix("ing").or_else(|| self.without_suffix("ed")).map(str::to_owned) else {
             return;
         };
         if !rest.chars().any(is_vowel) {
@@ -138,8 +135,8 @@ impl Stem {
         }
     }
 
-    fn final_y(&mut self) {
-        if let Some(rest) = self.before("y")
+    fn replace_final_y(&mut self) {
+        if let Some(rest) = self.without_suffix("y")
             && rest.len() > 1
             && rest.chars().next_back().is_some_and(|c| !is_vowel(c))
         {
@@ -147,7 +144,7 @@ impl Stem {
         }
     }
 
-    fn double_suffixes(&mut self) {
+    fn replace_double_suffixes(&mut self) {
         if let Some((from, to)) = DOUBLE.iter().find(|(from, _)| self.text.ends_with(from)) {
             if self.in_r1(from) {
                 self.replace(from, to);
@@ -155,13 +152,13 @@ impl Stem {
         } else if self.in_r1("ogi") && self.text.ends_with("logi") {
             self.replace("ogi", "og");
         } else if self.in_r1("li")
-            && self.before("li").and_then(|r| r.chars().next_back()).is_some_and(|c| "cdeghkmnrt".contains(c))
+            && self.without_suffix("li").and_then(|r| r.chars().next_back()).is_some_and(|c| "cdeghkmnrt".contains(c))
         {
             self.replace("li", "");
         }
     }
 
-    fn single_suffixes(&mut self) {
+    fn replace_single_suffixes(&mut self) {
         if let Some((from, to)) = SINGLE.iter().find(|(from, _)| self.text.ends_with(from)) {
             if self.in_r1(from) {
                 self.replace(from, to);
@@ -171,18 +168,19 @@ impl Stem {
         }
     }
 
-    fn last_suffixes(&mut self) {
+    fn strip_last_suffixes(&mut self) {
         if let Some(suffix) = LAST.iter().find(|suffix| self.text.ends_with(**suffix)) {
             if self.in_r2(suffix) {
                 self.replace(suffix, "");
             }
-        } else if self.in_r2("ion") && self.before("ion").is_some_and(|r| r.ends_with('s') || r.ends_with('t')) {
+        } else if self.in_r2("ion") && self.without_suffix("ion").is_some_and(|r| r.ends_with('s') || r.ends_with('t'))
+        {
             self.replace("ion", "");
         }
     }
 
-    fn final_e_and_l(&mut self) {
-        if let Some(rest) = self.before("e") {
+    fn strip_final_e_and_l(&mut self) {
+        if let Some(rest) = self.without_suffix("e") {
             if self.in_r2("e") || (self.in_r1("e") && !ends_in_short_syllable(rest)) {
                 self.replace("e", "");
             }
@@ -196,8 +194,7 @@ fn is_vowel(c: char) -> bool {
     VOWELS.contains(c)
 }
 
-/// Where the region after the first vowel and its following consonant starts, looking from byte
-/// `from` on.
+/// The start of the region after the first vowel and its following consonant, from byte `from` on.
 fn region(word: &str, from: usize) -> usize {
     let mut seen_vowel = false;
     for (at, c) in word.char_indices().skip_while(|(at, _)| *at < from) {

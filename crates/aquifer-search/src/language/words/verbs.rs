@@ -1,9 +1,9 @@
 //! Verbs.
 //!
-//! A third part of a group holds words that are no verbs but hint at these: "flaky" at running
-//! again, "behind" at bringing up to date.
+//! A third part of a group holds words that are not verbs but hint at these: "flaky" at running again, "behind" at
+//! bringing up to date.
 
-/// Groups of verbs, with the semantic category an operation most likely has when a task says them.
+/// Groups of verbs, each with the most likely semantic category of an operation for a task with these verbs.
 pub(crate) const ACTIONS: &[(&str, &str)] = &[
     (
         "CREATE",
@@ -117,8 +117,7 @@ pub(crate) const ACTIONS: &[(&str, &str)] = &[
     ("READ", "whoami | login identify"),
 ];
 
-/// Words that are mostly nouns, but said first in a task they ask to make one: "comment on", "file
-/// a", "log 3 hours".
+/// Words that are mostly nouns, but at the start of a task ask to create one: "comment on", "file a", "log 3 hours".
 pub(crate) const IMPERATIVE_NOUNS: &str = "\
     file log raise cut comment tag label email text message link note branch bookmark report react \
     star schedule book document respond reply";
