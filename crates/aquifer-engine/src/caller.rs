@@ -16,7 +16,7 @@ pub struct Caller {
 
 impl Caller {
     /// Nobody in particular.
-    pub fn nobody() -> Self {
+    pub fn anonymous() -> Self {
         Self::default()
     }
 

@@ -33,19 +33,19 @@ pub struct Validity(Option<Configuration>);
 
 impl Validity {
     /// Valid as long as this configuration is in force.
-    pub(crate) fn of_change(configuration: &Configuration) -> Self {
+    pub(crate) fn for_change(configuration: &Configuration) -> Self {
         Self(Some(configuration.clone()))
     }
 
     /// Whether the call must not be carried out any more.
-    pub fn is_over(&self) -> bool {
+    pub fn is_expired(&self) -> bool {
         self.0.as_ref().is_some_and(Configuration::is_replaced)
     }
 
     /// Refuses a call that must not be carried out any more. To be asked where nothing has been done yet, as late as
     /// possible: immediately before the bytes leave or the transaction is committed.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.is_over() { Err(configuration_changed()) } else { Ok(()) }
+        if self.is_expired() { Err(configuration_changed()) } else { Ok(()) }
     }
 }
 

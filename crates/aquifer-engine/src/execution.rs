@@ -21,8 +21,8 @@ use crate::engine::panic_message;
 use crate::source::ProgressUpdate;
 
 /// Executions kept, running or finished: of one owner, and of all. Nobody loses a result to somebody else's zeal.
-const MAX_OF_ONE: usize = 64;
-const MAX_OF_ALL: usize = 1024;
+const MAX_PER_OWNER: usize = 64;
+const MAX_TOTAL: usize = 1024;
 
 /// Where an execution stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Reporter(Arc<Execution>);
 
 impl Reporter {
     /// Tells how far the work is, in steps.
-    pub fn tell(&self, current: usize, total: usize, message: impl Into<String>) {
+    pub fn report(&self, current: usize, total: usize, message: impl Into<String>) {
         #[expect(clippy::cast_precision_loss, reason = "nobody counts that many steps")]
         let (current, total) = (current as f64, total as f64);
         let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
@@ -100,16 +100,16 @@ impl Reporter {
 /// The executions of one adapter.
 pub struct Executions {
     clock: SharedClock,
-    kept: Mutex<VecDeque<Arc<Execution>>>,
+    executions: Mutex<VecDeque<Arc<Execution>>>,
     root: CancellationToken,
-    _end_with_us: DropGuard,
+    _cancel_on_drop: DropGuard,
 }
 
 impl Executions {
     /// No executions yet.
     pub fn new(clock: SharedClock) -> Self {
         let root = CancellationToken::new();
-        Self { clock, kept: Mutex::default(), _end_with_us: root.clone().drop_guard(), root }
+        Self { clock, executions: Mutex::default(), _cancel_on_drop: root.clone().drop_guard(), root }
     }
 
     /// Starts work in the background. Must be called inside a Tokio runtime.
@@ -135,27 +135,28 @@ impl Executions {
             }),
             cancel: self.root.child_token(),
         });
-        self.keep(execution.clone())?;
+        self.register(execution.clone())?;
         let work = work(Reporter(execution.clone()));
         tokio::spawn(run(execution.clone(), work, self.clock.clone()));
         Ok(execution)
     }
 
-    fn keep(&self, execution: Arc<Execution>) -> Result<(), Failure> {
-        let mut kept = self.lock();
-        let own = kept.iter().filter(|known| known.owner == execution.owner).count();
-        let crowded = own >= MAX_OF_ONE;
-        if crowded || kept.len() >= MAX_OF_ALL {
-            let can_go =
-                |known: &Arc<Execution>| known.status().is_terminal() && (!crowded || known.owner == execution.owner);
-            let Some(finished) = kept.iter().position(can_go) else {
+    fn register(&self, execution: Arc<Execution>) -> Result<(), Failure> {
+        let mut executions = self.lock();
+        let own = executions.iter().filter(|known| known.owner == execution.owner).count();
+        let is_owner_full = own >= MAX_PER_OWNER;
+        if is_owner_full || executions.len() >= MAX_TOTAL {
+            let can_be_removed = |known: &Arc<Execution>| {
+                known.status().is_terminal() && (!is_owner_full || known.owner == execution.owner)
+            };
+            let Some(finished) = executions.iter().position(can_be_removed) else {
                 let message =
                     format!("Too many executions: {own} of yours are running. Cancel one or wait for one to finish");
                 return Err(Failure::new(Code::RateLimitExceeded, message));
             };
-            kept.remove(finished);
+            executions.remove(finished);
         }
-        kept.push_back(execution);
+        executions.push_back(execution);
         Ok(())
     }
 
@@ -177,16 +178,16 @@ impl Executions {
     /// Ends and forgets what belonged to a connection.
     pub fn session_ended(&self, session: &str) {
         self.lock().retain(|execution| {
-            let theirs = execution.session.as_deref() == Some(session);
-            if theirs {
+            let belongs_to_session = execution.session.as_deref() == Some(session);
+            if belongs_to_session {
                 execution.cancel.cancel();
             }
-            !theirs
+            !belongs_to_session
         });
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Execution>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,18 +208,18 @@ impl Execution {
     }
 
     /// Waits for the end, telling every step on the way.
-    pub async fn finished(&self, mut each: impl FnMut(ProgressUpdate)) {
+    pub async fn wait_finished(&self, mut each: impl FnMut(ProgressUpdate)) {
         let mut state = self.state.subscribe();
-        let mut told: Option<ProgressUpdate> = None;
+        let mut reported: Option<ProgressUpdate> = None;
         loop {
             let (terminal, progress) = {
                 let now = state.borrow_and_update();
                 (now.status.is_terminal(), now.progress.clone())
             };
-            if progress != told
+            if progress != reported
                 && let Some(update) = progress
             {
-                told = Some(update.clone());
+                reported = Some(update.clone());
                 each(update);
             }
             if terminal || state.changed().await.is_err() {

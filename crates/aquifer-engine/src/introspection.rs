@@ -19,7 +19,7 @@ use crate::source::{Context, Source, SourceStatus};
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
 /// Every line of a search costs the model tokens, and the right operation is almost always among the first.
-const SEARCH_PAGE: usize = 5;
+const SEARCH_PAGE_SIZE: usize = 5;
 
 /// More hits than this are not ranked.
 const MAX_HITS: usize = 500;
@@ -65,24 +65,24 @@ pub(crate) async fn answer(
 }
 
 /// What answers for several sources together.
-const GATEWAY: &str = "aquifer";
+const GATEWAY_NAME: &str = "aquifer";
 
 /// The source that an answer is about, or all of them together.
 fn adapter_name<'a>(snapshot: &'a Snapshot, source: Option<&'a str>) -> &'a str {
     match (source, &**snapshot.mounts()) {
         (Some(source), _) => source,
         (None, [only]) => only.source.name(),
-        (None, _) => GATEWAY,
+        (None, _) => GATEWAY_NAME,
     }
 }
 
 fn with_adapter(status: Value, snapshot: &Snapshot, source: Option<&str>) -> Value {
-    let mut told = Map::from_iter([("adapter".to_owned(), Value::from(adapter_name(snapshot, source)))]);
+    let mut shown = Map::from_iter([("adapter".to_owned(), Value::from(adapter_name(snapshot, source)))]);
     match status {
-        Value::Object(status) => told.extend(status),
-        other => drop(told.insert("quotas".to_owned(), other)),
+        Value::Object(status) => shown.extend(status),
+        other => drop(shown.insert("quotas".to_owned(), other)),
     }
-    Value::Object(told)
+    Value::Object(shown)
 }
 
 /// Name, version and trust, as the specification has it for one adapter. Several are listed beside the least trust of all.
@@ -93,15 +93,16 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
         .map(|mount| {
             let (trust, version) = (mount.trust(snapshot), mount.source.version());
             let version = version.as_deref().unwrap_or(own_version);
-            let told = json!({ "name": mount.source.name(), "version": version, "trust": { "level": trust.as_str() } });
-            (trust, told)
+            let shown =
+                json!({ "name": mount.source.name(), "version": version, "trust": { "level": trust.as_str() } });
+            (trust, shown)
         })
         .collect();
     match <[_; 1]>::try_from(adapters) {
         Ok([(_, only)]) => only,
         Err(adapters) => {
             let least = adapters.iter().map(|(trust, _)| *trust).min().map(Trust::as_str);
-            let adapters: Vec<Value> = adapters.into_iter().map(|(_, told)| told).collect();
+            let adapters: Vec<Value> = adapters.into_iter().map(|(_, shown)| shown).collect();
             let name = adapter_name(snapshot, source);
             json!({ "name": name, "version": own_version, "trust": { "level": least }, "adapters": adapters })
         }
@@ -111,10 +112,10 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
 /// Everything we know includes what results looked like (R-INT-2). It is no part of the catalog, and of no other answer.
 fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shaper) -> Value {
     if detail == Detail::Full
-        && let Some(observed) = shaper.observed(name)
+        && let Some(observation) = shaper.observation(name)
         && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
     {
-        operation.insert("observed_result".to_owned(), observed);
+        operation.insert("observed_result".to_owned(), observation);
     }
     answer
 }
@@ -140,15 +141,15 @@ fn summary(snapshot: &Snapshot) -> Value {
 /// What callers may know of a source's status.
 fn status(source: &dyn Source) -> Map<String, Value> {
     let SourceStatus { state, catalog_age, quarantined, left_out, .. } = source.status();
-    let mut told = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
+    let mut shown = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
     if let Some(age) = catalog_age {
-        told.insert("catalog_age_seconds".to_owned(), age.as_secs().into());
+        shown.insert("catalog_age_seconds".to_owned(), age.as_secs().into());
     }
-    told.insert("quarantined".to_owned(), quarantined.into());
+    shown.insert("quarantined".to_owned(), quarantined.into());
     if left_out > 0 {
-        told.insert("left_out".to_owned(), left_out.into());
+        shown.insert("left_out".to_owned(), left_out.into());
     }
-    told
+    shown
 }
 
 /// Everything we know of an operation includes where its definition comes from.
@@ -205,9 +206,9 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
             .filter(|offset| *offset <= matching.len())
             .ok_or_else(|| Failure::invalid_value("after", "is not a cursor of this list. Start again without it"))?,
     };
-    let wanted = narrowing.first.or_else(|| narrowing.search.as_ref().map(|_| SEARCH_PAGE));
+    let wanted = narrowing.first.or_else(|| narrowing.search.as_ref().map(|_| SEARCH_PAGE_SIZE));
     let mut room = MAX_LIST_BYTES;
-    let page_of: Vec<&Operation> = matching
+    let page_operations: Vec<&Operation> = matching
         .iter()
         .skip(start)
         .take(wanted.unwrap_or(usize::MAX))
@@ -220,7 +221,7 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
         })
         .copied()
         .collect();
-    let end = start + page_of.len();
+    let end = start + page_operations.len();
     let has_next_page = end < matching.len();
     let narrowed = !narrowing.is_empty();
     let page = (narrowed || has_next_page).then(|| Page {
@@ -228,13 +229,13 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
         end_cursor: has_next_page.then(|| Cursor::new(end, narrowing, catalog.digest()).to_string()),
         total_count: matching.len(),
     });
-    let answer = snapshot.answers().operations(page_of, narrowing.detail, page.as_ref(), narrowed);
+    let answer = snapshot.answers().operations(page_operations, narrowing.detail, page.as_ref(), narrowed);
     Ok(if narrowing.detail == Detail::Full { with_source_states(answer, snapshot) } else { answer })
 }
 
 fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operation> {
     let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
-    let admits = |operation: &Operation| {
+    let is_admitted = |operation: &Operation| {
         let same = |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|wanted| wanted == actual);
         same(&narrowing.category, operation.category.as_str())
             && same(&narrowing.endpoint, surface.family_of(operation))
@@ -242,10 +243,10 @@ fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operat
     };
     let operations = catalog.operations();
     match narrowing.search.as_deref() {
-        None => operations.iter().map(|op| &**op).filter(|op| admits(op)).collect(),
+        None => operations.iter().map(|op| &**op).filter(|op| is_admitted(op)).collect(),
         Some(words) => snapshot
             .index()
-            .search_filtered(words, MAX_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
+            .search_filtered(words, MAX_HITS, |position| operations.get(position).is_some_and(|op| is_admitted(op)))
             .into_iter()
             .filter_map(|hit| operations.get(hit.position))
             .map(|op| &**op)

@@ -41,6 +41,6 @@ pub use source::Offering;
 pub use source::Outcome;
 pub use source::Progress;
 pub use source::ProgressUpdate;
-pub use source::Resolved;
+pub use source::Resolution;
 pub use source::Source;
 pub use source::SourceStatus;

@@ -47,8 +47,8 @@ pub trait Source: Send + Sync + 'static {
 
     /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
     /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
-    fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
-        Ok(Resolved { params, ..Resolved::default() })
+    fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        Ok(Resolution { params, ..Resolution::default() })
     }
 
     /// Callers must not learn of these operations (their own names): policy denies every call of them. A source whose
@@ -70,7 +70,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Looks whether what is offered is still right, where that costs next to nothing. Called before introspection, and
     /// when somebody asks for an operation nobody knows.
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 
@@ -105,7 +105,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Gets something beside operations: a list as an array of its entries, anything else as MCP answers it. Asked only
     /// for its resources and prompts.
-    fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, _wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has nothing but operations"))).boxed()
     }
 }
@@ -171,18 +171,18 @@ impl SourceCapabilities {
     }
 
     /// Whether this may be there.
-    pub fn has(self, wanted: &Fetch) -> bool {
+    pub fn has(self, wanted: &FetchRequest) -> bool {
         match wanted {
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => self.resources,
-            Fetch::Prompts | Fetch::Prompt { .. } => self.prompts,
-            Fetch::Completion { .. } => self.completions,
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Resource(_) => self.resources,
+            FetchRequest::Prompts | FetchRequest::Prompt { .. } => self.prompts,
+            FetchRequest::Completion { .. } => self.completions,
         }
     }
 }
 
 /// What can be asked for beside operations.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fetch {
+pub enum FetchRequest {
     /// The list of documents.
     Resources,
     /// The list of documents with holes in their addresses.
@@ -209,19 +209,24 @@ pub enum Fetch {
     },
 }
 
-impl Fetch {
+impl FetchRequest {
     /// The name or address of what is wanted.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } => Some(name),
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Prompts => None,
+            FetchRequest::Resource(name)
+            | FetchRequest::Prompt { name, .. }
+            | FetchRequest::Completion { of: name, .. } => Some(name),
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Prompts => None,
         }
     }
 
     /// The same under another name.
     #[must_use]
-    pub fn of(mut self, other: &str) -> Self {
-        if let Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } = &mut self {
+    pub fn with_name(mut self, other: &str) -> Self {
+        if let FetchRequest::Resource(name)
+        | FetchRequest::Prompt { name, .. }
+        | FetchRequest::Completion { of: name, .. } = &mut self
+        {
             other.clone_into(name);
         }
         self
@@ -230,18 +235,18 @@ impl Fetch {
     /// Whether it is known by an address rather than by a name.
     pub fn is_by_address(&self) -> bool {
         match self {
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => true,
-            Fetch::Prompts | Fetch::Prompt { .. } => false,
-            Fetch::Completion { by_address, .. } => *by_address,
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Resource(_) => true,
+            FetchRequest::Prompts | FetchRequest::Prompt { .. } => false,
+            FetchRequest::Completion { by_address, .. } => *by_address,
         }
     }
 
     /// The field of a list's entries that names them.
     pub fn key(&self) -> Option<&'static str> {
         match self {
-            Fetch::Resources => Some("uri"),
-            Fetch::ResourceTemplates => Some("uriTemplate"),
-            Fetch::Prompts => Some("name"),
+            FetchRequest::Resources => Some("uri"),
+            FetchRequest::ResourceTemplates => Some("uriTemplate"),
+            FetchRequest::Prompts => Some("name"),
             _ => None,
         }
     }
@@ -261,7 +266,7 @@ pub struct Offering {
 
 /// What a request of an indirect operation turned out to mean.
 #[derive(Debug, Clone, Default)]
-pub struct Resolved {
+pub struct Resolution {
     /// The operation that is meant, by its own name, where it is another one.
     pub operation: Option<Arc<str>>,
     /// The parameters, with every alias replaced by the name it stands for.
@@ -466,7 +471,7 @@ pub struct Progress(Option<mpsc::Sender<ProgressUpdate>>);
 
 impl Progress {
     /// Updates kept for a slow listener.
-    const BACKLOG: usize = 16;
+    const CAPACITY: usize = 16;
 
     /// Nobody listens.
     pub fn silent() -> Self {
@@ -475,17 +480,17 @@ impl Progress {
 
     /// Somebody listens at the other end.
     pub fn channel() -> (Self, mpsc::Receiver<ProgressUpdate>) {
-        let (sender, receiver) = mpsc::channel(Self::BACKLOG);
+        let (sender, receiver) = mpsc::channel(Self::CAPACITY);
         (Self(Some(sender)), receiver)
     }
 
     /// Whether anybody listens.
-    pub fn is_heard(&self) -> bool {
+    pub fn has_listener(&self) -> bool {
         self.0.is_some()
     }
 
     /// Tells how far the call is.
-    pub fn tell(&self, update: ProgressUpdate) {
+    pub fn report(&self, update: ProgressUpdate) {
         if let Some(sender) = &self.0 {
             // Full or closed: the listener's loss, not the call's.
             let _ = sender.try_send(update);

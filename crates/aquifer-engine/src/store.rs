@@ -38,7 +38,7 @@ pub trait StateStore: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
     /// The records whose keys begin so: the first `most` of them in the order of their keys.
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>>;
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>>;
 
     /// Spends `amount` under this key unless more than `most` would then have been spent within the sliding window. An
     /// amount of zero only looks.
@@ -48,9 +48,9 @@ pub trait StateStore: Send + Sync + 'static {
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>>;
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>>;
 
     /// Whether records outlive this process, or others see them. If not, there is no point in writing down what the
     /// process has in its memory anyway.
@@ -70,14 +70,14 @@ pub struct Record {
 
 /// What became of an attempt to spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent {
+pub struct SpendResult {
     /// Whether the amount was spent; of an amount of zero, whether the limit is kept.
     pub accepted: bool,
     /// What has been spent within the window, this included if it was accepted.
     pub total: u64,
     /// Until the amount would be accepted, if nothing else is spent. Zero when it was accepted; [`Duration::MAX`] when
     /// it never will be, since it is more than the limit.
-    pub frees: Duration,
+    pub retry_after: Duration,
 }
 
 /// The store cannot be used now.

@@ -2,7 +2,7 @@
 //! in; nothing here is ever sent to it.
 
 use aquifer_query::FieldType;
-use aquifer_query::value::moment;
+use aquifer_query::value::parse_timestamp;
 use serde_json::{Value, json};
 
 use crate::sql_tokens::{Token, last_cast, tokens, unwrapped};
@@ -63,7 +63,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         _ => return None,
     };
     match of {
-        FieldType::Text | FieldType::Word(_) => Some(text.into()),
+        FieldType::Text | FieldType::Enum(_) => Some(text.into()),
         FieldType::Integer => {
             text.parse::<i64>().ok().filter(|number| number.unsigned_abs() < 1 << 53).map(Value::from)
         }
@@ -82,7 +82,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         },
         FieldType::Time => {
             let mut shown = Vec::new();
-            time::show(moment(&text)?, &mut shown);
+            time::show(parse_timestamp(&text)?, &mut shown);
             serde_json::from_slice(&shown).ok()
         }
         FieldType::Date => text.parse::<jiff::civil::Date>().ok().map(|date| date.to_string().into()),

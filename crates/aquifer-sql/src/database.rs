@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
-use aquifer_query::{CursorKey, Family, FieldType, read, read_fields};
+use aquifer_query::{CursorKey, FieldType, QueryKind, parse_fields, parse_query};
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -266,8 +266,8 @@ impl Database {
         };
         let outcome = match verb {
             Verb::List | Verb::Search => {
-                let family = if verb == Verb::List { Family::List } else { Family::Search };
-                let wanted = read(&served.collection, family, &params, &self.key)?;
+                let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
+                let wanted = parse_query(&served.collection, family, &params, &self.key)?;
                 let (key, served) = (self.key.clone(), served.clone());
                 let query = Query { served, dialect, now, plan: wanted.plan, key };
                 self.backend.read(query).await.map(|mut done| {
@@ -318,7 +318,7 @@ impl Database {
         }
         let offer = self.offer.load_full();
         let collection = generic_tables::tables_collection();
-        let wanted = read(&collection, Family::List, params, &self.key)?;
+        let wanted = parse_query(&collection, QueryKind::List, params, &self.key)?;
         let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
         Ok(Done { data: found.data.into(), warnings })
@@ -415,7 +415,7 @@ fn parts(served: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path
     if let Some(whole) = served.whole.get().filter(|_| !chosen) {
         return Ok(whole.clone());
     }
-    let mut select = read_fields(&served.collection, Family::Get, params)?;
+    let mut select = parse_fields(&served.collection, QueryKind::Get, params)?;
     let version = Path::field("_etag");
     if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
         select.push(version);
@@ -428,7 +428,7 @@ fn parts(served: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path
 fn key(served: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = served.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
-        aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
+        aquifer_query::value::coerce(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
     let values = values.ok_or_else(|| Failure::internal("a key without all of its columns"))?;
@@ -442,7 +442,7 @@ fn fit<'a>(served: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Val
     for (name, value) in values {
         let problem = match served.table.column(name).map(|column| &column.of) {
             Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "is more than 64 bits hold",
-            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
+            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::coerce(of, value).is_none() => {
                 "must be base64"
             }
             _ => continue,
@@ -470,7 +470,7 @@ impl Source for Database {
         self.offer.load().offering.clone()
     }
 
-    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.offer.load().resolve(operation, params)
     }
 
@@ -486,7 +486,7 @@ impl Source for Database {
         *self.changes.borrow()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         async move {
             if let Backend::Sqlite(sqlite) = &self.backend
                 && sqlite.check().await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aquifer_query::CursorKey;
 use aquifer_query::plan::{Page, Plan};
-use aquifer_query::selection::{Lists, Selection};
+use aquifer_query::selection::{ListSteps, Selection};
 use serde_json::Value;
 
 use crate::cell::string;
@@ -160,11 +160,13 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
                     true
                 }
             },
-            What::Parts { index, reader, parts } => match parts.apply(&row.value(*index, *reader), Lists::ByNumber) {
-                // Writing a value to memory cannot fail.
-                Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
-                None => false,
-            },
+            What::Parts { index, reader, parts } => {
+                match parts.apply(&row.value(*index, *reader), ListSteps::ByIndex) {
+                    // Writing a value to memory cannot fail.
+                    Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
+                    None => false,
+                }
+            }
             What::Object(inner) => object(inner, row, out),
         };
         if shown {

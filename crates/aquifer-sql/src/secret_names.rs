@@ -224,7 +224,7 @@ const WHETHER: &[&str] =
 pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
     match of {
         // Whether, when, and one of a list that everybody knows: none of them opens a door.
-        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
+        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Enum(_) => false,
         // A number is a count or a price rather than a token or a salt.
         FieldType::Integer => matches!(secret_in(column), Some(Kind::Number | Kind::Password)),
         FieldType::Number => secret_in(column) == Some(Kind::Number),
@@ -494,7 +494,7 @@ mod tests {
     #[test]
     fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
         let list = |element: FieldType| FieldType::List(Some(Box::new(element)));
-        let words = || FieldType::Word(["yes".into(), "no".into()].into());
+        let words = || FieldType::Enum(["yes".into(), "no".into()].into());
         for (column, of, expected) in [
             ("secret", FieldType::Boolean, false),
             ("token", FieldType::Time, false),

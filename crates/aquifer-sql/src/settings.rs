@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aquifer_query::FieldType;
-use aquifer_query::collection::Pages;
+use aquifer_query::collection::PageLimits;
 
 use crate::percent;
 use crate::table_filter::TableFilter;
@@ -35,7 +35,7 @@ pub struct Settings {
     /// The most connections at once.
     pub connections: usize,
     /// How pages are cut.
-    pub pages: Pages,
+    pub pages: PageLimits,
 }
 
 /// Where a database is.
@@ -145,7 +145,7 @@ impl Settings {
             tables: BTreeMap::new(),
             timeout: Duration::from_secs(30),
             connections: 8,
-            pages: Pages::default(),
+            pages: PageLimits::default(),
         }
     }
 

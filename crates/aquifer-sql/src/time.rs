@@ -1,6 +1,6 @@
 //! Times as JSON, and the grain databases keep them in.
 
-use aquifer_query::value::moment;
+use aquifer_query::value::parse_timestamp;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -8,7 +8,7 @@ use crate::cell;
 
 /// The last tick up to a moment, unless the moment is one.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
-    let since = moment(text)?.as_nanosecond();
+    let since = parse_timestamp(text)?.as_nanosecond();
     let rest = since.rem_euclid(tick);
     (rest != 0).then(|| Timestamp::from_nanosecond(since - rest).ok().map(|time| time.to_string()))?
 }
@@ -89,7 +89,7 @@ mod tests {
         ] {
             let mut out = Vec::new();
             assert!(copy(text.as_bytes(), &mut out), "{text}");
-            assert_eq!(String::from_utf8(out).unwrap(), shown(moment(text).unwrap()), "{text}");
+            assert_eq!(String::from_utf8(out).unwrap(), shown(parse_timestamp(text).unwrap()), "{text}");
         }
         for text in [
             "2026-01-28",

@@ -4,7 +4,7 @@
 //! exactly one spelling. A column in one sortable format is compared as stored, so that its indexes serve: the bound is
 //! converted, not the column. That a column really is in one format is checked for every answer (`sql/uniform.rs`).
 
-use aquifer_query::value::moment;
+use aquifer_query::value::parse_timestamp;
 
 use crate::statement::Bind;
 
@@ -235,7 +235,7 @@ pub(crate) fn nanosecond(stored: Stored<'_>) -> Option<i128> {
         }
         Stored::Text(text) => match scan(text) {
             Some(scanned) => Some(scanned.nanosecond),
-            None => moment(std::str::from_utf8(text).ok()?).map(jiff::Timestamp::as_nanosecond),
+            None => parse_timestamp(std::str::from_utf8(text).ok()?).map(jiff::Timestamp::as_nanosecond),
         },
         Stored::Other => None,
     }

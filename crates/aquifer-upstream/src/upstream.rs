@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -240,7 +240,7 @@ impl Source for Upstream {
         *self.supervisor.changes.borrow()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
         // what is quarantined.
         async move {
@@ -288,7 +288,7 @@ impl Source for Upstream {
         **self.supervisor.source_capabilities.load()
     }
 
-    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         resources::fetch(&self.supervisor, wanted, context).boxed()
     }
 

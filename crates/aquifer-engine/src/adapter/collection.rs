@@ -80,14 +80,14 @@ fn field_type(schema: &Schema, types: &Types) -> FieldType {
     };
     match &schema.kind {
         Kind::String => match (words(), &schema.format) {
-            (Some(words), _) if schema.allowed.is_some() => FieldType::Word(words),
+            (Some(words), _) if schema.allowed.is_some() => FieldType::Enum(words),
             (_, Some(Format::DateTime)) => FieldType::Time,
             (_, Some(Format::Date)) => FieldType::Date,
             (_, Some(Format::Uuid)) => FieldType::Uuid,
             _ => FieldType::Text,
         },
         Kind::Any if schema.allowed.as_ref().is_some_and(|all| all.iter().all(Value::is_string)) => {
-            words().map_or(FieldType::Json, FieldType::Word)
+            words().map_or(FieldType::Json, FieldType::Enum)
         }
         Kind::Integer => FieldType::Integer,
         Kind::Number => FieldType::Number,

@@ -15,14 +15,17 @@ use serde_json::Value;
 use super::{AdapterError, collection};
 
 /// The operation that a parameter type defines.
-pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -> Result<Operation, AdapterError> {
+pub(super) fn describe_operation<P: JsonSchema>(
+    category: Category,
+    types: &mut Types,
+) -> Result<Operation, AdapterError> {
     let name = P::schema_name().into_owned();
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<P>().to_value();
-    let schema = read(&json, types)?;
+    let schema = parse_schema(&json, types)?;
     let Some(description) = schema.description.clone() else { return Err(AdapterError::NoDescription(name)) };
     let Kind::Object(shape) = schema.kind else { return Err(AdapterError::NotAStruct(name)) };
     let mut operation = Operation::new(&snake_case(&name), category, &one_line(&description));
-    operation.parameters = shape.fields.into_iter().map(optional_is_not_null).collect();
+    operation.parameters = shape.fields.into_iter().map(make_non_null_if_optional).collect();
     if category == Category::Update {
         keep_identifiers_out_of_input(&mut operation.parameters);
     }
@@ -30,24 +33,27 @@ pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -
 }
 
 /// What an operation answers with: the type, and the collection where it is a list.
-pub(super) struct Answered {
+pub(super) struct AnswerDescription {
     pub(super) returns: Returns,
     pub(super) collection: Option<Collection>,
 }
 
 /// The type of an answer, entered among the types.
-pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
-    answered::<R>(types, false).map(|answered| answered.returns)
+pub(super) fn describe_returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
+    describe_answer::<R>(types, false).map(|answer| answer.returns)
 }
 
 /// The same of an operation whose lists are queried.
-pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Result<Answered, AdapterError> {
+pub(super) fn describe_answer<R: JsonSchema>(
+    types: &mut Types,
+    is_queried: bool,
+) -> Result<AnswerDescription, AdapterError> {
     // The same contract as for parameters: a type that stands on both sides has one shape.
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
-    let schema = read(&json, types)?;
+    let schema = parse_schema(&json, types)?;
     if is_queried && let Some(item) = collection::items_of(&schema, types) {
         let returns = Returns::page(&type_words(item));
-        return Ok(Answered { returns, collection: Some(collection::describe(item, types)) });
+        return Ok(AnswerDescription { returns, collection: Some(collection::describe(item, types)) });
     }
     let described = schema.description.as_deref().map(one_line);
     let description = described.clone().unwrap_or_else(|| "The result.".to_owned());
@@ -55,7 +61,7 @@ pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Re
     let returns = match &schema.kind {
         Kind::Object(shape) if !shape.fields.is_empty() => {
             let name: Arc<str> = R::schema_name().into_owned().into();
-            enter(&name, schema.clone(), types)?;
+            register_type(&name, schema.clone(), types)?;
             scalar(&name)
         }
         Kind::Named(name) => scalar(name),
@@ -71,26 +77,26 @@ pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Re
         }
         _ => Returns::undeclared(&description),
     };
-    Ok(Answered { returns, collection: None })
+    Ok(AnswerDescription { returns, collection: None })
 }
 
 /// Enters the types that the parameters of queried lists refer to.
-pub(super) fn enter_query_types(types: &mut Types) -> Result<(), AdapterError> {
+pub(super) fn register_query_types(types: &mut Types) -> Result<(), AdapterError> {
     let query_types = aquifer_query::parameters::types();
-    query_types.iter().try_for_each(|(name, schema)| enter(name, Schema::clone(schema), types))
+    query_types.iter().try_for_each(|(name, schema)| register_type(name, Schema::clone(schema), types))
 }
 
-fn read(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
+fn parse_schema(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
     let mut reader = SchemaReader::new(json);
     let schema = reader.read(json);
     for (name, named) in reader.into_types() {
-        enter(&name, closed(Schema::clone(&named)), types)?;
+        register_type(&name, close_objects(Schema::clone(&named)), types)?;
     }
-    Ok(closed(schema))
+    Ok(close_objects(schema))
 }
 
 /// Two Rust types of one name and different shapes would be told as one.
-fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
+fn register_type(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
     if is_taken(name) || types.get(name).is_some_and(|known| !known.is_same(&schema)) {
         return Err(AdapterError::DuplicateType(name.to_string()));
     }
@@ -99,8 +105,8 @@ fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), Adapt
 }
 
 /// Rust's structs drop fields they do not know; a caller should hear of them instead.
-fn closed(mut schema: Schema) -> Schema {
-    let close = |inner: &mut Schema| *inner = closed(std::mem::take(inner));
+fn close_objects(mut schema: Schema) -> Schema {
+    let close = |inner: &mut Schema| *inner = close_objects(std::mem::take(inner));
     match &mut schema.kind {
         Kind::Object(shape) => {
             if !shape.fields.is_empty() && matches!(shape.rest, Rest::Free) {
@@ -119,7 +125,7 @@ fn closed(mut schema: Schema) -> Schema {
 }
 
 /// `Option` means that a parameter can be left out. Sending `null` for it as well would be a second way to say so.
-fn optional_is_not_null(mut parameter: Parameter) -> Parameter {
+fn make_non_null_if_optional(mut parameter: Parameter) -> Parameter {
     if !parameter.required {
         parameter.schema.nullable = false;
     }

@@ -29,7 +29,7 @@
 
 mod collection;
 mod describe;
-mod long;
+mod long_running;
 mod params;
 
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Example, Operation, Returns, Role};
 use aquifer_protocol::schema::Types;
 use aquifer_query::Collection;
-use aquifer_query::shape::offer_collection;
-use describe::Answered;
+use aquifer_query::shape::add_collection_controls;
+use describe::AnswerDescription;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -115,7 +115,7 @@ impl<S> Ctx<S> {
     /// Tells the caller how far the call is.
     pub fn progress(&self, current: f64, total: f64, message: impl Into<String>) {
         let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
-        self.context.progress.tell(update);
+        self.context.progress.report(update);
     }
 }
 
@@ -237,20 +237,20 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         R: Serialize + JsonSchema,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let handler: Handler<S> = Box::new(move |cx, params| match read_params::<P>(params) {
+        let handler: Handler<S> = Box::new(move |cx, params| match parse_params::<P>(params) {
             Ok(params) => {
                 let answer = handler(cx, params);
                 async move { answer.await.and_then(to_value).into() }.boxed()
             }
             Err(failure) => std::future::ready(Outcome::Failed(failure)).boxed(),
         });
-        let described = describe::parameters::<P>(category, &mut self.types).and_then(|operation| {
-            let Answered { returns, collection } =
-                describe::answered::<R>(&mut self.types, category == Category::Read)?;
+        let described = describe::describe_operation::<P>(category, &mut self.types).and_then(|operation| {
+            let AnswerDescription { returns, collection } =
+                describe::describe_answer::<R>(&mut self.types, category == Category::Read)?;
             Ok((Operation { returns, ..operation }, collection))
         });
         let operation = described.and_then(|(operation, collection)| match collection {
-            Some(collection) => self.queried(operation, collection),
+            Some(collection) => self.make_queryable(operation, collection),
             None => Ok(operation),
         });
         match operation {
@@ -261,10 +261,10 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     }
 
     /// Has the engine query the list that an operation answers with.
-    fn queried(&mut self, mut operation: Operation, collection: Collection) -> Result<Operation, AdapterError> {
-        offer_collection(&mut operation, &collection);
+    fn make_queryable(&mut self, mut operation: Operation, collection: Collection) -> Result<Operation, AdapterError> {
+        add_collection_controls(&mut operation, &collection);
         if operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == "sort")) {
-            describe::enter_query_types(&mut self.types)?;
+            describe::register_query_types(&mut self.types)?;
         }
         self.collections.insert(operation.name.clone(), Arc::new(collection));
         Ok(operation)
@@ -273,7 +273,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     /// Shows a request worth imitating.
     #[must_use]
     pub fn example(self, description: &str, params: Value) -> Self {
-        self.last("example", |operation| {
+        self.with_last_operation("example", |operation| {
             operation.examples.push(Example {
                 description: Some(description.into()),
                 params: params.as_object().cloned().unwrap_or_default(),
@@ -284,25 +284,25 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     /// Declares how much harm the operation can do.
     #[must_use]
     pub fn danger(self, danger: Danger) -> Self {
-        self.last("danger", |operation| operation.danger = danger)
+        self.with_last_operation("danger", |operation| operation.danger = danger)
     }
 
     /// Declares that the operation tells what there is, as a schema does.
     #[must_use]
     pub fn discovery(self) -> Self {
-        self.last("discovery", |operation| operation.role = Role::Discovery)
+        self.with_last_operation("discovery", |operation| operation.role = Role::Discovery)
     }
 
     /// Says what the answer means.
     #[must_use]
     pub fn returns(self, description: &str) -> Self {
-        self.last("returns", |operation| {
+        self.with_last_operation("returns", |operation| {
             let type_name = operation.returns.type_name.clone();
             operation.returns = Returns { type_name, description: description.into() };
         })
     }
 
-    fn last(mut self, word: &'static str, change: impl FnOnce(&mut Operation)) -> Self {
+    fn with_last_operation(mut self, word: &'static str, change: impl FnOnce(&mut Operation)) -> Self {
         match self.operations.last_mut() {
             Some((operation, _)) => change(operation),
             None => self.problems.push(AdapterError::NothingToDescribe(word)),
@@ -322,12 +322,12 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         };
         let handlers = self.operations.into_iter().map(|(operation, handler)| (operation.name, handler)).collect();
         let Self { name, state, collections, executions, .. } = self;
-        Ok(Arc::new(Finished { name, state, offering, handlers, collections, executions }))
+        Ok(Arc::new(AdapterSource { name, state, offering, handlers, collections, executions }))
     }
 }
 
 /// The validator has seen these parameters, so this fails only where the type is stricter than its own schema.
-fn read_params<P: DeserializeOwned>(params: Map<String, Value>) -> Result<P, Failure> {
+fn parse_params<P: DeserializeOwned>(params: Map<String, Value>) -> Result<P, Failure> {
     serde_json::from_value(Value::Object(params)).map_err(|cause| {
         Failure::new(
             Code::ValidationInvalidValue,
@@ -341,7 +341,7 @@ fn to_value<R: Serialize>(result: R) -> Result<Value, Failure> {
     serde_json::to_value(result).map_err(Failure::internal)
 }
 
-struct Finished<S> {
+struct AdapterSource<S> {
     name: Arc<str>,
     state: Arc<S>,
     offering: Offering,
@@ -350,7 +350,7 @@ struct Finished<S> {
     executions: Arc<Executions>,
 }
 
-impl<S: Send + Sync + 'static> Source for Finished<S> {
+impl<S: Send + Sync + 'static> Source for AdapterSource<S> {
     fn name(&self) -> &str {
         &self.name
     }

@@ -165,7 +165,7 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let whole = T::json_schema(generator).to_value();
-        let mut patch = patch_of(&whole, generator, 0);
+        let mut patch = patch_schema(&whole, generator, 0);
         if let Some(object) = patch.as_object_mut() {
             object.insert(
                 "description".to_owned(),
@@ -177,15 +177,15 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 }
 
 /// The schema of a change to a value of this schema: every field optional, no defaults, `null` where a field can go.
-fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
+fn patch_schema(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
     const MAX_DEPTH: usize = 8;
     let Some(object) = schema.as_object() else { return schema.clone() };
     if let Some([one, other]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
         // How an optional struct is written: it, or null.
         let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
         return match (is_null(one), is_null(other)) {
-            (false, true) => patch_of(one, generator, depth + 1),
-            (true, false) => patch_of(other, generator, depth + 1),
+            (false, true) => patch_schema(one, generator, depth + 1),
+            (true, false) => patch_schema(other, generator, depth + 1),
             _ => without_default(schema),
         };
     }
@@ -193,7 +193,7 @@ fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value 
         let definition = target.rsplit('/').next().and_then(|name| generator.definitions().get(name));
         let is_object = definition.is_some_and(|definition| definition.get("properties").is_some());
         if let (Some(definition), true) = (definition, is_object) {
-            return patch_of(definition, generator, depth + 1);
+            return patch_schema(definition, generator, depth + 1);
         }
         return without_default(schema);
     }
@@ -206,7 +206,7 @@ fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value 
         .iter()
         .filter(|(_, field)| field.get("readOnly").and_then(Value::as_bool) != Some(true))
         .map(|(name, field)| {
-            let mut field = patch_of(field, generator, depth + 1);
+            let mut field = patch_schema(field, generator, depth + 1);
             if let (Some(field), false) = (field.as_object_mut(), required.contains(&name.as_str())) {
                 field.insert("nullable".to_owned(), Value::Bool(true));
             }

@@ -77,7 +77,7 @@ pub enum BuildError {
 
 /// Puts an engine together.
 pub struct EngineBuilder {
-    mounted: Vec<Mount>,
+    mounts: Vec<Mount>,
     surface: Surface,
     gate: Arc<dyn Gate>,
     store: Option<Arc<dyn StateStore>>,
@@ -85,28 +85,28 @@ pub struct EngineBuilder {
     observer: Arc<dyn Observer>,
     settings: Settings,
     shaping: shape::Settings,
-    cursors: Option<CursorKey>,
+    cursor_key: Option<CursorKey>,
 }
 
 impl EngineBuilder {
     /// Adds a source. With several sources, operations get the source's name as a prefix.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.mounted.push(Mount::new(source));
+        self.mounts.push(Mount::new(source));
         self
     }
 
     /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
-        self.mounted.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
+        self.mounts.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
         self
     }
 
     /// Adds a source with everything the operator says of it.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
-        self.mounted.push(mount);
+        self.mounts.push(mount);
         self
     }
 
@@ -162,30 +162,30 @@ impl EngineBuilder {
     /// Sets the secret that cursors into held results are sealed with, where several processes are to know them.
     #[must_use]
     pub fn cursor_key(mut self, key: CursorKey) -> Self {
-        self.cursors = Some(key);
+        self.cursor_key = Some(key);
         self
     }
 
     /// Builds the engine and its first catalog.
     pub fn build(self) -> Result<Engine, BuildError> {
-        const STORED: usize = 100_000;
+        const MAX_RECORDS: usize = 100_000;
         if let Some(wrong) = self.settings.limits.check().into_iter().next() {
             return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
         }
-        check_names(&self.mounted)?;
+        check_names(&self.mounts)?;
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
-        let generation = super::mounts::generation(&self.mounted);
-        let snapshot = Snapshot::build(self.mounted.into(), surface.clone(), self.gate, facts, None)?;
-        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
-        let cursors = match self.cursors {
+        let generation = super::mounts::total_generation(&self.mounts);
+        let snapshot = Snapshot::build(self.mounts.into(), surface.clone(), self.gate, facts, None)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), MAX_RECORDS)));
+        let cursor_key = match self.cursor_key {
             Some(key) => key,
-            None => own_key()?,
+            None => random_key()?,
         };
-        let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
+        let shaper = Shaper::new(cursor_key, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
             shaper,
-            remounted: watch::Sender::new(0),
+            mount_changes: watch::Sender::new(0),
             building: Mutex::new(()),
             surface,
             store,
@@ -200,7 +200,7 @@ impl EngineBuilder {
     }
 }
 
-fn own_key() -> Result<CursorKey, BuildError> {
+fn random_key() -> Result<CursorKey, BuildError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|_| BuildError::NoRandomness)?;
     Ok(CursorKey::new(secret))
@@ -224,7 +224,7 @@ impl Engine {
     /// Begins an engine with this surface.
     pub fn builder(surface: Surface) -> EngineBuilder {
         EngineBuilder {
-            mounted: Vec::new(),
+            mounts: Vec::new(),
             surface,
             gate: Arc::new(ClosedGate),
             store: None,
@@ -232,7 +232,7 @@ impl Engine {
             observer: Arc::new(LogObserver),
             settings: Settings::default(),
             shaping: shape::Settings::default(),
-            cursors: None,
+            cursor_key: None,
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision};
 use crate::introspection;
-use crate::shape::{Begun, Shaper};
+use crate::shape::{Shaper, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
@@ -38,7 +38,7 @@ pub use builder::EngineBuilder;
 pub use builder::Settings;
 
 /// A warning said once stays said for as long as any session lasts.
-const WARNED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a request comes to.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub enum Reply {
 /// Answers requests from the sources it holds.
 pub struct Engine {
     /// Tells when other sources are mounted.
-    remounted: watch::Sender<u64>,
+    mount_changes: watch::Sender<u64>,
     /// Held while a catalog is built, so that an older one never replaces a newer one.
     building: Mutex<()>,
     surface: Arc<Surface>,
@@ -106,27 +106,27 @@ impl Engine {
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
-        let introspects = named == Some("introspect");
+        let is_introspect = named == Some("introspect");
         // Whoever asks what there is, or for something that is not there, gets the newest.
-        let mut standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
-        if introspects || standing == Some(Standing::Unknown) {
-            self.freshen_sources(&snapshot).boxed().await;
+        let mut state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
+        if is_introspect || state == Some(OperationState::Unknown) {
+            self.check_sources_for_changes(&snapshot).boxed().await;
             snapshot = self.snapshot.load_full();
-            standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
+            state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
         }
-        if let Some(name) = named.filter(|_| standing.is_some_and(|standing| standing != Standing::Served)) {
+        if let Some(name) = named.filter(|_| state.is_some_and(|state| state != OperationState::Served)) {
             self.confirm_catalogs(&snapshot, name).boxed().await;
             snapshot = self.snapshot.load_full();
         }
         match parse(arguments, self.settings.max_batch_size) {
-            Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
+            Ok(Parsed::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
-            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
-            Err(not) => {
-                self.observe_failure(&context, "", not.failure());
-                Reply::Response(match not {
+            Ok(Parsed::Batch(items)) => Reply::Response(self.handle_batch(receiver, items, context).boxed().await),
+            Err(error) => {
+                self.observe_failure(&context, "", error.failure());
+                Reply::Response(match error {
                     // Nor has a failed introspect room for details.
-                    NotARequest::One(failure) if introspects => Response::Failure(failure.without_details()),
+                    NotARequest::One(failure) if is_introspect => Response::Failure(failure.without_details()),
                     NotARequest::One(failure) => Response::Failure(failure),
                     NotARequest::Batch(failure) => refused(failure),
                 })
@@ -139,7 +139,7 @@ impl Engine {
     async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
         match snapshot.route(operation) {
             Some(route) => {
-                route.source.freshen().await;
+                route.source.check_for_changes().await;
                 route.source.confirm_catalog().await;
             }
             None => {
@@ -147,10 +147,10 @@ impl Engine {
                 futures::future::join_all(all).await;
             }
         }
-        self.catch_up();
+        self.refresh_if_changed();
     }
 
-    async fn one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
+    async fn handle_one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
         let started = Instant::now();
         let operation = request.operation.clone();
         match self.perform(snapshot, receiver, request, &context).await {
@@ -181,20 +181,20 @@ impl Engine {
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
         let warnings = match answer.warnings {
             none if none.is_empty() => none,
-            warnings => self.not_yet_said(warnings, context).boxed().await,
+            warnings => self.drop_repeated_warnings(warnings, context).boxed().await,
         };
         Success { data: answer.data, warnings, attachments: answer.attachments, meta }
     }
 
     /// Leaves out what this session has heard already (R-RES-2).
-    async fn not_yet_said(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
+    async fn drop_repeated_warnings(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
         let Some(session) = context.caller.session.as_deref() else { return warnings };
         let mut kept = Vec::with_capacity(warnings.len());
         for warning in warnings {
             if warning.once_per_session() {
                 let key = format!("warned/{session}/{}", warning.identity());
                 // If the store cannot tell, saying it again is the smaller harm.
-                if let Ok(false) = self.store.compare_and_set(&key, None, Vec::new(), WARNED_FOR).await {
+                if let Ok(false) = self.store.compare_and_set(&key, None, Vec::new(), WARNING_TTL).await {
                     continue;
                 }
             }
@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Each operation is judged by the rules of the moment it begins: a batch may take minutes.
-    async fn batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
+    async fn handle_batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
@@ -212,10 +212,12 @@ impl Engine {
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),
-                Ok(request) => match self.one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
-                    Reply::Response(response) => response,
-                    Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
-                },
+                Ok(request) => {
+                    match self.handle_one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
+                        Reply::Response(response) => response,
+                        Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
+                    }
+                }
             };
             let step = answer.push(index, &item.operation, response, self.settings.on_confirmation);
             if step == Step::Halted {
@@ -230,7 +232,7 @@ impl Engine {
     }
 
     async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
-        let (request, route) = match self.checked(snapshot, receiver, request) {
+        let (request, route) = match self.route_and_check(snapshot, receiver, request) {
             Ok(checked) => checked,
             Err(failure) => return Outcome::Failed(failure),
         };
@@ -260,12 +262,12 @@ impl Engine {
 
     /// Routes, checks and resolves a request without running it: what policy would get to judge.
     pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
-        self.checked(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
+        self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
     }
 
     /// Route, check and resolve: what policy gets to judge is what will be done. With where it goes, unless it is one of
     /// the protocol's own operations.
-    fn checked<'a>(
+    fn route_and_check<'a>(
         &self,
         snapshot: &'a Snapshot,
         receiver: &Receiver,
@@ -302,13 +304,13 @@ impl Engine {
     async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Context) -> Outcome {
         let Cleared { request, pass } = cleared;
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
-            Ran::Answered(outcome) => {
+            SourceResult::Answered(outcome) => {
                 if let Some(receipt) = pass.receipt {
                     receipt.settle(&outcome).await;
                 }
                 outcome
             }
-            Ran::Unknown(failure) => Outcome::Failed(failure),
+            SourceResult::Unknown(failure) => Outcome::Failed(failure),
         }
     }
 
@@ -319,20 +321,20 @@ impl Engine {
         request: Checked,
         more_warnings: Vec<Warning>,
         context: &Context,
-    ) -> Ran {
+    ) -> SourceResult {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
         let Some(route) = route else {
             return match introspection::answer(snapshot, &self.shaper, &params, context).boxed().await {
-                Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
-                Err(failure) => Ran::Answered(Outcome::Failed(failure)),
+                Ok(data) => SourceResult::Answered(Outcome::Done(Answer::new(data))),
+                Err(failure) => SourceResult::Answered(Outcome::Failed(failure)),
             };
         };
         let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
         let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection).await {
             None => None,
-            Some(Begun::Ask(shaping)) => Some(shaping),
-            Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),
+            Some(ShapingStart::CallSource(shaping)) => Some(shaping),
+            Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
         };
         let (name, category) = (operation.name.clone(), operation.category);
         let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
@@ -343,25 +345,25 @@ impl Engine {
             biased;
             () = context.cancelled.cancelled() => {
                 self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
-                return Ran::Unknown(unless_read(category, cancelled()));
+                return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
             }
             outcome = running => outcome,
         };
-        self.catch_up();
+        self.refresh_if_changed();
         match outcome {
             Ok(Outcome::Done(answer)) => {
                 warnings.extend(answer.warnings);
                 let answer = Answer { warnings, ..answer };
-                Ran::Answered(match shaping {
+                SourceResult::Answered(match shaping {
                     Some(shaping) => self.shaper.finish(shaping, answer).boxed().await,
                     None => Outcome::Done(answer),
                 })
             }
-            Ok(other) => Ran::Answered(other),
+            Ok(other) => SourceResult::Answered(other),
             Err(panic) => {
                 let message = panic_message(&*panic);
                 self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
-                Ran::Unknown(unless_read(category, Failure::internal(message)))
+                SourceResult::Unknown(unknown_outcome_unless_read(category, Failure::internal(message)))
             }
         }
     }
@@ -378,14 +380,14 @@ impl Engine {
 
 /// What is known of an operation when a request for it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum OperationState {
     Served,
     Quarantined,
     Unknown,
 }
 
-impl Standing {
-    fn of(snapshot: &Snapshot, name: &str) -> Self {
+impl OperationState {
+    fn from_snapshot(snapshot: &Snapshot, name: &str) -> Self {
         match snapshot.operation(name) {
             Some((operation, _)) if operation.quarantine.is_none() => Self::Served,
             Some(_) => Self::Quarantined,
@@ -427,11 +429,12 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // A catalog and a source may differ for a moment while tables change.
-    let gone = || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
+    let gone_failure =
+        || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
     let also_needs: Vec<_> = resolved
         .also_needs
         .iter()
-        .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone))
+        .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone_failure))
         .collect::<Result<_, _>>()?;
     match (&resolved.operation, resolved.problem) {
         (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
@@ -439,7 +442,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
             Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
         }
         (Some(own_name), problem) => {
-            let (operation, catalog) = known(own_name).ok_or_else(gone)?;
+            let (operation, catalog) = known(own_name).ok_or_else(gone_failure)?;
             let request = match (snapshot.is_denied(&operation.name), problem) {
                 (true, _) => request.as_unchecked_request_of(operation, catalog, resolved.params),
                 (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
@@ -451,7 +454,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
 }
 
 /// What came of asking a source.
-enum Ran {
+enum SourceResult {
     /// It answered.
     Answered(Outcome),
     /// It did not, and may have done what it was asked for or not.
@@ -470,16 +473,16 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
 
 /// How long a request of this category may be carried out once policy has decided.
 fn validity(snapshot: &Snapshot, category: Category) -> Validity {
-    if category == Category::Read { Validity::default() } else { Validity::of_change(snapshot.configuration()) }
+    if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
 }
 
 /// What was not finished may have been carried out, unless it only reads.
-fn unless_read(category: Category, failure: Failure) -> Failure {
+fn unknown_outcome_unless_read(category: Category, failure: Failure) -> Failure {
     if category == Category::Read { failure } else { failure.with_unknown_outcome() }
 }
 
 /// Nobody waits for this answer; a batch still wants an entry for it.
-fn cancelled() -> Failure {
+fn cancelled_failure() -> Failure {
     Failure::new(Code::InternalError, "The request was cancelled before it was finished")
 }
 

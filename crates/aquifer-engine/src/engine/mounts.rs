@@ -16,17 +16,17 @@ use crate::snapshot::{Mount, Snapshot};
 
 /// How long a request waits for sources to find out whether they offer something else. They have limits of their own;
 /// what is late for this request is there for a later one.
-const FRESHEN_TIMEOUT: Duration = Duration::from_secs(10);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Engine {
     /// Has all sources look at the same time whether they offer something else, and takes that over.
-    pub(super) async fn freshen_sources(&self, snapshot: &Snapshot) {
-        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
+    pub(super) async fn check_sources_for_changes(&self, snapshot: &Snapshot) {
+        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.check_for_changes()));
         // Most often nothing has changed, and all say so at once: then there is no need for a timer.
-        if (&mut all).now_or_never().is_none() && tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
+        if (&mut all).now_or_never().is_none() && tokio::time::timeout(CHECK_TIMEOUT, all).await.is_err() {
             tracing::debug!("a source takes long to find out whether it offers something else");
         }
-        self.catch_up();
+        self.refresh_if_changed();
     }
 
     /// Asks the sources again what they offer, and replaces the catalog. Says whether callers can notice a difference.
@@ -37,9 +37,9 @@ impl Engine {
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
-        self.generation.store(generation(before.mounts()), Ordering::Relaxed);
+        self.generation.store(total_generation(before.mounts()), Ordering::Relaxed);
         let snapshot = self.build(before.mounts().clone(), before.gate().clone(), &before)?;
-        Ok(self.show(snapshot))
+        Ok(self.publish(snapshot))
     }
 
     /// Serves these sources from now on. If their catalog is not valid, nothing changes.
@@ -65,13 +65,13 @@ impl Engine {
                 return Err(error);
             }
         };
-        self.generation.store(generation(snapshot.mounts()), Ordering::Relaxed);
+        self.generation.store(total_generation(snapshot.mounts()), Ordering::Relaxed);
         // Changes that were decided under the old configuration and wait inside their sources are refused from here on.
         before.configuration().retire();
         // The same operations may be answered by other sources now: the routes count, not only the words.
-        self.show(snapshot);
+        self.publish(snapshot);
         drop(building);
-        self.remounted.send_modify(|count| *count = count.wrapping_add(1));
+        self.mount_changes.send_modify(|count| *count = count.wrapping_add(1));
         Ok(())
     }
 
@@ -81,17 +81,17 @@ impl Engine {
     }
 
     /// Says whether it differs from the one before.
-    fn show(&self, snapshot: Snapshot) -> bool {
+    fn publish(&self, snapshot: Snapshot) -> bool {
         let digest = snapshot.digest();
-        let is_other = digest != self.snapshot.load().digest();
-        if is_other {
+        let is_different = digest != self.snapshot.load().digest();
+        if is_different {
             self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
         }
         self.snapshot.store(Arc::new(snapshot));
-        if is_other {
+        if is_different {
             self.changes.send_replace(digest);
         }
-        is_other
+        is_different
     }
 
     /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
@@ -103,18 +103,18 @@ impl Engine {
                 failures.push((mount.source.name().to_owned(), failure));
             }
         }
-        self.refresh_or_tell();
+        self.refresh_or_log();
         failures
     }
 
     /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
-    pub async fn keep_up(&self) {
-        let mut remounted = self.remounted.subscribe();
+    pub async fn watch_sources(&self) {
+        let mut mount_changes = self.mount_changes.subscribe();
         loop {
             let mut sources: Vec<watch::Receiver<u64>> =
                 self.snapshot.load().mounts().iter().filter_map(|mount| mount.source.changes()).collect();
             // What has changed before anybody listened is in the catalog now.
-            self.catch_up();
+            self.refresh_if_changed();
             loop {
                 let other = async {
                     if sources.is_empty() {
@@ -125,7 +125,7 @@ impl Engine {
                     (changed.is_err(), index)
                 };
                 tokio::select! {
-                    again = remounted.changed() => match again {
+                    again = mount_changes.changed() => match again {
                         Ok(()) => break,
                         // The engine itself holds the sender.
                         Err(_) => return,
@@ -134,7 +134,7 @@ impl Engine {
                         if is_gone {
                             sources.remove(index);
                         }
-                        self.refresh_or_tell();
+                        self.refresh_or_log();
                     }
                 }
             }
@@ -150,19 +150,19 @@ impl Engine {
     }
 
     /// Replaces the catalog if a source offers something else by now.
-    pub(super) fn catch_up(&self) {
-        if generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
-            self.refresh_or_tell();
+    pub(super) fn refresh_if_changed(&self) {
+        if total_generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
+            self.refresh_or_log();
         }
     }
 
-    fn refresh_or_tell(&self) {
+    fn refresh_or_log(&self) {
         if let Err(error) = self.refresh() {
             tracing::error!(%error, "the catalog cannot be built; the old one stays");
         }
     }
 }
 
-pub(super) fn generation(mounted: &[Mount]) -> u64 {
-    mounted.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
+pub(super) fn total_generation(mounts: &[Mount]) -> u64 {
+    mounts.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
 }

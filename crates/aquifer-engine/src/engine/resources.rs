@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::Engine;
 use crate::snapshot::{ADDRESS_SCHEME, Mount, Snapshot, address_prefix};
-use crate::source::{Context, Fetch, SourceCapabilities};
+use crate::source::{Context, FetchRequest, SourceCapabilities};
 
 /// How long one source may take for its part of a list. Everybody's list waits for the slowest of them.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,12 +34,12 @@ impl Engine {
     }
 
     /// A list of all sources, which are asked at the same time. A source that cannot be asked, or is late, is left out.
-    pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
+    pub async fn list(&self, list: &FetchRequest, context: Context) -> Vec<Map<String, Value>> {
         let snapshot = self.snapshot.load_full();
-        let asked = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
+        let lists = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
-                let found = part(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
+                let found = list_from_source(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
@@ -47,21 +47,24 @@ impl Engine {
                     Value::Array(entries) => entries,
                     _ => Vec::new(),
                 };
-                entries.into_iter().filter_map(move |entry| named(entry, snapshot, mount, &list)).collect::<Vec<_>>()
+                entries
+                    .into_iter()
+                    .filter_map(move |entry| with_client_name(entry, snapshot, mount, &list))
+                    .collect::<Vec<_>>()
             }
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(lists).await.into_iter().flatten().collect()
     }
 
     /// One document, prompt or completion, from the source it belongs to.
-    pub async fn fetch(&self, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+    pub async fn fetch(&self, request: FetchRequest, context: Context) -> Result<Value, Failure> {
         let snapshot = self.snapshot.load_full();
-        let name = wanted.name().unwrap_or_default().to_owned();
-        let Some((mount, own)) = owner(&name, &snapshot, &wanted) else { return Err(unowned(&wanted)) };
-        if !mount.source.capabilities().has(&wanted) {
-            return Err(unowned(&wanted));
+        let name = request.name().unwrap_or_default().to_owned();
+        let Some((mount, own)) = owner(&name, &snapshot, &request) else { return Err(not_found(&request)) };
+        if !mount.source.capabilities().has(&request) {
+            return Err(not_found(&request));
         }
-        let mut found = get(&snapshot, mount, wanted.clone().of(own), context).await?;
+        let mut found = fetch_from_source(&snapshot, mount, request.clone().with_name(own), context).await?;
         qualify(&mut found, |own| address(own, &snapshot, mount));
         Ok(found)
     }
@@ -69,22 +72,32 @@ impl Engine {
 
 impl Snapshot {
     /// What policy may be asked about beside operations: of every source, as operations that read.
-    pub fn readings(&self) -> Vec<Operation> {
-        self.mounts().iter().flat_map(|mount| ACTIONS.map(|action| reading(self, mount, action))).collect()
+    pub fn read_operations(&self) -> Vec<Operation> {
+        self.mounts().iter().flat_map(|mount| ACTIONS.map(|action| read_operation(self, mount, action))).collect()
     }
 }
 
 /// Asks one source, if the gate lets pass what is wanted of it.
-async fn get(snapshot: &Snapshot, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-    let reading = reading(snapshot, mount, action(&wanted));
-    snapshot.gate().admit(&reading, &context).await?;
-    mount.source.fetch(wanted, context).await
+async fn fetch_from_source(
+    snapshot: &Snapshot,
+    mount: &Mount,
+    request: FetchRequest,
+    context: Context,
+) -> Result<Value, Failure> {
+    let operation = read_operation(snapshot, mount, action(&request));
+    snapshot.gate().admit(&operation, &context).await?;
+    mount.source.fetch(request, context).await
 }
 
 /// The part of a list that one source has. Only the source is under a time limit: the gate may have to ask a person.
-async fn part(snapshot: &Snapshot, mount: &Mount, list: Fetch, context: Context) -> Result<Value, Failure> {
-    let reading = reading(snapshot, mount, action(&list));
-    snapshot.gate().admit(&reading, &context).await?;
+async fn list_from_source(
+    snapshot: &Snapshot,
+    mount: &Mount,
+    list: FetchRequest,
+    context: Context,
+) -> Result<Value, Failure> {
+    let operation = read_operation(snapshot, mount, action(&list));
+    snapshot.gate().admit(&operation, &context).await?;
     let name = mount.source.name();
     match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context)).await {
         Ok(found) => found,
@@ -97,16 +110,16 @@ async fn part(snapshot: &Snapshot, mount: &Mount, list: Fetch, context: Context)
 }
 
 /// What is wanted of a source, as policy judges it.
-fn reading(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
-    let mut reading = Operation::new(action, Category::Read, "Reads what a source has beside operations.");
-    reading.source = mount.source.name().into();
-    reading.trust = mount.trust(snapshot);
-    reading
+fn read_operation(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
+    let mut operation = Operation::new(action, Category::Read, "Reads what a source has beside operations.");
+    operation.source = mount.source.name().into();
+    operation.trust = mount.trust(snapshot);
+    operation
 }
 
 /// No source has it, or nobody can tell which.
-fn unowned(wanted: &Fetch) -> Failure {
-    let message = if wanted.is_by_address() {
+fn not_found(request: &FetchRequest) -> Failure {
+    let message = if request.is_by_address() {
         "There is no document of this address. With several sources, write aquifer://SOURCE/ADDRESS"
     } else {
         "There is no prompt of this name"
@@ -124,18 +137,23 @@ const COMPLETE: &str = "complete";
 const ACTIONS: [&str; 5] = [LIST_RESOURCES, READ_RESOURCE, LIST_PROMPTS, GET_PROMPT, COMPLETE];
 
 /// What policy calls it.
-fn action(wanted: &Fetch) -> &'static str {
-    match wanted {
-        Fetch::Resources | Fetch::ResourceTemplates => LIST_RESOURCES,
-        Fetch::Resource(_) => READ_RESOURCE,
-        Fetch::Prompts => LIST_PROMPTS,
-        Fetch::Prompt { .. } => GET_PROMPT,
-        Fetch::Completion { .. } => COMPLETE,
+fn action(request: &FetchRequest) -> &'static str {
+    match request {
+        FetchRequest::Resources | FetchRequest::ResourceTemplates => LIST_RESOURCES,
+        FetchRequest::Resource(_) => READ_RESOURCE,
+        FetchRequest::Prompts => LIST_PROMPTS,
+        FetchRequest::Prompt { .. } => GET_PROMPT,
+        FetchRequest::Completion { .. } => COMPLETE,
     }
 }
 
 /// An entry of a list under the name it has for clients. One whose name leads to another source is left out.
-fn named(entry: Value, snapshot: &Snapshot, mount: &Mount, list: &Fetch) -> Option<Map<String, Value>> {
+fn with_client_name(
+    entry: Value,
+    snapshot: &Snapshot,
+    mount: &Mount,
+    list: &FetchRequest,
+) -> Option<Map<String, Value>> {
     let Value::Object(mut entry) = entry else { return None };
     let key = list.key()?;
     let own = entry.get(key)?.as_str()?;
@@ -153,8 +171,8 @@ fn named(entry: Value, snapshot: &Snapshot, mount: &Mount, list: &Fetch) -> Opti
 }
 
 /// The source that a name belongs to, and what that source calls it.
-fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, wanted: &Fetch) -> Option<(&'s Mount, &'n str)> {
-    let own_name = |mount: &Mount| match wanted.is_by_address() {
+fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, request: &FetchRequest) -> Option<(&'s Mount, &'n str)> {
+    let own_name = |mount: &Mount| match request.is_by_address() {
         true => own_address(name, snapshot, mount),
         false => name.strip_prefix(prompt_prefix(snapshot, mount).as_str()),
     };
@@ -162,7 +180,7 @@ fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, wanted: &Fetch) -> Optio
     // The prefix of one source may begin with that of another: the longest is the one that is meant, also if its source
     // is gone.
     let found = owners.min_by_key(|(_, own)| own.len())?;
-    let is_gone = !wanted.is_by_address() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
+    let is_gone = !request.is_by_address() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
     (!is_gone).then_some(found)
 }
 
@@ -203,7 +221,7 @@ fn qualify(found: &mut Value, address: impl Fn(&str) -> String) {
     contents.into_iter().flatten().filter_map(Value::as_object_mut).for_each(replace);
     let messages = found.get_mut("messages").and_then(Value::as_array_mut);
     let parts = messages.into_iter().flatten().filter_map(|message| message.get_mut("content"));
-    for part in parts.flat_map(parts_of) {
+    for part in parts.flat_map(content_parts) {
         match part.get("type").and_then(Value::as_str) {
             Some("resource_link") => replace(part),
             Some("resource") => drop(part.get_mut("resource").and_then(Value::as_object_mut).map(replace)),
@@ -213,7 +231,7 @@ fn qualify(found: &mut Value, address: impl Fn(&str) -> String) {
 }
 
 /// A message has one part, or several.
-fn parts_of(content: &mut Value) -> Vec<&mut Map<String, Value>> {
+fn content_parts(content: &mut Value) -> Vec<&mut Map<String, Value>> {
     match content {
         Value::Array(parts) => parts.iter_mut().filter_map(Value::as_object_mut).collect(),
         Value::Object(part) => vec![part],

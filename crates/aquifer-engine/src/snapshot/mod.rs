@@ -1,6 +1,6 @@
 //! One moment of the catalog with everything derived from it: immutable, shared, replaced whole.
 
-mod naming;
+mod names;
 mod prefix;
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use aquifer_search::{Document, SearchIndex};
 use crate::configuration::Configuration;
 use crate::gate::Gate;
 use crate::source::Source;
-use naming::Established;
+use names::EstablishedNames;
 use prefix::RetiredPrefixes;
 
 /// One moment of the catalog, with the sources behind it and the gate in front of it. They change together: there is no
@@ -36,11 +36,11 @@ pub struct Snapshot {
     tools: Arc<[Tool]>,
     facts: Facts,
     routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
-    established: Established,
+    established: EstablishedNames,
     retired: RetiredPrefixes,
-    bare: Option<Bare>,
+    sole_source: Option<SoleSource>,
     index: OnceLock<SearchIndex>,
-    pub(crate) cache: Cache,
+    pub(crate) cache: AnswerCache,
 }
 
 /// Which source answers an operation, and under which name.
@@ -58,7 +58,7 @@ pub(crate) struct Route {
 
 /// Introspection answers already made. Filled on first use: a catalog may be replaced before anybody asks.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct AnswerCache {
     pub(crate) list: OnceLock<JsonText>,
     pub(crate) types: OnceLock<JsonText>,
     pub(crate) details: Vec<OnceLock<JsonText>>,
@@ -113,18 +113,18 @@ impl Snapshot {
         facts: Facts,
         before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
-        let bare = Bare::of(&mounts, before);
+        let sole_source = SoleSource::new(&mounts, before);
         let same = before.filter(|before| Arc::ptr_eq(&before.mounts, &mounts));
         let configuration = same.map(|before| before.configuration.clone()).unwrap_or_default();
-        let retired = RetiredPrefixes::of(&mounts, before);
-        let mut gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
-        if gathered.conceal(&mounts) {
-            gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
+        let retired = RetiredPrefixes::new(&mounts, before);
+        let mut collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
+        if collected.conceal(&mounts) {
+            collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
         }
-        let Gathered { operations, is_behind, denied, types } = gathered;
+        let CollectedOperations { operations, is_behind, denied, types } = collected;
         let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
-        let (mut routes, mut established) = (HashMap::default(), Established::new());
-        let tokens = Tokens::of(&operations, &*gate);
+        let (mut routes, mut established) = (HashMap::default(), EstablishedNames::new());
+        let tokens = TokenRequirements::new(&operations, &*gate);
         let restricted = restricted_needs(&operations, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
             // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
@@ -134,7 +134,7 @@ impl Snapshot {
                 tracing::warn!(source = &*operation.source, "a tool is left out: {error}");
                 continue;
             }
-            if tokens.are_taken_by(&operation, &*gate) {
+            if tokens.apply_to(&operation, &*gate) {
                 operation.take_token();
             }
             let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
@@ -145,7 +145,7 @@ impl Snapshot {
                 is_resolved: operation.is_indirect
                     || needs_any(&operation, &restricted)
                     || (operation.generic_name.is_some() && gate.judges_parameters(&operation)),
-                address_prefix: bare.is_none().then(|| address_prefix(&operation.source).into()),
+                address_prefix: sole_source.is_none().then(|| address_prefix(&operation.source).into()),
             };
             routes.insert(operation.name.clone(), route);
             let key = (operation.source.clone(), operation.own_name.clone());
@@ -175,9 +175,9 @@ impl Snapshot {
             routes,
             established,
             retired,
-            bare,
+            sole_source,
             index: OnceLock::new(),
-            cache: Cache { details, ..Cache::default() },
+            cache: AnswerCache { details, ..AnswerCache::default() },
         })
     }
 
@@ -198,12 +198,12 @@ impl Snapshot {
 
     /// Whether addresses are those of the only source, without its name.
     pub(crate) fn has_bare_addresses(&self) -> bool {
-        self.bare.is_some()
+        self.sole_source.is_some()
     }
 
     /// Whether a name belongs to a source that is gone, and not to one with this prefix.
     pub(crate) fn is_retired(&self, name: &str, prefix: &str) -> bool {
-        self.retired.hold(name, prefix)
+        self.retired.reserve(name, prefix)
     }
 
     pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
@@ -298,7 +298,7 @@ impl Snapshot {
 }
 
 /// What all sources offer together, under the names that callers know.
-struct Gathered {
+struct CollectedOperations {
     operations: Vec<Operation>,
     /// Of each operation, whether it stands behind a generic one.
     is_behind: Vec<bool>,
@@ -307,8 +307,8 @@ struct Gathered {
     types: Types,
 }
 
-impl Gathered {
-    fn of(
+impl CollectedOperations {
+    fn new(
         mounts: &[Mount],
         gate: &dyn Gate,
         before: Option<&Snapshot>,
@@ -331,10 +331,10 @@ impl Gathered {
             }));
         }
         let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
-        check_twice(&operations)?;
-        let none = Established::new();
+        check_duplicates(&operations)?;
+        let none = EstablishedNames::new();
         let known = before.map_or(&none, |before| &before.established);
-        for (wanted, given) in naming::assign(&mut operations, known, &prefixes, retired) {
+        for (wanted, given) in names::assign(&mut operations, known, &prefixes, retired) {
             tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
         }
         let denied = denied(&operations, &is_behind, gate);
@@ -360,16 +360,16 @@ pub(crate) const ADDRESS_SCHEME: &str = "aquifer://";
 /// The only source there ever was: its addresses need not name it. Once there was another one, every address does, so that
 /// one which was handed out for a source that is gone reaches nobody else.
 #[derive(Clone, PartialEq, Eq)]
-struct Bare {
+struct SoleSource {
     source: Arc<str>,
     place: Arc<str>,
 }
 
-impl Bare {
-    fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Option<Self> {
+impl SoleSource {
+    fn new(mounts: &[Mount], before: Option<&Snapshot>) -> Option<Self> {
         let [mount] = mounts else { return None };
-        let bare = Self { source: mount.source.name().into(), place: mount.place.clone() };
-        before.is_none_or(|before| before.bare.as_ref() == Some(&bare)).then_some(bare)
+        let sole_source = Self { source: mount.source.name().into(), place: mount.place.clone() };
+        before.is_none_or(|before| before.sole_source.as_ref() == Some(&sole_source)).then_some(sole_source)
     }
 }
 
@@ -398,7 +398,7 @@ fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<
 
 /// Which operations take a confirmation token: those that may have to be confirmed, and generic ones if any operation
 /// behind them may.
-struct Tokens {
+struct TokenRequirements {
     /// Sources and categories of operations behind generic ones.
     behind: Vec<(Arc<str>, Category)>,
     /// Operations that others need, and that may have to be confirmed.
@@ -430,8 +430,8 @@ fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
         && operation.may_need.iter().any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
 }
 
-impl Tokens {
-    fn of(operations: &[Operation], gate: &dyn Gate) -> Self {
+impl TokenRequirements {
+    fn new(operations: &[Operation], gate: &dyn Gate) -> Self {
         let mut behind = Vec::new();
         if operations.iter().any(|operation| operation.is_indirect) {
             for operation in operations.iter().filter(|operation| !operation.is_indirect) {
@@ -444,7 +444,7 @@ impl Tokens {
         Self { behind, needed: needs_where(operations, |operation| gate.may_confirm(operation)) }
     }
 
-    fn are_taken_by(&self, operation: &Operation, gate: &dyn Gate) -> bool {
+    fn apply_to(&self, operation: &Operation, gate: &dyn Gate) -> bool {
         let behind = || {
             self.behind.iter().any(|(source, category)| *source == operation.source && *category == operation.category)
         };
@@ -453,7 +453,7 @@ impl Tokens {
 }
 
 /// A source of ours that defines an operation twice is wrong; an upstream's second one gets another name.
-fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
+fn check_duplicates(operations: &[Operation]) -> Result<(), CatalogError> {
     let mut seen = HashSet::with_capacity(operations.len());
     for operation in operations.iter().filter(|operation| operation.native) {
         if !seen.insert((&operation.source, &operation.own_name)) {

@@ -20,7 +20,7 @@ const MAX_RETIRED: usize = 1_000;
 pub(super) struct RetiredPrefixes(Vec<String>);
 
 impl RetiredPrefixes {
-    pub(super) fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
+    pub(super) fn new(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
         let Some(before) = before else { return Self::default() };
         let is_mounted = |mount: &&Mount| mounts.iter().any(|now| now.source.name() == mount.source.name());
         let gone = before.mounts.iter().filter(|mount| !is_mounted(mount));
@@ -36,13 +36,13 @@ impl RetiredPrefixes {
     }
 
     /// Whether a name begins with the prefix of a source that is gone, and that is more of it than `prefix`.
-    pub(super) fn hold(&self, name: &str, prefix: &str) -> bool {
+    pub(super) fn reserve(&self, name: &str, prefix: &str) -> bool {
         self.0.iter().any(|gone| gone.len() > prefix.len() && name.starts_with(gone.as_str()))
     }
 }
 
 /// An operation under its full name. `own_name` keeps what the source calls it.
-pub(super) struct Prefixed {
+pub(super) struct PrefixedOffering {
     pub(super) operations: Vec<Operation>,
     pub(super) indirect: Vec<Operation>,
     pub(super) types: Types,
@@ -50,7 +50,7 @@ pub(super) struct Prefixed {
 
 /// Puts the prefix in front of operations and types. A type whose name is taken gets another one: two sources may each
 /// have a `Task`, and an upstream chooses its names without asking anybody.
-pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed {
+pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> PrefixedOffering {
     let Offering { operations, types, indirect } = offering;
     let type_prefix = pascal_case(prefix);
     let mut renamed: HashMap<Arc<str>, Arc<str>> = HashMap::new();
@@ -81,7 +81,7 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
     };
     let operations = operations.into_iter().map(prefixed).collect();
     let indirect = indirect.into_iter().map(prefixed).collect();
-    Prefixed { operations, indirect, types }
+    PrefixedOffering { operations, indirect, types }
 }
 
 fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {

@@ -92,7 +92,7 @@ impl Kinds {
     /// Execute an experiment.
     #[example("A lucky one", { "fail": false })]
     async fn execute_experiment(&self, fail: bool, reporter: Reporter) -> Answer<String> {
-        reporter.tell(1, 2, "half way");
+        reporter.report(1, 2, "half way");
         assert!(!reporter.cancelled().is_cancelled());
         if fail { Err(Failure::not_found("luck", "any")) } else { Ok("done".to_owned()) }
     }

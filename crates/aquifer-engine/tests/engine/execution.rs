@@ -105,7 +105,7 @@ async fn r_end_6_executions_belong_to_their_session_and_die_with_it() {
 #[tokio::test]
 async fn executions_of_nobody_are_found_by_whoever_has_the_id() {
     let engine = with_tasks(1).await;
-    let nobody = || Context::new(Caller::nobody(), "req");
+    let nobody = || Context::new(Caller::anonymous(), "req");
     let started =
         ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), nobody()).await["data"].clone();
     let found =

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass, Receipt};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, SourceCapabilities};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -118,10 +118,10 @@ impl Source for Echo {
         SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }
 
-    fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         let found = match wanted {
-            Fetch::Resources if self.0 == "silent" => return std::future::pending().boxed(),
-            Fetch::Resources => json!([{ "uri": "memo://1" }]),
+            FetchRequest::Resources if self.0 == "silent" => return std::future::pending().boxed(),
+            FetchRequest::Resources => json!([{ "uri": "memo://1" }]),
             _ => json!({ "contents": [] }),
         };
         std::future::ready(Ok(found)).boxed()
@@ -134,7 +134,7 @@ async fn a_source_that_does_not_list_is_left_out() {
         .into_iter()
         .fold(Engine::builder(surface()), |builder, name| builder.source(Arc::new(Echo(name))));
     let engine = engine.dangerously_let_everything_pass().build().unwrap();
-    let listed = engine.list(&Fetch::Resources, crate::fixture::context());
+    let listed = engine.list(&FetchRequest::Resources, crate::fixture::context());
     // Without a limit of its own the silent source would keep the list for ever.
     let listed = tokio::time::timeout(std::time::Duration::from_secs(120), listed).await.unwrap();
     let uris: Vec<&str> = listed.iter().filter_map(|entry| entry["uri"].as_str()).collect();
@@ -190,9 +190,9 @@ async fn r_saf_3_the_token_is_a_parameter_where_it_may_be_asked_for_and_stays_wi
 async fn r_saf_2_documents_of_an_untested_source_are_not_read() {
     for (trust, readable) in [(Some(Trust::Untested), false), (Some(Trust::Generated), true), (None, true)] {
         let (engine, journal) = engine(trust);
-        let read = engine.fetch(Fetch::Resource("memo://1".to_owned()), context()).await;
+        let read = engine.fetch(FetchRequest::Resource("memo://1".to_owned()), context()).await;
         assert_eq!(read.is_ok(), readable, "{trust:?}");
-        assert_eq!(engine.list(&Fetch::Resources, context()).await.len(), usize::from(readable));
+        assert_eq!(engine.list(&FetchRequest::Resources, context()).await.len(), usize::from(readable));
         assert_eq!(journal.read(), ["read_resource of memos", "list_resources of memos"]);
     }
 }

@@ -101,7 +101,7 @@ impl Zoo {
     }
     /// Feed all.
     async fn execute_feeding(&self, reporter: Reporter) -> Answer<u32> {
-        reporter.tell(1, 1, "fed");
+        reporter.report(1, 1, "fed");
         Ok(self.size)
     }
 }

@@ -51,7 +51,7 @@ async fn the_catalog_keeps_up_with_whoever_is_mounted() {
         Arc::new(Engine::builder(surface()).dangerously_let_everything_pass().source(board()).build().unwrap());
     let keeping = tokio::spawn({
         let engine = engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     for round in 0..20 {
         engine.remount(vec![alone(named(&format!("n{round}"))), alone(named("b"))]).unwrap();
@@ -74,7 +74,7 @@ impl Source for Together {
         Offering::default()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         async move {
             self.1.wait().await;
         }

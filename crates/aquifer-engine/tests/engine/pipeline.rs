@@ -152,7 +152,7 @@ async fn r_res_2_a_session_hears_of_deprecation_once() {
     assert_eq!(codes(context()).await, ["PERFORMANCE_SLOW_QUERY_WARNING"]);
     let other = Context::new(Caller::session("another"), "req");
     assert_eq!(codes(other).await.len(), 2, "another session has not heard it");
-    assert_eq!(codes(Context::new(Caller::nobody(), "req")).await.len(), 2, "nobody in particular hears it always");
+    assert_eq!(codes(Context::new(Caller::anonymous(), "req")).await.len(), 2, "nobody in particular hears it always");
 }
 
 #[tokio::test]

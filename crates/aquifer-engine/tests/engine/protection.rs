@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Resolved, SourceCapabilities};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, Resolution, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -44,14 +44,14 @@ impl Source for Named {
         Offering { operations, indirect: self.indirect.clone(), ..Offering::default() }
     }
 
-    fn resolve(&self, _operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, _operation: &str, mut params: Map<String, Value>) -> Result<Resolution, Failure> {
         let table = params.remove("table_name").unwrap_or_default();
         match table.as_str() {
             // An alias for the table.
             Some("orders" | "order") => {
-                Ok(Resolved { operation: Some("delete_order".into()), params, ..Resolved::default() })
+                Ok(Resolution { operation: Some("delete_order".into()), params, ..Resolution::default() })
             }
-            Some("both") => Ok(Resolved { params, also_needs: vec!["list_secrets".into()], ..Resolved::default() }),
+            Some("both") => Ok(Resolution { params, also_needs: vec!["list_secrets".into()], ..Resolution::default() }),
             _ => Err(Failure::not_found("table", table)),
         }
     }
@@ -65,12 +65,12 @@ impl Source for Named {
         SourceCapabilities { resources: true, prompts: true, completions: true }
     }
 
-    fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         self.asked.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
         let found = match wanted {
-            Fetch::Resources => json!([{ "uri": "doc://1" }]),
-            Fetch::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
-            Fetch::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
+            FetchRequest::Resources => json!([{ "uri": "doc://1" }]),
+            FetchRequest::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
+            FetchRequest::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
             _ => json!({ "messages": [
                 { "role": "user", "content": { "type": "resource_link", "uri": "doc://1", "name": "one" } },
                 { "role": "user", "content": [{ "type": "resource", "resource": { "uri": "aquifer://bank/doc://1" } }] },
@@ -331,16 +331,16 @@ async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
     let (bank, thief) = (Named::new("bank", Vec::new()), Named::new("thief", Vec::new()));
     let engine = Engine::builder(surface()).source(thief.clone()).source(bank.clone()).build().unwrap();
     let secret = "bank://doc/1?sig=s3cret";
-    let bare = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+    let bare = engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap_err();
     assert_eq!(bare.code(), Code::NotFoundResource);
     assert!(bare.message().contains("aquifer://SOURCE/ADDRESS"), "{}", bare.message());
     let qualified = format!("aquifer://bank/{secret}");
-    let read = engine.fetch(Fetch::Resource(qualified.clone()), context()).await.unwrap();
+    let read = engine.fetch(FetchRequest::Resource(qualified.clone()), context()).await.unwrap();
     assert_eq!(read["contents"][0], json!({ "uri": qualified, "text": "bank" }));
     for wanted in [
-        Fetch::Completion { of: secret.to_owned(), by_address: true, params: Map::new() },
-        Fetch::Prompt { name: "bank_greet".to_owned(), arguments: None },
-        Fetch::Prompt { name: "greet".to_owned(), arguments: None },
+        FetchRequest::Completion { of: secret.to_owned(), by_address: true, params: Map::new() },
+        FetchRequest::Prompt { name: "bank_greet".to_owned(), arguments: None },
+        FetchRequest::Prompt { name: "greet".to_owned(), arguments: None },
     ] {
         let _ = engine.fetch(wanted, context()).await;
     }
@@ -355,7 +355,7 @@ async fn r_dis_7_an_address_is_not_inherited() {
     let secret = "bank://doc/1?sig=s3cret";
     let mount = |source: &Arc<Named>| vec![Mount::new(source.clone())];
     let engine = Engine::builder(surface()).source(bank.clone()).build().unwrap();
-    let read = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap();
+    let read = engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap();
     assert_eq!(read["contents"][0]["uri"], secret, "alone, it keeps its addresses");
     let qualified = format!("aquifer://bank/{secret}");
     let tried = [
@@ -372,18 +372,18 @@ async fn r_dis_7_an_address_is_not_inherited() {
         for engine in [&engine, &alone] {
             // Alone from the beginning, every address without a source is its own.
             if address != secret || !std::ptr::eq(engine, &alone) {
-                engine.fetch(Fetch::Resource(address.clone()), context()).await.unwrap_err();
+                engine.fetch(FetchRequest::Resource(address.clone()), context()).await.unwrap_err();
             }
         }
     }
     assert_eq!(*thief.asked.lock().unwrap(), [""; 0]);
     // What it hands out leads to it.
-    let listed = engine.list(&Fetch::Resources, context()).await;
+    let listed = engine.list(&FetchRequest::Resources, context()).await;
     assert_eq!(listed[0]["uri"], "aquifer://thief/doc://1");
-    let own = engine.fetch(Fetch::Resource("aquifer://thief/doc://1".to_owned()), context()).await.unwrap();
+    let own = engine.fetch(FetchRequest::Resource("aquifer://thief/doc://1".to_owned()), context()).await.unwrap();
     assert_eq!(own["contents"][0], json!({ "uri": "aquifer://thief/doc://1", "text": "thief" }));
     engine.remount(mount(&bank)).unwrap();
-    engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+    engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap_err();
 }
 
 /// Prompts point to documents of their own source, and no source takes the name of another's.
@@ -392,9 +392,10 @@ async fn r_dis_7_prompts_belong_to_their_source() {
     let (a, ab) = (Named::new("a", Vec::new()), Named::new("a_b", Vec::new()));
     let engine = Engine::builder(surface()).source(a.clone()).source(ab.clone()).build().unwrap();
     let listed: Vec<String> =
-        engine.list(&Fetch::Prompts, context()).await.iter().map(|entry| entry["name"].to_string()).collect();
+        engine.list(&FetchRequest::Prompts, context()).await.iter().map(|entry| entry["name"].to_string()).collect();
     assert_eq!(listed, ["\"a_pay\"", "\"a_b_pay\"", "\"a_b_b_pay\""]);
-    let got = engine.fetch(Fetch::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
+    let got =
+        engine.fetch(FetchRequest::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["uri"], "aquifer://a/doc://1");
     assert_eq!(got["messages"][1]["content"][0]["resource"]["uri"], "aquifer://a/aquifer://bank/doc://1");
 }
@@ -426,13 +427,13 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
                 for gone in ["a_b_list", "a_b_more"] {
                     assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone} {prefix}");
                 }
-                let pay = |name: &str| Fetch::Prompt { name: name.to_owned(), arguments: None };
+                let pay = |name: &str| FetchRequest::Prompt { name: name.to_owned(), arguments: None };
                 a.asked.lock().unwrap().clear();
                 engine.fetch(pay("a_b_pay"), context()).await.unwrap_err();
                 assert_eq!(*a.asked.lock().unwrap(), [""; 0], "{prefix}");
                 let own = format!("{prefix}pay");
                 engine.fetch(pay(&own), context()).await.unwrap();
-                let listed = engine.list(&Fetch::Prompts, context()).await;
+                let listed = engine.list(&FetchRequest::Prompts, context()).await;
                 assert!(listed.iter().all(|entry| entry["name"] != "a_b_pay"), "{listed:?}");
                 assert!(listed.iter().any(|entry| entry["name"] == *own), "{listed:?}");
                 a.operations.lock().unwrap().truncate(2);
@@ -440,7 +441,10 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
             // It comes back under its own names.
             engine.remount(vec![Mount::new(a), Mount::new(ab)]).unwrap();
             assert_eq!(called(&engine, "a_b_list").await["source"], "a_b");
-            engine.fetch(Fetch::Prompt { name: "a_b_pay".to_owned(), arguments: None }, context()).await.unwrap();
+            engine
+                .fetch(FetchRequest::Prompt { name: "a_b_pay".to_owned(), arguments: None }, context())
+                .await
+                .unwrap();
         }
     }
 }

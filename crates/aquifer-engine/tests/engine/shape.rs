@@ -10,7 +10,7 @@ use std::time::Duration;
 use aquifer_engine::clock::Clock;
 use aquifer_engine::shape::{self, Controls};
 use aquifer_engine::source::{Call, Offering, Outcome};
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
@@ -40,10 +40,10 @@ impl Upstream {
         read.native = false;
         read.parameters =
             own.iter().map(|name| Parameter::optional(name, Schema::of(Kind::Any).describe("Own."))).collect();
-        assert!(shape::offer(&mut read, rows, controls));
+        assert!(shape::add_controls(&mut read, rows, controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
         write.native = false;
-        assert!(!shape::offer(&mut write, None, controls), "only READ is shaped");
+        assert!(!shape::add_controls(&mut write, None, controls), "only READ is shaped");
         Arc::new(Self {
             result: Mutex::new(result),
             operations: vec![read, write],
@@ -206,7 +206,8 @@ async fn r_dis_8_pages_that_are_counted_are_held_for_their_owner() {
     assert_eq!(upstream.calls(), 1);
     // Nobody in particular owns nothing: every page is a call.
     for offset in [0, 20] {
-        let answer = ask_as(&engine, operation("list_issues", page(offset)), Context::new(Caller::nobody(), "r")).await;
+        let answer =
+            ask_as(&engine, operation("list_issues", page(offset)), Context::new(Caller::anonymous(), "r")).await;
         assert_eq!(answer["data"]["items"][0]["number"], offset);
     }
     assert_eq!(upstream.calls(), 3);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
-use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, Spent, StateStore};
+use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, SpendResult, StateStore};
 use jiff::Timestamp;
 
 struct HandClock(Mutex<Timestamp>);
@@ -48,7 +48,7 @@ async fn records_and_counts_pass_away() {
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 1);
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 2);
     let refused = store.spend("c", 1, 2, MINUTE).await.unwrap();
-    assert_eq!(refused, Spent { accepted: false, total: 2, frees: Duration::from_millis(60_500) });
+    assert_eq!(refused, SpendResult { accepted: false, total: 2, retry_after: Duration::from_millis(60_500) });
     clock.pass(61);
     assert_eq!(store.get("k").await.unwrap(), None);
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 1);

@@ -1,7 +1,7 @@
 //! Laws that hold for any items and any query.
 
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::{Family, read};
+use aquifer_query::{QueryKind, parse_query};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn walk(items: &[Value], sort: &Value, size: usize, forwards: bool) -> Vec<i64> 
     let mut params = json!({ "sort": sort, "fields": ["id"] });
     params[if forwards { "first" } else { "last" }] = json!(size);
     for _ in 0..=items.len() {
-        let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
+        let plan = parse_query(&collection, QueryKind::List, params.as_object().unwrap(), &key).unwrap().plan;
         let answer = evaluate(&collection, &plan, items, &key).data;
         let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap());
         if forwards {
@@ -107,7 +107,7 @@ proptest! {
         let mut present = items.clone();
         let mut seen: Vec<i64> = Vec::new();
         for step in 0..60_i64 {
-            let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
+            let plan = parse_query(&collection, QueryKind::List, params.as_object().unwrap(), &key).unwrap().plan;
             let answer = evaluate(&collection, &plan, &present, &key).data;
             seen.extend(answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()));
             if answer["pageInfo"]["hasNextPage"] != json!(true) {
@@ -130,7 +130,7 @@ proptest! {
     fn r_col_6_groups_add_up(items in any_items(), bound in -3.0_f64..3.0) {
         let (collection, key) = (collection(), key());
         let ask = |params: Value| {
-            let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
+            let plan = parse_query(&collection, QueryKind::List, params.as_object().unwrap(), &key).unwrap().plan;
             evaluate(&collection, &plan, &items, &key).data
         };
         let count = |filter: Value| ask(json!({ "filter": filter, "aggregate": { "n": { "count": true } } }))["aggregations"]["n"].as_i64().unwrap();
@@ -149,8 +149,8 @@ proptest! {
             json!({ "filter": filter }), json!({ "sort": sort }), json!({ "fields": fields }), json!({ "aggregate": aggregate }),
             json!({ "filter": filter, "sort": sort, "fields": fields, "aggregate": aggregate, "include_items": true }),
         ] {
-            if let Ok(read) = read(&collection, Family::List, params.as_object().unwrap(), &key) {
-                let _ = evaluate(&collection, &read.plan, &items, &key);
+            if let Ok(parsed) = parse_query(&collection, QueryKind::List, params.as_object().unwrap(), &key) {
+                let _ = evaluate(&collection, &parsed.plan, &items, &key);
             }
         }
     }

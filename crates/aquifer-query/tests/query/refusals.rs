@@ -1,13 +1,13 @@
 //! What is refused, and with which words.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_query::{Family, read};
+use aquifer_query::{QueryKind, parse_query};
 use serde_json::{Value, json};
 
 use crate::fixture::{collection, key};
 
 fn refusal(params: &Value) -> aquifer_protocol::error::Failure {
-    read(&collection(), Family::List, params.as_object().unwrap(), &key())
+    parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key())
         .err()
         .unwrap_or_else(|| panic!("accepted: {params}"))
 }
@@ -124,7 +124,7 @@ fn r_col_3_no_operator_is_suggested_or_listed_that_the_field_refuses() {
             _ => value.clone(),
         };
         let params = json!({ "filter": { field: { operator: operand } } });
-        read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok()
+        parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).is_ok()
     };
     for (field, value) in samples {
         for wrong in ["like", "ilike", "regex", "prefix", "gtt", "range", "$gt", "containz", "has"] {
@@ -214,13 +214,16 @@ fn r_col_11_what_has_no_effect_beside_sums_is_refused() {
         assert!(failure.message().contains("set 'include_items' to true"), "{}", failure.message());
         assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
         let with_items = json!({ "aggregate": sums, name: value, "include_items": true });
-        assert!(read(&collection(), Family::List, with_items.as_object().unwrap(), &key()).is_ok(), "{with_items}");
+        assert!(
+            parse_query(&collection(), QueryKind::List, with_items.as_object().unwrap(), &key()).is_ok(),
+            "{with_items}"
+        );
     }
     for params in [
         json!({ "aggregate": sums }),
         json!({ "aggregate": sums, "filter": { "id": 1 } }),
         json!({ "aggregate": sums, "include_items": false, "edges": false, "total": false }),
     ] {
-        assert!(read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
+        assert!(parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
     }
 }

@@ -1,9 +1,11 @@
 //! Laws of shaping: it is the language over the rows, pages lose nothing, and nothing from outside breaks it.
 
-use aquifer_query::collection::Pages;
+use aquifer_query::collection::PageLimits;
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::shape::{self, Asked, Cursors, Observation, PageStart, Picked, Rows, Subject, text_page};
-use aquifer_query::{Family, read};
+use aquifer_query::shape::{
+    self, Cursors, Observation, PageStart, ResultContent, RowSelection, Rows, ShapingRequest, TextPage,
+};
+use aquifer_query::{QueryKind, parse_query};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -123,29 +125,29 @@ proptest! {
     #[test]
     fn r_dis_8_shaping_is_the_language_over_the_rows(rows in rows(), way in 0_usize..7, asked in asked()) {
         let (result, expected_around) = wrapped(&rows, way);
-        let asked = Asked::new(controls(asked), |_| true);
+        let asked = ShapingRequest::new(controls(asked), |_| true);
         prop_assume!(asked.is_ok());
         let asked = asked.unwrap();
-        let Subject::Rows { rows: found, around, .. } = Subject::of(result, None, asked.controls()) else {
+        let ResultContent::Rows { rows: found, envelope, .. } = ResultContent::new(result, None, asked.controls()) else {
             prop_assert!(false, "no rows found");
             unreachable!()
         };
         prop_assert_eq!(&found, &rows);
         // Rows of nothing but empty lists leave nothing to tell edges by.
-        prop_assert_eq!(around, expected_around);
-        let mut collection = shape::describe(&found, PAGES);
+        prop_assert_eq!(envelope, expected_around);
+        let mut collection = shape::infer_collection(&found, PAGES);
         // Equal rows stay in the order of the result; there is no key to go by.
         collection.key.clear();
-        let picked = Picked::new(&found, &asked, PageStart::Start, PAGES);
-        let reference = read(&collection, Family::Get, asked.controls(), &key());
+        let picked = RowSelection::new(&found, &asked, PageStart::Start, PAGES);
+        let reference = parse_query(&collection, QueryKind::Get, asked.controls(), &key());
         prop_assert_eq!(picked.is_ok(), reference.is_ok());
         if let (Ok(picked), Ok(reference)) = (picked, reference) {
-            let again = Picked::new(&found, &asked, PageStart::Start, PAGES).unwrap();
+            let again = RowSelection::new(&found, &asked, PageStart::Start, PAGES).unwrap();
             let expected = evaluate(&collection, &reference.plan, &found, &key()).data;
             let cursors = Cursors { seal: &|_| None };
-            let copied = Value::Object(picked.write(Rows::Held(&found), &cursors));
+            let copied = Value::Object(picked.write(Rows::Shared(&found), &cursors));
             prop_assert_eq!(&copied, &expected);
-            let moved = Value::Object(again.write(Rows::Ours(found), &cursors));
+            let moved = Value::Object(again.write(Rows::Owned(found), &cursors));
             prop_assert_eq!(&moved, &expected);
         }
     }
@@ -160,18 +162,18 @@ proptest! {
         let mut from = PageStart::Start;
         let mut pages: Vec<Vec<u64>> = Vec::new();
         for _ in 0..=count {
-            let asked = Asked::new(controls(params.clone()), |_| true).unwrap();
-            let picked = Picked::new(&rows, &asked, from, Pages { bytes, ..PAGES }).unwrap();
-            let seal = |place: usize| Some(place.to_string());
-            let data = Value::Object(picked.write(Rows::Held(&rows), &Cursors { seal: &seal }));
+            let asked = ShapingRequest::new(controls(params.clone()), |_| true).unwrap();
+            let picked = RowSelection::new(&rows, &asked, from, PageLimits { max_bytes: bytes, ..PAGES }).unwrap();
+            let seal = |location: usize| Some(location.to_string());
+            let data = Value::Object(picked.write(Rows::Shared(&rows), &Cursors { seal: &seal }));
             pages.push(data["items"].as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect());
             let info = &data["pageInfo"];
             let (more, cursor) = if forwards { ("hasNextPage", "endCursor") } else { ("hasPreviousPage", "startCursor") };
             if info[more] == false {
                 break;
             }
-            let place: usize = info[cursor].as_str().unwrap().parse().unwrap();
-            from = if forwards { PageStart::After(place) } else { PageStart::Before(place) };
+            let location: usize = info[cursor].as_str().unwrap().parse().unwrap();
+            from = if forwards { PageStart::After(location) } else { PageStart::Before(location) };
             params[cursor_name] = info[cursor].clone();
         }
         if !forwards {
@@ -190,23 +192,23 @@ proptest! {
             json!({}), json!({ "first": 2 }), json!({ "filter": filter }), json!({ "sort": sort }), json!({ "fields": fields }),
             json!({ "aggregate": aggregate }), json!({ "filter": filter, "sort": sort, "fields": fields, "first": 1, "edges": true, "total": true }),
         ] {
-            let Ok(asked) = Asked::new(controls(asked), |_| true) else { continue };
-            let _ = asked.binding(Some("o"), "op", asked.controls());
-            match Subject::of(result.clone(), Some(&path), asked.controls()) {
-                Subject::Rows { rows, around, place } => {
-                    let _ = Observation::of_rows(&rows, &place);
-                    if let Ok(picked) = Picked::new(&rows, &asked, PageStart::After(1), PAGES) {
-                        let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &|_| None });
-                        let _ = shape::beside(&mut data, around);
+            let Ok(asked) = ShapingRequest::new(controls(asked), |_| true) else { continue };
+            let _ = asked.cursor_binding(Some("o"), "op", asked.controls());
+            match ResultContent::new(result.clone(), Some(&path), asked.controls()) {
+                ResultContent::Rows { rows, envelope, location } => {
+                    let _ = Observation::from_rows(&rows, &location);
+                    if let Ok(picked) = RowSelection::new(&rows, &asked, PageStart::After(1), PAGES) {
+                        let mut data = picked.write(Rows::Owned(rows), &Cursors { seal: &|_| None });
+                        let _ = shape::add_envelope(&mut data, envelope);
                     }
                 }
-                Subject::One(value) => drop(shape::one(value, &asked)),
-                Subject::Text(_) => {}
+                ResultContent::One(value) => drop(shape::shape_object(value, &asked)),
+                ResultContent::Text(_) => {}
             }
         }
-        let _ = Observation::of(&result, Some(&path));
+        let _ = Observation::from_result(&result, Some(&path));
         // Without controls nothing is lost on the way.
-        if let Subject::One(value) = Subject::of(result.clone(), None, &Map::new()) {
+        if let ResultContent::One(value) = ResultContent::new(result.clone(), None, &Map::new()) {
             prop_assert!(value == result || result.is_object() || result.is_string());
         }
     }
@@ -217,7 +219,7 @@ proptest! {
         let mut from = 0;
         let mut whole = String::new();
         for _ in 0..=text.len() {
-            let page = text_page(&text, from, bytes, characters);
+            let page = TextPage::new(&text, from, bytes, characters);
             whole.push_str(page.text);
             match page.next {
                 Some(next) => {
@@ -282,7 +284,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
     // Deeper than any parser of ours goes: text, and stays text.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-    assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
+    assert!(matches!(ResultContent::new(json!(deep), None, &Map::new()), ResultContent::Text(_)));
     // As deep as a parser goes.
     let nested = (0..120).fold(json!([{ "a": 1 }]), |inner, _| json!({ "x": inner }));
     shaped(nested, json!({ "fields": ["x.x.x.x"], "sort": "x.x", "filter": { "x.x.x": 1 } }), PageStart::Start);

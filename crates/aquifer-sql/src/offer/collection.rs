@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use aquifer_query::collection::{Computed, Field};
+use aquifer_query::collection::{ComputedValue, Field};
 use aquifer_query::{Collection, FieldType};
 
 use super::Relationship;
@@ -70,7 +70,7 @@ pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incomi
         fields,
         computed: sources
             .iter()
-            .map(|(source, described)| Computed {
+            .map(|(source, described)| ComputedValue {
                 name: source.name.clone(),
                 of: source.of.clone(),
                 description: Some(described.words.as_str().into()),
@@ -107,7 +107,7 @@ pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incomi
 fn minimal(table: &Table) -> Vec<Arc<str>> {
     let named = TELLING.iter().find_map(|name| table.column(name));
     let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
-    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Word(_)));
+    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Enum(_)));
     let any = || table.columns.iter().find(|column| column.of == FieldType::Text);
     let telling = named.or_else(text).or_else(word).or_else(any).map(|column| &column.name);
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);

@@ -10,7 +10,7 @@ use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
-use aquifer_query::{Family, FieldType};
+use aquifer_query::{FieldType, QueryKind};
 
 use super::column_schema::{constrained, schema, with_default};
 use super::{Concealed, Relationship, Verb, examples, relationship_root};
@@ -135,7 +135,7 @@ fn can_be_quoted(name: &str) -> bool {
 }
 
 /// What a list or a search takes. Places of rows without a key can only be counted from the start.
-fn questions(served: &ExposedTable, family: Family) -> Vec<Parameter> {
+fn questions(served: &ExposedTable, family: QueryKind) -> Vec<Parameter> {
     let mut all = parameters(&served.collection, family);
     if served.table.key == Key::None {
         all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
@@ -191,8 +191,8 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
             Category::Read,
             format!(
                 "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
-                pages.default,
-                pages.largest,
+                pages.default_size,
+                pages.max_size,
                 left_out(served)
             ),
         ),
@@ -204,8 +204,8 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
                 format!(
                     "Search {spoken_many} by words in {}.{about}{index} Pages of {}, no more than {}; ranked pages may shift while rows change.",
                     served.collection.text.join(", "),
-                    pages.default,
-                    pages.largest
+                    pages.default_size,
+                    pages.max_size
                 ),
             )
         }
@@ -232,10 +232,10 @@ fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
-        Verb::List => questions(served, Family::List),
-        Verb::Search => questions(served, Family::Search),
+        Verb::List => questions(served, QueryKind::List),
+        Verb::Search => questions(served, QueryKind::Search),
         Verb::Get => {
-            let selection = parameters(&served.collection, Family::List).into_iter();
+            let selection = parameters(&served.collection, QueryKind::List).into_iter();
             keys(served, references).chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name))).collect()
         }
         Verb::Create => settable(served, references, is_set).chain([dry_run()]).collect(),
@@ -379,7 +379,7 @@ pub(crate) fn tables() -> Operation {
     let collection = super::generic::tables_collection();
     let mut operation = Operation::new("list_tables", Category::Read, "List the tables of this database.");
     operation.role = Role::Discovery;
-    operation.parameters = parameters(&collection, Family::List);
+    operation.parameters = parameters(&collection, QueryKind::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
         description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),

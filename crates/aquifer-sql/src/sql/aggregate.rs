@@ -2,7 +2,7 @@
 
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
-use aquifer_query::evaluate::{groups_cut, nest};
+use aquifer_query::evaluate::{groups_truncated, insert_nested};
 use aquifer_query::plan::{Aggregate, Function, MAX_GROUPS, Path, Plan, group_label};
 use serde_json::{Map, Value};
 
@@ -316,12 +316,12 @@ impl Summing {
                 let mut taken = std::collections::HashSet::new();
                 for row in rows.iter().take(MAX_GROUPS) {
                     let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
-                    nest(&mut map, &unlike(&mut taken, labels), result(row));
+                    insert_nested(&mut map, &unlike(&mut taken, labels), result(row));
                 }
                 Value::Object(map)
             };
             if cut {
-                warnings.push(groups_cut(&aggregate.name));
+                warnings.push(groups_truncated(&aggregate.name));
             }
             if let Some(slot) = results.get_mut(*index) {
                 *slot = Some(answer);

@@ -56,7 +56,7 @@ impl Outputs {
         for (number, path) in select.iter().enumerate() {
             if let Some(parts) = numbered_parts(path, select) {
                 if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
-                    let (index, reader) = self.add(scope, statement, &Path::named(path.name.clone()));
+                    let (index, reader) = self.add(scope, statement, &Path::from_name(path.name.clone()));
                     Node::enter_parts(&mut nodes, &path.name, index, reader, parts);
                 }
                 continue;
@@ -91,8 +91,8 @@ fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
         return None;
     }
     let paths = || select.iter().filter(|other| is_same_field(other, path)).map(|other| &*other.inside);
-    let parts = Parts::of(paths());
-    (parts.has_numbers() && !paths().any(<[_]>::is_empty)).then_some(parts)
+    let parts = Parts::from_paths(paths());
+    (parts.has_indexes() && !paths().any(<[_]>::is_empty)).then_some(parts)
 }
 
 /// What is asked for to get some fields.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
-use aquifer_query::evaluate::page_cut;
+use aquifer_query::evaluate::page_truncated;
 use aquifer_query::plan::{Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -124,7 +124,7 @@ impl Query {
             }
             let reading = select::page(scope, plan)?;
             let pages = served.collection.pages;
-            let mut collector = Collector::new(reading.shape, reading.wanted, pages.bytes, plan.edges);
+            let mut collector = Collector::new(reading.shape, reading.wanted, pages.max_bytes, plan.edges);
             for statement in &reading.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
@@ -132,7 +132,7 @@ impl Query {
                 }
             }
             if let Some(shown) = collector.cut() {
-                warnings.push(page_cut(&plan.page, shown, reading.wanted, pages.bytes));
+                warnings.push(page_truncated(&plan.page, shown, reading.wanted, pages.max_bytes));
             }
             span = page_span(plan, collector.last_place().as_deref(), collector.is_full());
             collector.finish(served, plan, key, total.as_ref(), &mut out);

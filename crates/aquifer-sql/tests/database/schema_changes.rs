@@ -14,7 +14,7 @@ struct Keeping(tokio::task::JoinHandle<()>);
 impl Keeping {
     fn up(stage: &Stage) -> Self {
         let engine = stage.engine.clone();
-        Self(tokio::spawn(async move { engine.keep_up().await }))
+        Self(tokio::spawn(async move { engine.watch_sources().await }))
     }
 }
 

@@ -64,7 +64,7 @@ async fn a_database_is_looked_for_until_it_is_found() {
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     let keeping = tokio::spawn({
         let engine = engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     until("the reason is told", || async {
         engine.snapshot().catalog().operations()[0].description.contains("its file does not exist")
@@ -225,7 +225,7 @@ async fn a_file_replaced_under_us() {
     let file = stage.file();
     let keeping = tokio::spawn({
         let engine = stage.engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     stage.get("list_notes", json!({})).await;
     // Another file of the same version, with another table in it.

@@ -19,7 +19,7 @@ async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
     let principal = Caller { principal: Some("ann".into()), session: Some("tests".into()) };
     let answers = [
         ask_as(&engine, with(json!({})), stranger).await,
-        ask_as(&engine, with(json!({})), Context::new(Caller::nobody(), "r")).await,
+        ask_as(&engine, with(json!({})), Context::new(Caller::anonymous(), "r")).await,
         ask_as(&engine, with(json!({})), Context::new(principal, "r")).await,
         ask(&engine, with(json!({ "owner": "b" }))).await,
         ask(&engine, with(json!({ "filter": { "state": "closed" } }))).await,
@@ -39,7 +39,7 @@ async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
 async fn r_dis_8_what_is_no_longer_held_says_call_again() {
     let upstream = Upstream::new(issues(55), &[], Controls::Few, None);
     let clock = Arc::new(Fixed(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())));
-    let settings = shape::Settings { keep: Duration::from_secs(60), ..shape::Settings::default() };
+    let settings = shape::Settings { ttl: Duration::from_secs(60), ..shape::Settings::default() };
     let engine = builder(&upstream).clock(clock.clone()).shaping(settings).build().unwrap();
     let first = list(&engine, json!({ "first": 10 })).await;
     let next = json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
@@ -114,7 +114,7 @@ impl StateStore for Shared {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.0.spend(key, amount, most, window)
     }
 }

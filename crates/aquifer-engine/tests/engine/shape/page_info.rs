@@ -55,7 +55,7 @@ async fn r_col_11_what_has_no_effect_beside_sums_of_upstream_results_is_refused(
 #[tokio::test]
 async fn r_col_7a_counted_pages_of_upstream_results_obey_the_size_limit() {
     let upstream = Upstream::new(issues(200), &[], Controls::All, None);
-    let settings = shape::Settings { page_bytes: 2_000, ..shape::Settings::default() };
+    let settings = shape::Settings { max_page_bytes: 2_000, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(settings).build().unwrap();
     let page = list(&engine, json!({ "page": 1, "page_size": 150 })).await;
     let shown = page["data"]["items"].as_array().unwrap().len();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Adapter, Ctx, Handler, collection, describe, read_params, to_value};
+use super::{Adapter, Ctx, Handler, collection, describe, parse_params, to_value};
 use crate::execution::{Execution, Executions, Reporter};
 use crate::source::{Context, Outcome};
 
@@ -29,9 +29,9 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         R: Serialize + JsonSchema,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let described = describe::parameters::<P>(Category::Execute, &mut self.types).and_then(|operation| {
+        let described = describe::describe_operation::<P>(Category::Execute, &mut self.types).and_then(|operation| {
             // Known among the types, so that the state's `result` is explained.
-            describe::returns::<R>(&mut self.types)?;
+            describe::describe_returns::<R>(&mut self.types)?;
             Ok(operation)
         });
         let mut operation = match described {
@@ -56,20 +56,20 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             operation.parameters.push(dry_run());
         }
         operation.lifecycle = Some(Lifecycle::standard());
-        operation.returns = state_type(&mut self.types);
+        operation.returns = register_state_type(&mut self.types);
         let name = operation.name.clone();
         let executions = self.executions.clone();
         let handler = Arc::new(handler);
         let run: Handler<S> = Box::new(move |cx, mut params| {
             let wait = if has_wait { None } else { params.remove("wait") };
             let wait = wait.and_then(|wait| wait.as_bool()).unwrap_or(false);
-            let rehearsal = !has_dry_run && params.remove("dry_run") == Some(Value::Bool(true));
-            if rehearsal {
-                let state = read_params::<P>(params)
+            let is_dry_run = !has_dry_run && params.remove("dry_run") == Some(Value::Bool(true));
+            if is_dry_run {
+                let state = parse_params::<P>(params)
                     .map(|_| json!({ "operation": name, "status": "pending", "dry_run": true }));
                 return std::future::ready(Outcome::from(state)).boxed();
             }
-            let started = read_params::<P>(params).and_then(|params| {
+            let started = parse_params::<P>(params).and_then(|params| {
                 let (caller, handler) = (cx.context.caller.clone(), handler.clone());
                 let inner = cx.clone();
                 executions.start(&name, &caller, move |reporter| {
@@ -78,7 +78,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             });
             async move {
                 match started {
-                    Ok(execution) if wait => Outcome::from(Ok(see_to_the_end(&execution, &cx.context).await)),
+                    Ok(execution) if wait => Outcome::from(Ok(wait_to_end(&execution, &cx.context).await)),
                     Ok(execution) => Outcome::from(Ok(execution.to_value())),
                     Err(failure) => Outcome::Failed(failure),
                 }
@@ -95,7 +95,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         if self.operations.iter().any(|(operation, _)| &*operation.name == "get_execution") {
             return self;
         }
-        let returns = state_type(&mut self.types);
+        let returns = register_state_type(&mut self.types);
         let id = || Parameter::required("execution_id", Schema::string().describe("The execution's id."));
 
         let mut get = Operation::new("get_execution", Category::Read, "Tell where an execution stands.");
@@ -113,7 +113,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             std::future::ready(Outcome::from(Ok(json!({ "items": items })))).boxed()
         });
         let collection = collection::describe(&Schema::named(&returns.type_name), &self.types);
-        match self.queried(list, collection) {
+        match self.make_queryable(list, collection) {
             Ok(list) => self.operations.push((list, listing)),
             Err(problem) => self.problems.push(problem),
         }
@@ -129,15 +129,15 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let executions = self.executions.clone();
         let cancelling: Handler<S> = Box::new(move |cx, params| {
             let found = executions.find(execution_id(&params), &cx.context.caller);
-            let rehearsal = params.get("dry_run") == Some(&Value::Bool(true));
+            let is_dry_run = params.get("dry_run") == Some(&Value::Bool(true));
             async move {
                 let execution = match found {
                     Ok(execution) => execution,
                     Err(failure) => return Outcome::Failed(failure),
                 };
-                if !rehearsal {
+                if !is_dry_run {
                     execution.cancel();
-                    execution.finished(|_| {}).await;
+                    execution.wait_finished(|_| {}).await;
                 }
                 Outcome::from(Ok(execution.to_value()))
             }
@@ -158,18 +158,18 @@ fn execution_id(params: &serde_json::Map<String, Value>) -> &str {
     params.get("execution_id").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn on_execution<S: 'static>(executions: &Arc<Executions>, tell: fn(&Execution) -> Value) -> Handler<S> {
+fn on_execution<S: 'static>(executions: &Arc<Executions>, show: fn(&Execution) -> Value) -> Handler<S> {
     let executions = executions.clone();
     Box::new(move |cx, params| {
-        let found = executions.find(execution_id(&params), &cx.context.caller).map(|execution| tell(&execution));
+        let found = executions.find(execution_id(&params), &cx.context.caller).map(|execution| show(&execution));
         std::future::ready(Outcome::from(found)).boxed()
     })
 }
 
 /// Waits, telling the caller every step. A caller who gives up takes the execution with it.
-async fn see_to_the_end(execution: &Arc<Execution>, context: &Context) -> Value {
+async fn wait_to_end(execution: &Arc<Execution>, context: &Context) -> Value {
     let cancel_if_dropped = CancelOnDrop(Some(execution.clone()));
-    execution.finished(|update| context.progress.tell(update)).await;
+    execution.wait_finished(|update| context.progress.report(update)).await;
     cancel_if_dropped.disarm();
     execution.to_value()
 }
@@ -190,7 +190,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn state_type(types: &mut Types) -> Returns {
+fn register_state_type(types: &mut Types) -> Returns {
     let time = || Schema { format: Some(aquifer_protocol::schema::Format::DateTime), ..Schema::string() };
     let object = || Schema::of(Kind::Object(Shape::default()));
     let schema = Schema::object(vec![

@@ -1,37 +1,37 @@
-//! What Python prints: many servers are written in it, and some answer with the print of a list of dictionaries.
+//! Parses Python literals: some servers return the printed form of a list of dictionaries.
 //!
-//! Only what stands for JSON is understood: texts, numbers, `None`, `True`, `False`, lists, tuples, dictionaries with
-//! texts as keys. Anything else is text.
+//! Only what corresponds to JSON is parsed: strings, numbers, `None`, `True`, `False`, lists, tuples, and dictionaries
+//! with string keys. Anything else is text.
 
 use serde_json::{Map, Number, Value};
 
-/// As deep as JSON is read.
+/// The same limit as for JSON.
 const MAX_DEPTH: usize = 120;
 
-/// The value of a printed list or dictionary.
-pub(super) fn read(text: &str) -> Option<Value> {
+/// Parses a printed list or dictionary.
+pub(super) fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['{', '[']) {
         return None;
     }
-    let mut reader = Reader { rest: text };
-    let value = reader.value(0)?;
-    reader.blank();
-    reader.rest.is_empty().then_some(value)
+    let mut parser = Parser { rest: text };
+    let value = parser.value(0)?;
+    parser.skip_whitespace();
+    parser.rest.is_empty().then_some(value)
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
-    fn blank(&mut self) {
+impl Parser<'_> {
+    fn skip_whitespace(&mut self) {
         self.rest = self.rest.trim_start();
     }
 
-    /// Goes on if this comes next.
-    fn take(&mut self, expected: &str) -> bool {
-        self.blank();
+    /// Consumes the expected token, if it comes next.
+    fn consume(&mut self, expected: &str) -> bool {
+        self.skip_whitespace();
         self.rest.strip_prefix(expected).map(|rest| self.rest = rest).is_some()
     }
 
@@ -39,28 +39,28 @@ impl Reader<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
-        self.blank();
+        self.skip_whitespace();
         match self.rest.chars().next()? {
             '[' => self.list("[", "]", depth).map(Value::Array),
             '(' => self.list("(", ")", depth).map(Value::Array),
             '{' => self.dictionary(depth).map(Value::Object),
             '\'' | '"' => self.text().map(Value::String),
             '-' | '0'..='9' => self.number(),
-            _ => self.word(),
+            _ => self.constant(),
         }
     }
 
     fn list(&mut self, open: &str, close: &str, depth: usize) -> Option<Vec<Value>> {
         let mut elements = Vec::new();
-        self.take(open);
+        self.consume(open);
         loop {
-            if self.take(close) {
+            if self.consume(close) {
                 return Some(elements);
             }
             elements.push(self.value(depth + 1)?);
-            if !self.take(",") {
-                // A single value in round brackets is no tuple.
-                let closed = self.take(close) && (open != "(" || elements.len() > 1);
+            if !self.consume(",") {
+                // A single value in parentheses is not a tuple.
+                let closed = self.consume(close) && (open != "(" || elements.len() > 1);
                 return closed.then_some(elements);
             }
         }
@@ -68,28 +68,28 @@ impl Reader<'_> {
 
     fn dictionary(&mut self, depth: usize) -> Option<Map<String, Value>> {
         let mut fields = Map::new();
-        self.take("{");
+        self.consume("{");
         loop {
-            if self.take("}") {
+            if self.consume("}") {
                 return Some(fields);
             }
-            self.blank();
+            self.skip_whitespace();
             let name = self.text()?;
-            if !self.take(":") {
+            if !self.consume(":") {
                 return None;
             }
             fields.insert(name, self.value(depth + 1)?);
-            if !self.take(",") {
-                return self.take("}").then_some(fields);
+            if !self.consume(",") {
+                return self.consume("}").then_some(fields);
             }
         }
     }
 
-    fn word(&mut self) -> Option<Value> {
+    fn constant(&mut self) -> Option<Value> {
         let words = [("None", Value::Null), ("True", Value::Bool(true)), ("False", Value::Bool(false))];
         let (word, value) = words.into_iter().find(|(word, _)| self.rest.starts_with(word))?;
         self.rest = self.rest.get(word.len()..)?;
-        // `Nonesense` is another word.
+        // `Nonesense` is a different word.
         (!self.rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')).then_some(value)
     }
 
@@ -98,7 +98,7 @@ impl Reader<'_> {
         let end = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
         let (number, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest;
-        // JSON writes numbers almost alike; what it does not know (`1j`, `1_000`) is not understood.
+        // JSON numbers are almost the same. Others (`1j`, `1_000`) are not parsed.
         serde_json::from_str::<Number>(number).ok().map(Value::Number)
     }
 

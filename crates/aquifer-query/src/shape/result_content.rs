@@ -1,59 +1,59 @@
-//! What a result is about: rows, one thing, or text. Nothing is parsed that need not be, and nothing is lost.
+//! Classifies a result as rows, one value, or text. It parses only what is needed and loses nothing.
 
 use serde_json::{Map, Value};
 
-use super::literal;
-use super::rows::{self, Place};
+use super::python_literal;
+use super::row_location::{self, RowLocation};
 
-/// A result, seen as something the language applies to.
+/// The content of a result that a request is applied to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// Rows, each an object, and what stood around them.
+pub enum ResultContent {
+    /// Rows, each an object, and the rest of the result.
     Rows {
         /// The rows.
         rows: Vec<Value>,
-        /// The rest of the result, without them.
-        around: Value,
-        /// Where they were.
-        place: Place,
+        /// The rest of the result.
+        envelope: Value,
+        /// The location of the rows.
+        location: RowLocation,
     },
     /// One value.
     One(Value),
-    /// Text that is no JSON.
+    /// Text that is not JSON.
     Text(String),
 }
 
-impl Subject {
-    /// Sees a result as what the controls are about. `path` is where its rows are, if somebody said so.
+impl ResultContent {
+    /// Classifies a result. `path` is the configured location of its rows.
     ///
-    /// Without other controls, `fields` that all lead somewhere in an object itself are about that object, not about a
-    /// list inside it: unless the list stands under a name for lists and has such fields, too.
-    pub fn of(result: Value, path: Option<&str>, controls: &Map<String, Value>) -> Self {
-        let result = match content(result) {
+    /// Without other controls, `fields` that all exist in an object select from that object, not from a list inside it,
+    /// unless the list has a common list name and has such fields as well.
+    pub fn new(result: Value, path: Option<&str>, controls: &Map<String, Value>) -> Self {
+        let result = match unwrap_content(result) {
             Ok(result) => result,
-            Err(text) => match from_text(&text).or_else(|| literal::read(&text)) {
+            Err(text) => match parse_json_text(&text).or_else(|| python_literal::parse(&text)) {
                 Some(value) => value,
-                None => return Subject::Text(text),
+                None => return ResultContent::Text(text),
             },
         };
-        let Some(place) = rows::find(&result, path) else {
-            // Of an object around a text a page can only mean the text.
+        let Some(location) = row_location::locate(&result, path) else {
+            // A page of an object around a text can only mean a page of the text.
             let of_text = controls.contains_key("first") && !controls.contains_key("fields");
             return if of_text {
-                into_text(result).map_or_else(Subject::One, Subject::Text)
+                into_text(result).map_or_else(ResultContent::One, ResultContent::Text)
             } else {
-                Subject::One(result)
+                ResultContent::One(result)
             };
         };
-        if is_about_the_whole(&result, &place, controls) {
-            return Subject::One(result);
+        if selects_whole_object(&result, &location, controls) {
+            return ResultContent::One(result);
         }
-        let (rows, around) = rows::take(result, &place);
-        Subject::Rows { rows, around, place }
+        let (rows, envelope) = row_location::take(result, &location);
+        ResultContent::Rows { rows, envelope, location }
     }
 }
 
-/// The text of a result that is nothing but text, whatever it is wrapped in.
+/// The text of a result that consists of nothing else, with or without a wrapper.
 pub fn plain_text(result: &Value) -> Option<&str> {
     match result {
         Value::String(text) => Some(text),
@@ -66,7 +66,7 @@ pub fn plain_text(result: &Value) -> Option<&str> {
     }
 }
 
-/// The text of a result that is nothing but text; the result itself if it is more.
+/// The text of a result that consists of nothing else; otherwise the result as the error.
 pub fn into_text(mut result: Value) -> Result<String, Value> {
     if plain_text(&result).is_none() {
         return Err(result);
@@ -85,29 +85,29 @@ pub fn into_text(mut result: Value) -> Result<String, Value> {
 }
 
 /// The value inside of what a tool call answers with, or its text.
-fn content(result: Value) -> Result<Value, String> {
+fn unwrap_content(result: Value) -> Result<Value, String> {
     match result {
         Value::String(text) => Err(text),
         Value::Object(mut object) => {
             if blocks(&object).is_some() {
                 if let Some(structured) = object.remove("structuredContent").filter(|value| !value.is_null()) {
-                    return content_of_structured(structured);
+                    return unwrap_structured(structured);
                 }
-                return of_blocks(object);
+                return unwrap_blocks(object);
             }
-            content_of_structured(Value::Object(object))
+            unwrap_structured(Value::Object(object))
         }
         other => Ok(other),
     }
 }
 
-/// `{"result": "…"}` and the like: an object around a text is that text.
-fn content_of_structured(value: Value) -> Result<Value, String> {
+/// An object around a text, such as `{"result": "…"}`, is that text.
+fn unwrap_structured(value: Value) -> Result<Value, String> {
     match value {
         Value::Object(mut object) if only_text(&object).is_some() => {
             let text = object.values_mut().next().map(Value::take);
             match text {
-                // Only text that holds something is worth unwrapping: `{"name": "x"}` is an object.
+                // Only JSON is worth unwrapping: `{"name": "x"}` is an object.
                 Some(Value::String(text)) if looks_like_json(&text) => Err(text),
                 Some(text) => {
                     if let Some(value) = object.values_mut().next() {
@@ -129,7 +129,7 @@ fn only_text(object: &Map<String, Value>) -> Option<&str> {
     }
 }
 
-/// The blocks of an MCP tool's result, if it is one.
+/// The content blocks of an MCP tool result.
 fn blocks(object: &Map<String, Value>) -> Option<&[Value]> {
     const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
     let blocks = object.get("content")?.as_array()?;
@@ -138,8 +138,8 @@ fn blocks(object: &Map<String, Value>) -> Option<&[Value]> {
     (!blocks.is_empty() && blocks.iter().all(is_block) && object.keys().all(beside)).then_some(blocks)
 }
 
-/// One block of text is that text. Several that are each a JSON value are a list of them.
-fn of_blocks(mut object: Map<String, Value>) -> Result<Value, String> {
+/// One text block is that text. Several blocks that are JSON objects are a list.
+fn unwrap_blocks(mut object: Map<String, Value>) -> Result<Value, String> {
     let texts: Option<Vec<&str>> = blocks(&object)
         .and_then(|blocks| blocks.iter().map(|block| block.get("text").and_then(Value::as_str)).collect());
     match texts.as_deref() {
@@ -152,7 +152,7 @@ fn of_blocks(mut object: Map<String, Value>) -> Result<Value, String> {
         }
         Some(several) => {
             let values: Option<Vec<Value>> =
-                several.iter().map(|text| from_text(text).filter(Value::is_object)).collect();
+                several.iter().map(|text| parse_json_text(text).filter(Value::is_object)).collect();
             values.map_or_else(|| Err(several.join("\n")), |values| Ok(Value::Array(values)))
         }
         None => Ok(Value::Object(object)),
@@ -163,8 +163,8 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// The JSON in a text: one object or list, or several objects, one on each line.
-pub fn from_text(text: &str) -> Option<Value> {
+/// Parses the JSON in a text: one object or list, or one object on each line.
+pub fn parse_json_text(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if !looks_like_json(text) {
         return None;
@@ -182,15 +182,15 @@ pub fn from_text(text: &str) -> Option<Value> {
         .map(Value::Array)
 }
 
-fn is_about_the_whole(result: &Value, place: &Place, controls: &Map<String, Value>) -> bool {
+fn selects_whole_object(result: &Value, location: &RowLocation, controls: &Map<String, Value>) -> bool {
     let Some(Value::Array(names)) = controls.get("fields") else { return false };
-    if controls.len() > 1 || !result.is_object() || place.said || names.is_empty() {
+    if controls.len() > 1 || !result.is_object() || location.is_configured || names.is_empty() {
         return false;
     }
     let leads = |value: &Value| {
-        let root = |name: &Value| name.as_str().is_some_and(|name| rows::leads_somewhere(value, name));
+        let root = |name: &Value| name.as_str().is_some_and(|name| row_location::path_exists(value, name));
         (names.iter().all(root), names.iter().any(root))
     };
     let (all, _) = leads(result);
-    all && !(place.known && rows::sample(result, place).iter().any(|row| leads(row).1))
+    all && !(location.has_list_name && row_location::sample(result, location).iter().any(|row| leads(row).1))
 }

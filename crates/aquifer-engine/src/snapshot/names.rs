@@ -13,12 +13,12 @@ use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, Operation, RESE
 use super::prefix::RetiredPrefixes;
 
 /// The names of an earlier catalog: source and own name to the name that was served.
-pub(crate) type Established = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
+pub(crate) type EstablishedNames = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
 
 /// Gives every operation a name of its own. Says which could not have the name they wanted, with the name they got.
 pub(super) fn assign(
     operations: &mut [Operation],
-    established: &Established,
+    established: &EstablishedNames,
     prefixes: &[(Arc<str>, String)],
     retired: &RetiredPrefixes,
 ) -> Vec<(Arc<str>, Arc<str>)> {
@@ -33,7 +33,7 @@ pub(super) fn assign(
     // A name with a mark is kept, too: its owner does not inherit the name of an operation that is gone, because callers
     // know that one by it.
     let before = |operation: &Operation| {
-        let is_of = |name: &&Arc<str>| **name == operation.name || is_mark_of(name, &operation.name);
+        let is_of = |name: &&Arc<str>| **name == operation.name || is_suffixed_form_of(name, &operation.name);
         established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
     };
     let mut order: Vec<usize> = (0..operations.len()).collect();
@@ -48,9 +48,9 @@ pub(super) fn assign(
     let mut changed = Vec::new();
     for index in order {
         let Some(operation) = operations.get_mut(index) else { continue };
-        if let Some(marked) = before(operation).filter(|name| **name != *operation.name && !taken.contains(name)) {
-            taken.insert(marked.clone());
-            changed.push((std::mem::replace(&mut operation.name, marked.clone()), marked));
+        if let Some(suffixed) = before(operation).filter(|name| **name != *operation.name && !taken.contains(name)) {
+            taken.insert(suffixed.clone());
+            changed.push((std::mem::replace(&mut operation.name, suffixed.clone()), suffixed));
             continue;
         }
         // A long name of the source's own was chosen by somebody, who knows the operation by it.
@@ -59,11 +59,11 @@ pub(super) fn assign(
         // A name that our own source chose badly is its author's mistake, which the catalog reports.
         let is_retired = || {
             let is_known = before(operation).is_some_and(|name| *name == *operation.name);
-            !is_known && retired.hold(&operation.name, prefix_of(&operation.source))
+            !is_known && retired.reserve(&operation.name, prefix_of(&operation.source))
         };
         let is_usable = operation.native || (fits(&operation.name) && !is_retired());
         if !is_usable || taken.contains(&operation.name) {
-            let given: Arc<str> = marked(&operation.name, |name| !taken.contains(name)).into();
+            let given: Arc<str> = with_hash_suffix(&operation.name, |name| !taken.contains(name)).into();
             changed.push((std::mem::replace(&mut operation.name, given.clone()), given));
         }
         taken.insert(operation.name.clone());
@@ -72,29 +72,29 @@ pub(super) fn assign(
 }
 
 /// Digits of a mark, with the underscore before them.
-const MARK: usize = 6;
+const SUFFIX_LEN: usize = 6;
 
 /// Whether a name is another one with a mark.
-fn is_mark_of(name: &str, other: &str) -> bool {
-    let kept: String = other.chars().take(MAX_NAME_LEN - MARK).collect();
-    let mark = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
-    mark.is_some_and(|mark| mark.len() == MARK - 1 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()))
+fn is_suffixed_form_of(name: &str, other: &str) -> bool {
+    let kept: String = other.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
+    let suffix = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
+    suffix.is_some_and(|suffix| suffix.len() == SUFFIX_LEN - 1 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
-fn marked(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    let kept: String = name.chars().take(MAX_NAME_LEN - MARK).collect();
+fn with_hash_suffix(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let kept: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
     let kept = kept.trim_end_matches('_');
-    let mut made = String::new();
+    let mut candidate = String::new();
     for round in 0..1_000_u64 {
         // FNV-1a: the same on every machine and in every version.
         let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ round, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        made = format!("{kept}_{:05x}", (digest >> 20) & 0xf_ffff);
-        if is_free(&made) {
+        candidate = format!("{kept}_{:05x}", (digest >> 20) & 0xf_ffff);
+        if is_free(&candidate) {
             break;
         }
     }
-    made
+    candidate
 }

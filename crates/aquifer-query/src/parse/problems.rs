@@ -1,21 +1,21 @@
-//! What is wrong with a query, collected.
+//! Collects the problems of a query.
 
 use aquifer_protocol::error::problems::explain_unknown;
 use aquifer_protocol::error::{Code, Failure, Problem};
 
-/// A query with more problems than this is beyond help.
-const MAX_COUNT: usize = 100;
+/// Further problems are not reported.
+const MAX_PROBLEMS: usize = 100;
 
-/// No more of a caller's name than this is sent back.
-const MAX_NAME: usize = 128;
+/// Names from the caller are truncated to this length before they are sent back.
+const MAX_NAME_CHARS: usize = 128;
 
-/// Problems met so far. The first decides the code.
+/// The problems so far. The first determines the error code.
 #[derive(Default)]
 pub(super) struct Problems(Vec<Problem>);
 
 impl Problems {
     fn push(&mut self, problem: Problem) {
-        if self.0.len() < MAX_COUNT {
+        if self.0.len() < MAX_PROBLEMS {
             self.0.push(problem);
         }
     }
@@ -24,14 +24,14 @@ impl Problems {
         self.0.len()
     }
 
-    /// A value that cannot stand where it stands.
+    /// An invalid value.
     pub(super) fn invalid(&mut self, path: &str, problem: impl std::fmt::Display) {
-        let message = format!("Parameter '{}' {problem}", shown(path));
+        let message = format!("Parameter '{}' {problem}", sanitize_path(path));
         self.push(Problem::new(Code::ValidationInvalidValue, path, message).detail("param_name", path));
     }
 
-    /// Parameters that cannot stand beside each other. The first of them is the one that programs are told.
-    pub(super) fn contradict(&mut self, names: &[&str], problem: impl std::fmt::Display) {
+    /// Parameters that cannot be combined. The first one is reported as `param_name`.
+    pub(super) fn conflict(&mut self, names: &[&str], problem: impl std::fmt::Display) {
         let Some(first) = names.first() else { return };
         let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
         let message = format!("Parameters {} {problem}", quoted.join(", "));
@@ -39,41 +39,41 @@ impl Problems {
         self.push(problem.detail("param_name", *first).detail("param_names", names.to_vec()));
     }
 
-    /// A value that cannot stand where it stands, and what can.
+    /// An invalid value, with the valid ones.
     pub(super) fn unsuitable<S: AsRef<str>>(&mut self, path: &str, problem: impl std::fmt::Display, valid: &[S]) {
-        let message = format!("Parameter '{}' {problem}", shown(path));
+        let message = format!("Parameter '{}' {problem}", sanitize_path(path));
         let problem = Problem::new(Code::ValidationInvalidValue, path, message);
         self.push(problem.detail("param_name", path).valid("valid", valid));
     }
 
     /// A value of the wrong type.
     pub(super) fn wrong_type(&mut self, path: &str, expected: &str) {
-        let message = format!("Parameter '{}' expected {expected}", shown(path));
+        let message = format!("Parameter '{}' expected {expected}", sanitize_path(path));
         self.push(Problem::new(Code::ValidationInvalidType, path, message).detail("param_name", path));
     }
 
-    /// A field nobody knows.
+    /// An unknown field.
     pub(super) fn unknown_field<S: AsRef<str>>(&mut self, path: &str, name: &str, valid: &[S]) {
         let valid: Vec<&str> = valid.iter().map(AsRef::as_ref).collect();
         let computed = valid.iter().find(|known| known.strip_prefix("_computed.") == Some(name));
-        self.unknown_field_meaning(path, name, &valid, computed.copied());
+        self.unknown_field_with_hint(path, name, &valid, computed.copied());
     }
 
-    /// The same where it is known what is meant.
-    pub(super) fn unknown_field_meaning(&mut self, path: &str, name: &str, valid: &[&str], meant: Option<&str>) {
-        // Only what is meant is near to itself.
+    /// An unknown field, with the field that is probably meant.
+    pub(super) fn unknown_field_with_hint(&mut self, path: &str, name: &str, valid: &[&str], meant: Option<&str>) {
+        // With a known meaning there is no need for similar names.
         let candidates = meant.map_or(valid, |_| &[]);
         let (shown, mut hint, mut suggestions) = explain_unknown(&[name], candidates);
         if let Some(meant) = meant {
             hint = format!(" Did you mean '{meant}'?");
-            let name: String = name.chars().take(MAX_NAME).collect();
+            let name: String = name.chars().take(MAX_NAME_CHARS).collect();
             suggestions.insert("suggestions".to_owned(), serde_json::json!({ name: meant }));
         }
-        let place = self::shown(path);
+        let place = sanitize_path(path);
         let message = format!("Unknown field '{shown}' in '{place}'.{hint}");
         let problem = Problem::new(Code::ValidationUnknownField, path, message)
             .detail("param_name", path)
-            .detail("unknown_fields", vec![name.chars().take(MAX_NAME).collect::<String>()])
+            .detail("unknown_fields", vec![name.chars().take(MAX_NAME_CHARS).collect::<String>()])
             .valid("valid_fields", valid)
             .details(suggestions);
         self.push(problem);
@@ -87,10 +87,10 @@ impl Problems {
     }
 }
 
-/// A path as it may stand in a message. Names in it may be the caller's own, and those are not echoed freely.
-pub(super) fn shown(path: &str) -> String {
+/// A path for a message. It may contain names from the caller, which are not echoed unfiltered.
+pub(super) fn sanitize_path(path: &str) -> String {
     let mut shown = String::new();
-    for letter in path.chars().take(MAX_NAME) {
+    for letter in path.chars().take(MAX_NAME_CHARS) {
         if letter.is_alphanumeric() || "_.[]-".contains(letter) {
             shown.push(letter);
         } else if !shown.ends_with('…') {

@@ -17,24 +17,24 @@ use crate::store::StateStore;
 
 /// What a held result is made of.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Content {
+pub(super) enum HeldContent {
     Rows(Vec<Value>),
     Text(String),
 }
 
-impl Content {
+impl HeldContent {
     /// About how many bytes it takes.
-    fn weight(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
-            Content::Rows(rows) => rows.iter().map(aquifer_query::shape::weight).sum(),
-            Content::Text(text) => text.len(),
+            HeldContent::Rows(rows) => rows.iter().map(aquifer_query::shape::memory_size).sum(),
+            HeldContent::Text(text) => text.len(),
         }
     }
 }
 
 struct Entry {
-    content: Arc<Content>,
-    weight: usize,
+    content: Arc<HeldContent>,
+    bytes: usize,
     until: Timestamp,
     used: u64,
     session: Option<Arc<str>>,
@@ -43,37 +43,38 @@ struct Entry {
 #[derive(Default)]
 struct Inner {
     entries: HashMap<String, Entry>,
-    weight: usize,
+    bytes: usize,
     clock: u64,
 }
 
 impl Inner {
     fn remove(&mut self, id: &str) {
         if let Some(entry) = self.entries.remove(id) {
-            self.weight -= entry.weight;
+            self.bytes -= entry.bytes;
         }
     }
 
-    fn remove_where(&mut self, goes: impl Fn(&Entry) -> bool) {
-        let ids: Vec<String> = self.entries.iter().filter(|(_, entry)| goes(entry)).map(|(id, _)| id.clone()).collect();
+    fn remove_where(&mut self, is_removed: impl Fn(&Entry) -> bool) {
+        let ids: Vec<String> =
+            self.entries.iter().filter(|(_, entry)| is_removed(entry)).map(|(id, _)| id.clone()).collect();
         ids.iter().for_each(|id| self.remove(id));
     }
 }
 
 /// Results held for later pages.
-pub(super) struct Held {
+pub(super) struct HeldResults {
     clock: SharedClock,
     store: Arc<dyn StateStore>,
     settings: Settings,
     inner: Mutex<Inner>,
 }
 
-impl Held {
+impl HeldResults {
     pub(super) fn new(clock: SharedClock, store: Arc<dyn StateStore>, settings: Settings) -> Self {
         Self { clock, store, settings, inner: Mutex::default() }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
+    fn with_inner<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
         let now = self.clock.now();
         // Entries are inserted and removed whole; at worst the count of bytes is off by one of them.
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -82,7 +83,7 @@ impl Held {
 
     /// Whether rows are few and small enough to be held.
     pub(super) fn has_room_for(&self, rows: &[Value]) -> bool {
-        self.has_room(rows.iter().map(aquifer_query::shape::weight).sum())
+        self.has_room(rows.iter().map(aquifer_query::shape::memory_size).sum())
     }
 
     /// Whether a text is short enough to be held.
@@ -90,21 +91,21 @@ impl Held {
         self.has_room(text.len())
     }
 
-    fn has_room(&self, weight: usize) -> bool {
-        weight <= self.settings.max_result_bytes.min(self.settings.held_bytes) && self.settings.max_held > 0
+    fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.settings.max_result_bytes.min(self.settings.max_held_bytes) && self.settings.max_held > 0
     }
 
     /// Holds a result. Others make room for it.
-    pub(super) async fn put(&self, id: &str, content: Arc<Content>, session: Option<Arc<str>>) {
+    pub(super) async fn insert(&self, id: &str, content: Arc<HeldContent>, session: Option<Arc<str>>) {
         if self.store.outlives_process() {
-            self.write_down(id, &content).await;
+            self.store_result(id, &content).await;
         }
-        let weight = content.weight();
-        self.with(|inner, now| {
+        let bytes = content.bytes();
+        self.with_inner(|inner, now| {
             inner.remove(id);
             inner.remove_where(|entry| entry.until <= now);
             while inner.entries.len() >= self.settings.max_held
-                || inner.weight.saturating_add(weight) > self.settings.held_bytes
+                || inner.bytes.saturating_add(bytes) > self.settings.max_held_bytes
             {
                 let Some(first) = inner.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| id.clone())
                 else {
@@ -113,16 +114,16 @@ impl Held {
                 inner.remove(&first);
             }
             inner.clock += 1;
-            inner.weight += weight;
-            let until = now.saturating_add(self.settings.keep).unwrap_or(Timestamp::MAX);
-            let entry = Entry { content, weight, until, used: inner.clock, session };
+            inner.bytes += bytes;
+            let until = now.saturating_add(self.settings.ttl).unwrap_or(Timestamp::MAX);
+            let entry = Entry { content, bytes, until, used: inner.clock, session };
             inner.entries.insert(id.to_owned(), entry);
         });
     }
 
     /// A held result, if it still is.
-    pub(super) async fn get(&self, id: &str) -> Option<Arc<Content>> {
-        let here = self.with(|inner, now| {
+    pub(super) async fn get(&self, id: &str) -> Option<Arc<HeldContent>> {
+        let here = self.with_inner(|inner, now| {
             inner.clock += 1;
             let clock = inner.clock;
             let entry = inner.entries.get_mut(id).filter(|entry| entry.until > now)?;
@@ -132,47 +133,47 @@ impl Held {
         if here.is_some() || !self.store.outlives_process() {
             return here;
         }
-        let record = self.store.get(&key(id)).await.ok()??;
-        let written: Written = serde_json::from_slice(&record.value).ok()?;
-        (written.until > self.clock.now()).then(|| Arc::new(written.content))
+        let record = self.store.get(&store_key(id)).await.ok()??;
+        let stored: StoredResult = serde_json::from_slice(&record.value).ok()?;
+        (stored.until > self.clock.now()).then(|| Arc::new(stored.content))
     }
 
     /// Writes a small result where other processes find it. If that fails, this one still has it.
-    async fn write_down(&self, id: &str, content: &Content) {
-        if content.weight() > self.settings.max_stored_bytes {
+    async fn store_result(&self, id: &str, content: &HeldContent) {
+        if content.bytes() > self.settings.max_stored_bytes {
             return;
         }
-        let until = self.clock.now().saturating_add(self.settings.keep).unwrap_or(Timestamp::MAX);
-        let Ok(bytes) = serde_json::to_vec(&WrittenRef { until, content }) else { return };
+        let until = self.clock.now().saturating_add(self.settings.ttl).unwrap_or(Timestamp::MAX);
+        let Ok(bytes) = serde_json::to_vec(&StoredResultRef { until, content }) else { return };
         // The store forgets a little later than the record says.
-        let keep = self.settings.keep.saturating_add(Duration::from_secs(60));
-        let key = key(id);
+        let ttl = self.settings.ttl.saturating_add(Duration::from_secs(60));
+        let key = store_key(id);
         let known = self.store.get(&key).await.ok().flatten().map(|record| record.version);
-        if let Err(error) = self.store.compare_and_set(&key, known, bytes, keep).await {
+        if let Err(error) = self.store.compare_and_set(&key, known, bytes, ttl).await {
             tracing::warn!(%error, "a result is held in this process only");
         }
     }
 
     /// A connection is gone, and with it what was held for it (R-END-6).
     pub(super) fn session_ended(&self, session: &str) {
-        self.with(|inner, _| inner.remove_where(|entry| entry.session.as_deref() == Some(session)));
+        self.with_inner(|inner, _| inner.remove_where(|entry| entry.session.as_deref() == Some(session)));
     }
 }
 
-fn key(id: &str) -> String {
+fn store_key(id: &str) -> String {
     format!("held/{id}")
 }
 
 #[derive(Serialize)]
-struct WrittenRef<'a> {
+struct StoredResultRef<'a> {
     until: Timestamp,
-    content: &'a Content,
+    content: &'a HeldContent,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct StoredResult {
     until: Timestamp,
-    content: Content,
+    content: HeldContent,
 }
 
 #[cfg(test)]
@@ -182,30 +183,30 @@ mod tests {
     use crate::store::MemoryStore;
     use serde_json::json;
 
-    fn held(settings: Settings) -> Held {
+    fn held(settings: Settings) -> HeldResults {
         let clock: SharedClock = Arc::new(SystemClock);
-        Held::new(clock.clone(), Arc::new(MemoryStore::new(clock, 10)), settings)
+        HeldResults::new(clock.clone(), Arc::new(MemoryStore::new(clock, 10)), settings)
     }
 
-    fn rows(count: usize) -> Arc<Content> {
-        Arc::new(Content::Rows(vec![json!({ "text": "x".repeat(100) }); count]))
+    fn rows(count: usize) -> Arc<HeldContent> {
+        Arc::new(HeldContent::Rows(vec![json!({ "text": "x".repeat(100) }); count]))
     }
 
     #[test]
     fn r_dis_8_bytes_and_number_stay_within_bounds_whatever_is_put() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string());
-        let settings = Settings { held_bytes: 100_000, max_held: 20, ..Settings::default() };
+        let settings = Settings { max_held_bytes: 100_000, max_held: 20, ..Settings::default() };
         let held = held(settings);
         let all = runtime.map(|runtime| {
             runtime.block_on(async {
                 for round in 0..500_usize {
-                    held.put(&format!("{}", round % 37), rows(round * 7 % 300), None).await;
-                    let (count, weight, counted) = held.with(|inner, _| {
-                        let counted: usize = inner.entries.values().map(|entry| entry.weight).sum();
-                        (inner.entries.len(), inner.weight, counted)
+                    held.insert(&format!("{}", round % 37), rows(round * 7 % 300), None).await;
+                    let (count, bytes, counted) = held.with_inner(|inner, _| {
+                        let counted: usize = inner.entries.values().map(|entry| entry.bytes).sum();
+                        (inner.entries.len(), inner.bytes, counted)
                     });
-                    assert!(count <= 20 && weight <= 100_000, "{count} {weight}");
-                    assert_eq!(weight, counted);
+                    assert!(count <= 20 && bytes <= 100_000, "{count} {bytes}");
+                    assert_eq!(bytes, counted);
                 }
             });
         });

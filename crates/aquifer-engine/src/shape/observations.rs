@@ -8,49 +8,49 @@ use aquifer_query::shape::Observation;
 use serde_json::Value;
 
 /// More operations than this are not remembered.
-const MAX_COUNT: usize = 2_000;
+const MAX_OPERATIONS: usize = 2_000;
 
 /// Results that show nothing (none at all, plain values) are not looked into more often than this.
-const TRIES: u8 = 3;
+const MAX_EMPTY_RESULTS: u8 = 3;
 
 #[derive(Default)]
-struct Seen {
+struct OperationRecord {
     last: Option<Observation>,
-    in_vain: u8,
+    empty_results: u8,
 }
 
 #[derive(Default)]
-pub(crate) struct Observed(Mutex<HashMap<Arc<str>, Seen>>);
+pub(crate) struct Observations(Mutex<HashMap<Arc<str>, OperationRecord>>);
 
-impl Observed {
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<Arc<str>, Seen>) -> T) -> T {
+impl Observations {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<Arc<str>, OperationRecord>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Whether another look is worth its time.
-    pub(super) fn is_curious(&self, operation: &str) -> bool {
+    pub(super) fn needs_observation(&self, operation: &str) -> bool {
         self.with(|all| match all.get(operation) {
-            Some(seen) => seen.last.is_none() && seen.in_vain < TRIES,
-            None => all.len() < MAX_COUNT,
+            Some(observation) => observation.last.is_none() && observation.empty_results < MAX_EMPTY_RESULTS,
+            None => all.len() < MAX_OPERATIONS,
         })
     }
 
     /// Remembers what was seen. Nothing seen takes nothing away from what was seen before.
-    pub(super) fn note(&self, operation: &Arc<str>, seen: Option<Observation>) {
+    pub(super) fn record(&self, operation: &Arc<str>, observation: Option<Observation>) {
         self.with(|all| {
-            if all.len() >= MAX_COUNT && !all.contains_key(operation) {
+            if all.len() >= MAX_OPERATIONS && !all.contains_key(operation) {
                 return;
             }
             let known = all.entry(operation.clone()).or_default();
-            match seen {
-                Some(seen) => known.last = Some(seen),
-                None => known.in_vain = known.in_vain.saturating_add(1),
+            match observation {
+                Some(observation) => known.last = Some(observation),
+                None => known.empty_results = known.empty_results.saturating_add(1),
             }
         });
     }
 
     /// As introspection shows it.
-    pub(crate) fn shown(&self, operation: &str) -> Option<Value> {
+    pub(crate) fn get(&self, operation: &str) -> Option<Value> {
         self.with(|all| all.get(operation)?.last.as_ref().map(Observation::to_value))
     }
 }

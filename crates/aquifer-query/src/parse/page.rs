@@ -1,9 +1,9 @@
-//! Pages in three styles that never mix (R-COL-7).
+//! Parses pages in three styles that cannot be mixed (R-COL-7).
 
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value};
 
-use super::Open;
+use super::OpenCursor;
 use super::problems::Problems;
 use crate::collection::Collection;
 use crate::plan::{Page, Plan};
@@ -12,14 +12,14 @@ const CURSOR: &[&str] = &["first", "after", "last", "before"];
 const OFFSET: &[&str] = &["limit", "offset"];
 const NUMBERED: &[&str] = &["page", "page_size"];
 
-/// Skipping further than this would read for ever.
-const FURTHEST: usize = 1_000_000;
+/// Larger offsets would read too many rows.
+const MAX_OFFSET: usize = 1_000_000;
 
-pub(super) fn read(
+pub(super) fn parse(
     collection: &Collection,
     params: &Map<String, Value>,
     plan: &Plan,
-    open: &Open<'_>,
+    open: &OpenCursor<'_>,
     problems: &mut Problems,
     warnings: &mut Vec<Warning>,
 ) -> Page {
@@ -28,7 +28,7 @@ pub(super) fn read(
     };
     let styles = [given(CURSOR), given(OFFSET), given(NUMBERED)];
     if styles.iter().filter(|style| !style.is_empty()).count() > 1 {
-        problems.contradict(
+        problems.conflict(
             &styles.concat(),
             "belong to different styles of paging. Use one: first/after, limit/offset or page/page_size",
         );
@@ -36,30 +36,30 @@ pub(super) fn read(
     }
     let number = |name: &str| params.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
     let mut size = |name: &'static str| {
-        let wanted = number(name).unwrap_or(collection.pages.default);
-        if wanted > collection.pages.largest {
+        let wanted = number(name).unwrap_or(collection.pages.default_size);
+        if wanted > collection.pages.max_size {
             warnings.push(
                 Warning::new("VALIDATION_PAGE_SIZE_CLAMPED", format!("'{name}' was reduced to the largest page"))
                     .detail("param_name", name)
                     .detail("requested", wanted)
-                    .detail("applied", collection.pages.largest),
+                    .detail("applied", collection.pages.max_size),
             );
         }
-        wanted.min(collection.pages.largest)
+        wanted.min(collection.pages.max_size)
     };
     let [cursor, offset, _] = &styles;
     if !offset.is_empty() {
         let skip = number("offset").unwrap_or(0);
-        if skip > FURTHEST {
+        if skip > MAX_OFFSET {
             problems
-                .invalid("offset", format!("must be no more than {FURTHEST}. Page with 'first' and 'after' instead"));
+                .invalid("offset", format!("must be no more than {MAX_OFFSET}. Page with 'first' and 'after' instead"));
         }
         return Page::Offset { limit: size("limit"), offset: skip };
     }
     if cursor.is_empty() && styles.iter().any(|style| !style.is_empty()) {
         let page = number("page").unwrap_or(1).max(1);
         let size = size("page_size");
-        if page.saturating_mul(size) > FURTHEST {
+        if page.saturating_mul(size) > MAX_OFFSET {
             problems.invalid("page", "is too far. Page with 'first' and 'after' instead");
         }
         return Page::Numbered { page, size };

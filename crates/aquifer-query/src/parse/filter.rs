@@ -1,18 +1,19 @@
-//! `filter`: equality, any of, operators, `and`, `or`, `not`, and `created_after` for `created_at` (R-COL-3).
+//! Parses `filter`: equality, lists of values, operators, `and`, `or`, `not`, and `created_after` for `created_at`
+//! (R-COL-3).
 
 use serde_json::{Map, Value};
 
-use super::path::{self, Use};
+use super::path::{self, PathUse};
 use super::problems::Problems;
 use crate::collection::{Collection, FieldType};
 use crate::plan::{Filter, Path, Test};
-use crate::value::{accept, looks_like};
+use crate::value::{coerce, expected_format};
 
-/// Deeper conditions are refused: they come from outside and are walked recursively.
+/// Filters are processed recursively, so their depth is limited.
 const MAX_DEPTH: usize = 16;
 
-/// More conditions than this are refused: databases take only so many.
-const MAX_COUNT: usize = 500;
+/// Databases limit the size of a statement.
+const MAX_CONDITIONS: usize = 500;
 
 const OPERATORS: &[&str] = &[
     "eq",
@@ -30,19 +31,20 @@ const OPERATORS: &[&str] = &[
     "is_null",
 ];
 
-pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
-    let mut reader = Reader { collection, problems, tests: 0 };
-    let filter = reader.object("filter", value, 0);
-    if reader.tests > MAX_COUNT {
-        problems.invalid("filter", format!("has more than {MAX_COUNT} conditions. A list of values is one condition"));
+pub(super) fn parse(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
+    let mut parser = FilterParser { collection, problems, tests: 0 };
+    let filter = parser.object("filter", value, 0);
+    if parser.tests > MAX_CONDITIONS {
+        problems
+            .invalid("filter", format!("has more than {MAX_CONDITIONS} conditions. A list of values is one condition"));
         return None;
     }
     filter
 }
 
-/// The operators that a field of this type takes.
-fn operators_of(of: &FieldType) -> Vec<&'static str> {
-    let is_text = matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json);
+/// The operators that a field of this type supports.
+fn operators_for(of: &FieldType) -> Vec<&'static str> {
+    let is_text = matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json);
     let fits = |operator: &&str| match *operator {
         "gt" | "gte" | "lt" | "lte" | "between" => !matches!(of, FieldType::List(_) | FieldType::Bytes),
         "contains" => is_text || matches!(of, FieldType::List(_)),
@@ -52,8 +54,8 @@ fn operators_of(of: &FieldType) -> Vec<&'static str> {
     OPERATORS.iter().copied().filter(fits).collect()
 }
 
-/// What is meant by an operator of other languages.
-fn meant(operator: &str) -> Option<&'static str> {
+/// The operator that a caller means by an operator of another query language.
+fn operator_alias(operator: &str) -> Option<&'static str> {
     let plain = operator.trim_start_matches(['$', '_']).to_lowercase();
     Some(match plain.as_str() {
         "=" | "==" | "===" | "equals" | "equal" | "is" => "eq",
@@ -74,13 +76,13 @@ fn meant(operator: &str) -> Option<&'static str> {
     })
 }
 
-struct Reader<'a> {
+struct FilterParser<'a> {
     collection: &'a Collection,
     problems: &'a mut Problems,
     tests: usize,
 }
 
-impl Reader<'_> {
+impl FilterParser<'_> {
     fn object(&mut self, at: &str, value: &Value, depth: usize) -> Option<Filter> {
         let Some(object) = value.as_object() else {
             self.problems.wrong_type(at, "an object such as {\"status\": \"open\"}");
@@ -93,11 +95,11 @@ impl Reader<'_> {
         let mut all = Vec::new();
         for (name, value) in object {
             let place = format!("{at}.{name}");
-            // A field of that name wins over the word of the language.
+            // A field of that name takes precedence over the keyword.
             let filter = match name.as_str() {
                 _ if self.collection.field(name).is_some() => self.field(&place, name, value),
                 "and" | "or" => self
-                    .several(&place, value, depth)
+                    .list(&place, value, depth)
                     .map(|parts| if name == "and" { Filter::And(parts) } else { Filter::Or(parts) }),
                 "not" => self.object(&place, value, depth + 1).map(|inner| Filter::Not(Box::new(inner))),
                 _ => self.field(&place, name, value),
@@ -110,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    fn several(&mut self, at: &str, value: &Value, depth: usize) -> Option<Vec<Filter>> {
+    fn list(&mut self, at: &str, value: &Value, depth: usize) -> Option<Vec<Filter>> {
         let Some(parts) = value.as_array() else {
             self.problems.wrong_type(at, "a list of conditions");
             return None;
@@ -126,7 +128,7 @@ impl Reader<'_> {
 
     fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
         self.tests += value.as_object().map_or(1, |operators| operators.len().max(1));
-        if self.tests > MAX_COUNT {
+        if self.tests > MAX_CONDITIONS {
             return None;
         }
         if self.collection.field(name).is_none()
@@ -136,7 +138,7 @@ impl Reader<'_> {
             let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
             return Some(Filter::Test { path, of, test });
         }
-        let (path, of) = match path::find(self.collection, name, Use::Filter) {
+        let (path, of) = match path::resolve(self.collection, name, PathUse::Filter) {
             Ok(found) => found,
             Err(valid) => {
                 self.problems.unknown_field("filter", name, &valid);
@@ -144,7 +146,9 @@ impl Reader<'_> {
             }
         };
         match value {
-            Value::Object(operators) if of != FieldType::Json || operators.keys().all(|key| meant(key).is_some()) => {
+            Value::Object(operators)
+                if of != FieldType::Json || operators.keys().all(|key| operator_alias(key).is_some()) =>
+            {
                 self.operators(at, &path, &of, operators)
             }
             Value::Array(values) if !matches!(of, FieldType::List(_)) => self.any_of(at, path, of, values),
@@ -153,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `created_after` and `created_before` for a time called `created_at` or `created`.
+    /// `created_after` and `created_before` for a time field named `created_at` or `created`.
     fn time_shortcut(&self, name: &str) -> Option<(Path, FieldType, bool)> {
         let (stem, after) = match (name.strip_suffix("_after"), name.strip_suffix("_before")) {
             (Some(stem), _) => (stem, true),
@@ -162,7 +166,7 @@ impl Reader<'_> {
         };
         let mut candidates = vec![format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()];
         if self.collection.open {
-            // Where the names are other people's.
+            // Naming conventions of other servers.
             candidates.extend(["_time", "_date", "At", "Time", "Date"].map(|end| format!("{stem}{end}")));
         }
         candidates.into_iter().find_map(|candidate| {
@@ -177,13 +181,13 @@ impl Reader<'_> {
             self.problems.invalid(at, "cannot be compared as a whole. Compare a path inside it, such as a.b");
             return None;
         }
-        let accepted = accept(of, value);
+        let accepted = coerce(of, value);
         if accepted.is_none() {
             match of {
-                FieldType::Word(words) if value.is_string() => {
+                FieldType::Enum(words) if value.is_string() => {
                     self.problems.invalid(at, format!("must be one of: {}", words.join(", ")));
                 }
-                _ => self.problems.wrong_type(at, looks_like(of)),
+                _ => self.problems.wrong_type(at, expected_format(of)),
             }
         }
         accepted
@@ -207,7 +211,7 @@ impl Reader<'_> {
 
     fn operators(&mut self, at: &str, path: &Path, of: &FieldType, operators: &Map<String, Value>) -> Option<Filter> {
         if operators.is_empty() {
-            self.problems.unsuitable(at, "has no operator", &operators_of(of));
+            self.problems.unsuitable(at, "has no operator", &operators_for(of));
             return None;
         }
         let mut all: Vec<Filter> = operators
@@ -230,7 +234,7 @@ impl Reader<'_> {
                 Some(if operator == "ne" { not(equal) } else { equal })
             }
             "gt" | "gte" | "lt" | "lte" => {
-                let bound = self.ordered(at, of, value)?;
+                let bound = self.ordered_operand(at, of, value)?;
                 Some(test(match operator {
                     "gt" => Test::Gt(bound),
                     "gte" => Test::Gte(bound),
@@ -252,16 +256,16 @@ impl Reader<'_> {
                 Some(test(Test::Has(self.operand(at, element, value)?)))
             }
             "contains" | "starts_with" | "ends_with" => {
-                if !matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json) {
-                    let problem = format!("cannot be used: the field is {}, not text", of.words());
-                    self.problems.unsuitable(at, problem, &operators_of(of));
+                if !matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json) {
+                    let problem = format!("cannot be used: the field is {}, not text", of.type_name());
+                    self.problems.unsuitable(at, problem, &operators_for(of));
                     return None;
                 }
                 let Some(text) = value.as_str() else {
                     self.problems.wrong_type(at, "text");
                     return None;
                 };
-                let text = super::text::fold(text);
+                let text = super::text::fold_case(text);
                 Some(test(match operator {
                     "contains" => Test::Contains(text),
                     "starts_with" => Test::StartsWith(text),
@@ -273,7 +277,7 @@ impl Reader<'_> {
                     self.problems.wrong_type(at, "a list of two values, the lower first");
                     return None;
                 };
-                let (low, high) = (self.ordered(at, of, low), self.ordered(at, of, high));
+                let (low, high) = (self.ordered_operand(at, of, low), self.ordered_operand(at, of, high));
                 Some(Filter::And(vec![test(Test::Gte(low?)), test(Test::Lte(high?))]))
             }
             "is_null" => match value.as_bool() {
@@ -285,10 +289,10 @@ impl Reader<'_> {
                 }
             },
             other => {
-                let valid = operators_of(of);
-                let meant = meant(other)
+                let valid = operators_for(of);
+                let meant = operator_alias(other)
                     .or_else(|| aquifer_protocol::suggest::nearest(other, valid.iter().copied()))
-                    // What the field would refuse is no help.
+                    // Suggest only what the field accepts.
                     .filter(|near| valid.contains(&near.split(':').next().unwrap_or_default()))
                     .map(|near| format!(". Did you mean '{near}'?"))
                     .unwrap_or_default();
@@ -299,13 +303,13 @@ impl Reader<'_> {
         }
     }
 
-    fn ordered(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+    fn ordered_operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
         let unordered = match of {
             FieldType::List(_) => "lists",
             FieldType::Bytes => "bytes",
             _ => return self.operand(at, of, value),
         };
-        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_of(of));
+        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_for(of));
         None
     }
 }

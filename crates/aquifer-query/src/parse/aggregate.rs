@@ -1,22 +1,22 @@
-//! `aggregate`: named sums, also in groups (R-COL-6).
+//! Parses `aggregate`: named aggregates, optionally grouped (R-COL-6).
 
 use serde_json::{Map, Value};
 
-use super::path::{self, Use};
+use super::path::{self, PathUse};
 use super::problems::Problems;
 use crate::collection::{Collection, FieldType};
 use crate::plan::{Aggregate, Function, Path};
 
 const FUNCTIONS: &[&str] = &["count", "group_by", "sum", "avg", "min", "max"];
-const MAX_COUNT: usize = 32;
-const MAX_GROUPS: usize = 4;
+const MAX_AGGREGATES: usize = 32;
+const MAX_GROUP_FIELDS: usize = 4;
 
-pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<Aggregate> {
+pub(super) fn parse(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<Aggregate> {
     let named = match params.get("aggregate") {
         None => return Vec::new(),
-        Some(Value::Object(named)) if !named.is_empty() && named.len() <= MAX_COUNT => named,
+        Some(Value::Object(named)) if !named.is_empty() && named.len() <= MAX_AGGREGATES => named,
         Some(Value::Object(_)) => {
-            problems.invalid("aggregate", format!("must have 1 to {MAX_COUNT} named expressions"));
+            problems.invalid("aggregate", format!("must have 1 to {MAX_AGGREGATES} named expressions"));
             return Vec::new();
         }
         Some(_) => {
@@ -50,7 +50,7 @@ fn expression(collection: &Collection, name: &str, value: &Value, problems: &mut
         }
     }
     if aggregate.functions.is_empty() {
-        // A bare group_by leaves the answer undefined; counting is what it is always meant for.
+        // A bare group_by means a count.
         if problems.count() > before {
             return None;
         }
@@ -65,9 +65,9 @@ fn expression(collection: &Collection, name: &str, value: &Value, problems: &mut
 
 fn groups(collection: &Collection, at: &str, argument: &Value, problems: &mut Problems) -> Vec<(Path, FieldType)> {
     let names: Vec<&Value> = match argument {
-        Value::Array(names) if !names.is_empty() && names.len() <= MAX_GROUPS => names.iter().collect(),
+        Value::Array(names) if !names.is_empty() && names.len() <= MAX_GROUP_FIELDS => names.iter().collect(),
         Value::Array(_) => {
-            problems.invalid(&format!("{at}.group_by"), format!("must name 1 to {MAX_GROUPS} fields"));
+            problems.invalid(&format!("{at}.group_by"), format!("must name 1 to {MAX_GROUP_FIELDS} fields"));
             return Vec::new();
         }
         one => vec![one],
@@ -87,13 +87,17 @@ fn calculation(
     let loose = !path.inside.is_empty() || collection.open;
     match function {
         "sum" | "avg" if !of.is_numeric() && !loose => {
-            let valid = path::valid_where(collection, Use::Aggregate, FieldType::is_numeric);
-            problems.unsuitable(&place, format!("needs a number, and the field is of type {}", of.words()), &valid);
+            let valid = path::valid_names_where(collection, PathUse::Aggregate, FieldType::is_numeric);
+            problems.unsuitable(&place, format!("needs a number, and the field is of type {}", of.type_name()), &valid);
             None
         }
         "min" | "max" if !of.is_ordered() && !loose => {
-            let valid = path::valid_where(collection, Use::Aggregate, FieldType::is_ordered);
-            problems.unsuitable(&place, format!("needs values with an order, which {} has not", of.words()), &valid);
+            let valid = path::valid_names_where(collection, PathUse::Aggregate, FieldType::is_ordered);
+            problems.unsuitable(
+                &place,
+                format!("needs values with an order, which {} has not", of.type_name()),
+                &valid,
+            );
             None
         }
         "sum" => Some(Function::Sum(path, of)),
@@ -108,5 +112,5 @@ fn field(collection: &Collection, at: &str, name: &Value, problems: &mut Problem
         problems.wrong_type(at, "a field's name");
         return None;
     };
-    path::find(collection, name, Use::Aggregate).map_err(|valid| problems.unknown_field(at, name, &valid)).ok()
+    path::resolve(collection, name, PathUse::Aggregate).map_err(|valid| problems.unknown_field(at, name, &valid)).ok()
 }

@@ -1,25 +1,25 @@
-//! `fields` and `preset`: which parts of each item (R-COL-5).
+//! Parses `fields` and `preset`: the selected fields of each item (R-COL-5).
 
 use serde_json::{Map, Value};
 
-use super::Family;
-use super::path::{self, Use};
+use super::QueryKind;
+use super::path::{self, PathUse};
 use super::problems::Problems;
 use crate::collection::Collection;
 use crate::plan::Path;
 
-pub(super) fn read(
+pub(super) fn parse(
     collection: &Collection,
-    family: Family,
+    family: QueryKind,
     params: &Map<String, Value>,
     problems: &mut Problems,
 ) -> Vec<Path> {
     let preset = params.get("preset").and_then(Value::as_str);
     let mut paths = match (preset, params.get("fields")) {
-        (Some(name), _) => of_preset(collection, "preset", name, problems),
-        (None, Some(Value::String(name))) => of_preset(collection, "fields", name, problems),
+        (Some(name), _) => preset_fields(collection, "preset", name, problems),
+        (None, Some(Value::String(name))) => preset_fields(collection, "fields", name, problems),
         (None, Some(Value::Array(_))) => Vec::new(),
-        _ => of_preset(collection, "fields", family.preset(), problems),
+        _ => preset_fields(collection, "fields", family.preset(), problems),
     };
     match (preset, params.get("fields")) {
         (_, Some(Value::Array(names))) => {
@@ -31,7 +31,7 @@ pub(super) fn read(
                     problems.wrong_type(&format!("fields[{index}]"), "a field's name");
                     continue;
                 };
-                match path::find(collection, name, Use::Select) {
+                match path::resolve(collection, name, PathUse::Select) {
                     Ok((path, _)) if !paths.contains(&path) => paths.push(path),
                     Ok(_) => {}
                     Err(valid) => problems.unknown_field("fields", name, &valid),
@@ -39,7 +39,7 @@ pub(super) fn read(
             }
         }
         (Some(_), Some(Value::String(name))) => {
-            for path in of_preset(collection, "fields", name, problems) {
+            for path in preset_fields(collection, "fields", name, problems) {
                 if !paths.contains(&path) {
                     paths.push(path);
                 }
@@ -50,9 +50,9 @@ pub(super) fn read(
     paths
 }
 
-fn of_preset(collection: &Collection, at: &str, name: &str, problems: &mut Problems) -> Vec<Path> {
+fn preset_fields(collection: &Collection, at: &str, name: &str, problems: &mut Problems) -> Vec<Path> {
     match collection.preset(name) {
-        Some(names) => names.into_iter().map(Path::named).collect(),
+        Some(names) => names.into_iter().map(Path::from_name).collect(),
         None => {
             problems.unsuitable(at, "is not a preset. Send one, or a list of field names", &collection.preset_names());
             Vec::new()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::{Data, too_large};
-use aquifer_query::shape::{Observation, from_text, into_text, plain_text};
+use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,59 +14,61 @@ use super::{Shaper, Shaping, outcome};
 use crate::source::{Answer, Outcome};
 
 /// Reading a larger text only to see what it looks like is not worth it.
-const WORTH_A_LOOK: usize = 256 * 1_024;
+const MAX_OBSERVED_BYTES: usize = 256 * 1_024;
 
 impl Shaper {
-    pub(super) async fn pass(&self, shaping: &Shaping, answer: Answer) -> Outcome {
+    pub(super) async fn pass_through(&self, shaping: &Shaping, answer: Answer) -> Outcome {
         let size = match &answer.data {
             Data::Text(text) => text.get().len(),
-            Data::Value(value) => size(value),
+            Data::Value(value) => text_size(value),
         };
-        self.look(shaping, &answer.data, size);
-        if size <= self.settings.text_bytes || !shaping.offers("after") {
-            return self.within_limit(shaping, size, answer);
+        self.observe(shaping, &answer.data, size);
+        if size <= self.settings.max_text_bytes || !shaping.is_offered("after") {
+            return self.check_size(shaping, size, answer);
         }
         let Answer { data, warnings, attachments } = answer;
         let fits = |text: &str| {
-            text.len() > self.settings.text_bytes && self.held.has_room_for_text(text) && from_text(text).is_none()
+            text.len() > self.settings.max_text_bytes
+                && self.held.has_room_for_text(text)
+                && parse_json_text(text).is_none()
         };
         match long_text(data, fits) {
             Ok(text) => outcome(self.first_text(shaping, text).await, warnings, attachments),
-            Err(data) => self.within_limit(shaping, size, Answer { data, warnings, attachments }),
+            Err(data) => self.check_size(shaping, size, Answer { data, warnings, attachments }),
         }
     }
 
     /// Notes what a result looks like, once: later calls that ask for something tell more.
-    fn look(&self, shaping: &Shaping, data: &Data, size: usize) {
+    fn observe(&self, shaping: &Shaping, data: &Data, size: usize) {
         let name = &shaping.operation.name;
-        if size > WORTH_A_LOOK || !self.observed.is_curious(name) {
+        if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(name) {
             return;
         }
-        let seen = match data {
-            Data::Value(value) => Observation::of(value, shaping.rows()),
-            Data::Text(text) => {
-                serde_json::from_str(text.get()).ok().and_then(|value: Value| Observation::of(&value, shaping.rows()))
-            }
+        let observation = match data {
+            Data::Value(value) => Observation::from_result(value, shaping.rows()),
+            Data::Text(text) => serde_json::from_str(text.get())
+                .ok()
+                .and_then(|value: Value| Observation::from_result(&value, shaping.rows())),
         };
-        self.observed.note(name, seen);
+        self.observations.record(name, observation);
     }
 
     /// An answer too large to be sent says what would make it smaller.
-    fn within_limit(&self, shaping: &Shaping, size: usize, answer: Answer) -> Outcome {
+    fn check_size(&self, shaping: &Shaping, size: usize, answer: Answer) -> Outcome {
         if size <= self.limits.max_response_size {
             return Outcome::Done(answer);
         }
         let failure = too_large(LimitKind::ResponseSize, self.limits.max_response_size, size);
-        let helping: Vec<&str> =
-            ["first", "fields", "filter", "aggregate"].into_iter().filter(|name| shaping.offers(name)).collect();
-        if helping.is_empty() {
+        let helpful: Vec<&str> =
+            ["first", "fields", "filter", "aggregate"].into_iter().filter(|name| shaping.is_offered(name)).collect();
+        if helpful.is_empty() {
             return Outcome::Failed(failure);
         }
-        let named: Vec<String> = helping.iter().map(|name| format!("'{name}'")).collect();
-        let told = Failure::new(failure.code(), format!("{} with {}", failure.message(), named.join(", ")));
+        let named: Vec<String> = helpful.iter().map(|name| format!("'{name}'")).collect();
+        let explained = Failure::new(failure.code(), format!("{} with {}", failure.message(), named.join(", ")));
         let details = failure.details().iter();
-        let told = details.fold(told, |told, (name, value)| told.detail(name, value.clone()));
-        Outcome::Failed(told.detail("controls", helping))
+        let explained = details.fold(explained, |explained, (name, value)| explained.detail(name, value.clone()));
+        Outcome::Failed(explained.detail("controls", helpful))
     }
 }
 
@@ -75,12 +77,12 @@ fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
     match data {
         Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),
         Data::Value(value) => Err(Data::Value(value)),
-        Data::Text(json) => raw_text(json.get()).filter(|text| fits(text)).ok_or(Data::Text(json)),
+        Data::Text(json) => string_from_json(json.get()).filter(|text| fits(text)).ok_or(Data::Text(json)),
     }
 }
 
 /// The same of JSON text, without reading more of it than needed: a string, or an object around one.
-fn raw_text(json: &str) -> Option<String> {
+fn string_from_json(json: &str) -> Option<String> {
     if json.starts_with('"') {
         return serde_json::from_str(json).ok();
     }
@@ -95,12 +97,14 @@ fn raw_text(json: &str) -> Option<String> {
 }
 
 /// How many bytes a value has as text, no more than that: escapes are not counted.
-fn size(value: &Value) -> usize {
+fn text_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
         Value::Number(_) => 1,
         Value::String(text) => text.len() + 2,
-        Value::Array(elements) => 2 + elements.iter().map(|element| size(element) + 1).sum::<usize>(),
-        Value::Object(fields) => 2 + fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>(),
+        Value::Array(elements) => 2 + elements.iter().map(|element| text_size(element) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            2 + fields.iter().map(|(name, field)| name.len() + 4 + text_size(field)).sum::<usize>()
+        }
     }
 }

@@ -1,19 +1,18 @@
-//! `sort`: one criterion, several, or a name with `order` beside it (R-COL-4).
+//! Parses `sort`: one criterion, several, or a name together with `order` (R-COL-4).
 
 use serde_json::{Map, Value};
 
-use super::path::{self, Use};
+use super::path::{self, PathUse};
 use super::problems::{self, Problems};
 use crate::collection::Collection;
 use crate::plan::SortKey;
 
-/// More criteria than this help nobody.
-const MAX_COUNT: usize = 8;
+const MAX_CRITERIA: usize = 8;
 
 /// The members of a criterion.
 const MEMBERS: [&str; 3] = ["field", "order", "nulls"];
 
-pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
+pub(super) fn parse(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
     let beside = params.get("order");
     match params.get("sort") {
         None => {
@@ -22,15 +21,15 @@ pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problem
             }
             Vec::new()
         }
-        Some(Value::String(name)) => key(collection, "sort", name, beside, None, problems).into_iter().collect(),
+        Some(Value::String(name)) => sort_key(collection, "sort", name, beside, None, problems).into_iter().collect(),
         Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
-        Some(Value::Array(several)) if several.len() <= MAX_COUNT => several
+        Some(Value::Array(several)) if several.len() <= MAX_CRITERIA => several
             .iter()
             .enumerate()
             .filter_map(|(index, one)| criterion(collection, &format!("sort[{index}]"), one, problems))
             .collect(),
         Some(Value::Array(_)) => {
-            problems.invalid("sort", format!("must have no more than {MAX_COUNT} criteria"));
+            problems.invalid("sort", format!("must have no more than {MAX_CRITERIA} criteria"));
             Vec::new()
         }
         Some(_) => {
@@ -43,18 +42,18 @@ pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problem
 fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Problems) -> Option<SortKey> {
     let object = match value {
         Value::Object(object) => object,
-        Value::String(name) => return key(collection, at, name, None, None, problems),
+        Value::String(name) => return sort_key(collection, at, name, None, None, problems),
         _ => {
             problems.wrong_type(at, "{field, order}");
             return None;
         }
     };
     if let Some(other) = object.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
-        problems.unknown_field_meaning(at, other, &MEMBERS, meant(other));
+        problems.unknown_field_with_hint(at, other, &MEMBERS, member_alias(other));
         return None;
     }
     match object.get("field").and_then(Value::as_str) {
-        Some(name) => key(collection, at, name, object.get("order"), object.get("nulls"), problems),
+        Some(name) => sort_key(collection, at, name, object.get("order"), object.get("nulls"), problems),
         None => {
             problems.invalid(at, "needs 'field', a name to sort by");
             None
@@ -62,7 +61,7 @@ fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Pr
     }
 }
 
-fn key(
+fn sort_key(
     collection: &Collection,
     at: &str,
     name: &str,
@@ -70,14 +69,14 @@ fn key(
     nulls: Option<&Value>,
     problems: &mut Problems,
 ) -> Option<SortKey> {
-    // Where any name may be a field's, one that says a direction is no field unless it is known to be.
+    // In an open collection, a name with a direction is a field only if the field is known.
     let known = if collection.open {
         collection.field(name).is_some()
     } else {
-        path::find(collection, name, Use::Sort).is_ok()
+        path::resolve(collection, name, PathUse::Sort).is_ok()
     };
-    let (name, order) = match turned(name) {
-        // Other languages say the direction in the name.
+    let (name, order) = match split_direction(name) {
+        // Other query languages put the direction into the name.
         Some((bare, direction)) if order.is_none() && !known => (bare, Some(direction)),
         _ => (name, order.cloned()),
     };
@@ -97,17 +96,17 @@ fn key(
             return None;
         }
     };
-    match path::find(collection, name, Use::Sort) {
+    match path::resolve(collection, name, PathUse::Sort) {
         Ok((path, of)) if of.is_ordered() || !path.inside.is_empty() || collection.open => {
             Some(SortKey { path, of, descending, nulls_first })
         }
         Ok((path, of)) => {
-            let name = problems::shown(&path.to_string());
+            let name = problems::sanitize_path(&path.to_string());
             let why = match of.has_paths() {
                 true => format!("cannot sort by '{name}' as a whole. Name a path inside it, such as '{name}.x'"),
-                false => format!("cannot sort by '{name}': values of type {} have no order", of.words()),
+                false => format!("cannot sort by '{name}': values of type {} have no order", of.type_name()),
             };
-            problems.unsuitable(at, why, &path::valid(collection, Use::Sort));
+            problems.unsuitable(at, why, &path::valid_names(collection, PathUse::Sort));
             None
         }
         Err(valid) => {
@@ -117,8 +116,8 @@ fn key(
     }
 }
 
-/// What is meant by a word of other languages.
-fn meant(word: &str) -> Option<&'static str> {
+/// The member that a caller means by a name from another query language.
+fn member_alias(word: &str) -> Option<&'static str> {
     const ORDER: &[&str] = &["direction", "dir", "desc", "asc", "descending", "ascending", "reverse", "sort_order"];
     const FIELD: &[&str] = &["by", "name", "column", "key", "property", "path", "sort_by", "order_by"];
     let is_in = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
@@ -131,8 +130,8 @@ fn meant(word: &str) -> Option<&'static str> {
     }
 }
 
-/// `-name`, `name desc` and the like: the name, and which way.
-fn turned(name: &str) -> Option<(&str, Value)> {
+/// Splits `-name`, `name desc` and the like into name and direction.
+fn split_direction(name: &str) -> Option<(&str, Value)> {
     let (bare, direction) = match (name.strip_prefix('-'), name.strip_prefix('+'), name.trim().rsplit_once([' ', ':']))
     {
         (Some(bare), _, _) => (bare, "desc"),
