@@ -1,4 +1,4 @@
-//! Time and chance, passed in so that tests can hold them still.
+//! Clocks and random ids. Clocks are passed in, so that tests can control the time.
 
 mod steady;
 
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use aquifer_protocol::hex::push_hex;
 use jiff::Timestamp;
 
-/// Tells the time.
+/// A clock.
 pub trait Clock: Send + Sync + 'static {
     /// Now, in UTC.
     fn now(&self) -> Timestamp;
 
-    /// What the system's clock shows, even if that was set back: for records that people compare with other logs.
+    /// The time of the system clock, even if it was set back. For records that people compare with other logs.
     fn wall_time(&self) -> Timestamp {
         self.now()
     }
 
-    /// Tells the clock that it is at least this late, because somebody else has seen that time already. Only a
-    /// [`SteadyClock`] can follow.
+    /// Advances the clock to a time that another process has already seen. Only a [`SteadyClock`] can follow; other
+    /// clocks ignore it.
     fn advance_to(&self, _moment: Timestamp) {}
 }
 
@@ -39,7 +39,7 @@ pub use steady::SystemMonotonicClock;
 /// A shared clock.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// 128 unguessable bits as text. Fails only where the operating system has no randomness to give.
+/// 128 random bits as text. Fails only if the operating system provides no randomness.
 pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)?;

@@ -1,21 +1,21 @@
-//! Which configuration a call was decided under, and whether that is still in force.
+//! The configuration under which a call was decided, and whether it is still in force.
 //!
-//! A call can wait inside its source: for a server that is starting, for its turn, for a lock. The engine cannot see that,
-//! so the source itself has to ask, immediately before the call leaves it.
+//! A call can wait inside its source: for a server that is starting, for its turn, for a lock. The engine cannot see this,
+//! so the source itself has to check, immediately before it sends the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aquifer_protocol::error::{Code, Failure};
 
-/// One configuration of an engine: its sources and its gate. All catalogs that are built for it share one value.
+/// One configuration of an engine: its sources and its gate. All its catalogs share this value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configuration {
     is_replaced: Arc<AtomicBool>,
 }
 
 impl Configuration {
-    /// Another configuration takes effect. To be called before it is shown to anybody.
+    /// Marks the configuration as replaced. Call this before the new one is visible.
     pub(crate) fn retire(&self) {
         self.is_replaced.store(true, Ordering::Release);
     }
@@ -26,24 +26,24 @@ impl Configuration {
     }
 }
 
-/// Whether a call may still be carried out. One that only reads always may; one that changes something may as long as the
-/// configuration is in force that it was decided under. The default is always valid.
+/// Whether a call may still be carried out. A read always may. A change may only while the configuration under which it
+/// was decided is in force. The default is always valid.
 #[derive(Debug, Clone, Default)]
 pub struct Validity(Option<Configuration>);
 
 impl Validity {
-    /// Valid as long as this configuration is in force.
+    /// Valid while this configuration is in force.
     pub(crate) fn for_change(configuration: &Configuration) -> Self {
         Self(Some(configuration.clone()))
     }
 
-    /// Whether the call must not be carried out any more.
+    /// Whether the call must no longer be carried out.
     pub fn is_expired(&self) -> bool {
         self.0.as_ref().is_some_and(Configuration::is_replaced)
     }
 
-    /// Refuses a call that must not be carried out any more. To be asked where nothing has been done yet, as late as
-    /// possible: immediately before the bytes leave or the transaction is committed.
+    /// Returns an error if the call must no longer be carried out. Check before anything is done and as late as possible:
+    /// immediately before the bytes are sent or the transaction is committed.
     pub fn check(&self) -> Result<(), Failure> {
         if self.is_expired() { Err(configuration_changed()) } else { Ok(()) }
     }
@@ -51,12 +51,12 @@ impl Validity {
 
 const CHANGED: &str = "The configuration changed before this was carried out. Nothing was done. Send the request again";
 
-/// What the caller of a change is told that was not carried out because another configuration is in force.
+/// The failure of a change that was not carried out because another configuration is in force.
 pub fn configuration_changed() -> Failure {
     Failure::new(Code::ConflictVersionMismatch, CHANGED)
 }
 
-/// Whether this is what [`configuration_changed`] says: nothing was run.
+/// Whether this is the failure from [`configuration_changed`]: nothing was done.
 pub fn is_configuration_changed(failure: &Failure) -> bool {
     failure.code() == Code::ConflictVersionMismatch && failure.message() == CHANGED && !failure.is_outcome_unknown()
 }

@@ -1,7 +1,7 @@
-//! Long-running executions: pending, running, then completed, failed or cancelled, and nothing after that.
+//! Long-running executions: pending, running, then completed, failed or cancelled.
 //!
-//! An execution belongs to whoever started it, and ends with that connection (R-END-6). The registry is bounded, owns
-//! the tasks it starts, and ends them when it is dropped.
+//! An execution belongs to the caller who started it and ends with the connection (R-END-6). The registry is bounded, owns
+//! the tasks it starts, and cancels them when it is dropped.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -20,18 +20,19 @@ use crate::clock::{SharedClock, random_id};
 use crate::engine::panic_message;
 use crate::source::ProgressUpdate;
 
-/// Executions kept, running or finished: of one owner, and of all. Nobody loses a result to somebody else's zeal.
+/// Limits for executions, running or finished, for each owner and in total. The limit for each owner protects the results
+/// of others.
 const MAX_PER_OWNER: usize = 64;
 const MAX_TOTAL: usize = 1024;
 
-/// Where an execution stands.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Created, not begun.
+    /// Created, not started.
     Pending,
-    /// Being worked on.
+    /// Running.
     Running,
-    /// Done.
+    /// Completed.
     Completed,
     /// Ended by an error.
     Failed,
@@ -40,7 +41,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The state as it stands on the wire.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -51,13 +52,13 @@ impl Status {
         }
     }
 
-    /// Whether nothing comes after it.
+    /// Whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
     }
 }
 
-/// What is known of an execution.
+/// The state of an execution.
 #[derive(Debug, Clone)]
 struct State {
     status: Status,
@@ -78,12 +79,12 @@ pub struct Execution {
     cancel: CancellationToken,
 }
 
-/// How running work tells how far it is.
+/// Reports the progress of running work.
 #[derive(Clone)]
 pub struct Reporter(Arc<Execution>);
 
 impl Reporter {
-    /// Tells how far the work is, in steps.
+    /// Reports progress in steps.
     pub fn report(&self, current: usize, total: usize, message: impl Into<String>) {
         #[expect(clippy::cast_precision_loss, reason = "nobody counts that many steps")]
         let (current, total) = (current as f64, total as f64);
@@ -91,7 +92,7 @@ impl Reporter {
         self.0.state.send_modify(|state| state.progress = Some(update));
     }
 
-    /// Fires when the execution is cancelled, for work that has something to tidy up.
+    /// Fires when the execution is cancelled, for work that needs to clean up.
     pub fn cancelled(&self) -> &CancellationToken {
         &self.0.cancel
     }
@@ -106,7 +107,7 @@ pub struct Executions {
 }
 
 impl Executions {
-    /// No executions yet.
+    /// Creates an empty registry.
     pub fn new(clock: SharedClock) -> Self {
         let root = CancellationToken::new();
         Self { clock, executions: Mutex::default(), _cancel_on_drop: root.clone().drop_guard(), root }
@@ -160,7 +161,7 @@ impl Executions {
         Ok(())
     }
 
-    /// The execution of this id, if the caller may know of it.
+    /// The execution with this id, if it belongs to the caller.
     pub fn find(&self, id: &str, caller: &Caller) -> Result<Arc<Execution>, Failure> {
         self.lock()
             .iter()
@@ -169,13 +170,13 @@ impl Executions {
             .ok_or_else(|| Failure::not_found("execution", id))
     }
 
-    /// The executions the caller started, newest first. Executions of nobody are found by their id only.
+    /// The executions of the caller, newest first. Executions without an owner are found by id only.
     pub fn list(&self, caller: &Caller) -> Vec<Arc<Execution>> {
         let Some(owner) = caller.owner() else { return Vec::new() };
         self.lock().iter().rev().filter(|execution| execution.owner.as_deref() == Some(owner)).cloned().collect()
     }
 
-    /// Ends and forgets what belonged to a connection.
+    /// Cancels and removes the executions of a session.
     pub fn session_ended(&self, session: &str) {
         self.lock().retain(|execution| {
             let belongs_to_session = execution.session.as_deref() == Some(session);
@@ -197,17 +198,17 @@ impl Execution {
         &self.id
     }
 
-    /// Where it stands.
+    /// Its status.
     pub fn status(&self) -> Status {
         self.state.borrow().status
     }
 
-    /// Ends it, if it has not ended. Work in hand stops where it next waits.
+    /// Cancels it, unless it has ended. Running work stops at its next await point.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Waits for the end, telling every step on the way.
+    /// Waits for the end and passes every progress update to `each`.
     pub async fn wait_finished(&self, mut each: impl FnMut(ProgressUpdate)) {
         let mut state = self.state.subscribe();
         let mut reported: Option<ProgressUpdate> = None;
@@ -228,7 +229,7 @@ impl Execution {
         }
     }
 
-    /// The state as the specification writes it.
+    /// The state in the form of the specification.
     pub fn to_value(&self) -> Value {
         let state = self.state.borrow();
         let mut value = Map::new();

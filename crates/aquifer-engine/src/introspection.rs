@@ -1,4 +1,4 @@
-//! Answers to `introspect` from a snapshot. What every caller gets alike is serialised once (R-INT-7).
+//! Answers `introspect` from a snapshot. Answers that are the same for all callers are serialized once (R-INT-7).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -15,13 +15,13 @@ use crate::shape::Shaper;
 use crate::snapshot::Snapshot;
 use crate::source::{Context, Source, SourceStatus};
 
-/// A list longer than this pages by itself.
+/// Longer lists are paged automatically.
 const MAX_LIST_BYTES: usize = 64 * 1024;
 
-/// Every line of a search costs the model tokens, and the right operation is almost always among the first.
+/// Every hit costs the model tokens, and the right operation is almost always among the first.
 const SEARCH_PAGE_SIZE: usize = 5;
 
-/// More hits than this are not ranked.
+/// The maximum number of ranked hits.
 const MAX_HITS: usize = 500;
 
 /// Answers `introspect`.
@@ -64,10 +64,10 @@ pub(crate) async fn answer(
     }
 }
 
-/// What answers for several sources together.
+/// The adapter name for several sources together.
 const GATEWAY_NAME: &str = "aquifer";
 
-/// The source that an answer is about, or all of them together.
+/// The name of the source, or the name for all of them.
 fn adapter_name<'a>(snapshot: &'a Snapshot, source: Option<&'a str>) -> &'a str {
     match (source, &**snapshot.mounts()) {
         (Some(source), _) => source,
@@ -85,7 +85,8 @@ fn with_adapter(status: Value, snapshot: &Snapshot, source: Option<&str>) -> Val
     Value::Object(shown)
 }
 
-/// Name, version and trust, as the specification has it for one adapter. Several are listed beside the least trust of all.
+/// Name, version and trust in the form of the specification for one adapter. Several are listed, together with the lowest
+/// trust.
 fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
     let own_version = env!("CARGO_PKG_VERSION");
     let wanted = snapshot.mounts().iter().filter(|mount| source.is_none_or(|name| name == mount.source.name()));
@@ -109,7 +110,7 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
     }
 }
 
-/// Everything we know includes what results looked like (R-INT-2). It is no part of the catalog, and of no other answer.
+/// Adds the observed shape of results to the full detail (R-INT-2). It is not part of the catalog or of other answers.
 fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shaper) -> Value {
     if detail == Detail::Full
         && let Some(observation) = shaper.observation(name)
@@ -120,7 +121,7 @@ fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shap
     answer
 }
 
-/// The overview, with where each source's part of the catalog comes from and how old it is.
+/// The summary, with the origin and age of each source's part of the catalog.
 fn summary(snapshot: &Snapshot) -> Value {
     let mut answer = snapshot.answers().summary();
     let sources: Vec<Value> = snapshot
@@ -138,7 +139,7 @@ fn summary(snapshot: &Snapshot) -> Value {
     answer
 }
 
-/// What callers may know of a source's status.
+/// The status of a source, as far as callers may see it.
 fn status(source: &dyn Source) -> Map<String, Value> {
     let SourceStatus { state, catalog_age, quarantined, left_out, .. } = source.status();
     let mut shown = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
@@ -152,7 +153,7 @@ fn status(source: &dyn Source) -> Map<String, Value> {
     shown
 }
 
-/// Everything we know of an operation includes where its definition comes from.
+/// Adds the status of the source to the full detail of an operation.
 fn with_source_status(mut answer: Value, snapshot: &Snapshot, detail: Detail) -> Value {
     if detail == Detail::Full
         && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
@@ -166,7 +167,7 @@ fn with_source_status(mut answer: Value, snapshot: &Snapshot, detail: Detail) ->
     answer
 }
 
-/// The same for a list, in one word for each operation.
+/// Adds the state of the source to each operation of a list.
 fn with_source_states(mut answer: Value, snapshot: &Snapshot) -> Value {
     let states: BTreeMap<&str, &str> =
         snapshot.mounts().iter().map(|mount| (mount.source.name(), mount.source.status().state.as_str())).collect();
@@ -180,7 +181,7 @@ fn with_source_states(mut answer: Value, snapshot: &Snapshot) -> Value {
     answer
 }
 
-/// What policy would say, by decision: most catalogs have few decisions and many operations.
+/// The default decisions of policy, grouped by decision: there are few decisions and many operations.
 fn policy(snapshot: &Snapshot, gate: &dyn Gate, context: &Context) -> Value {
     let mut decisions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for operation in snapshot.catalog().operations() {
@@ -213,7 +214,7 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
         .skip(start)
         .take(wanted.unwrap_or(usize::MAX))
         .take_while(|operation| {
-            // Names, words and the JSON around them; an estimate is enough to bound the answer.
+            // Names, descriptions and the JSON around them. An estimate is enough to limit the size.
             let size = operation.name.len() + operation.short_description().len() + 90;
             let fits = wanted.is_some() || size <= room;
             room = room.saturating_sub(size);

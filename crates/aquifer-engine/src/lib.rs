@@ -1,8 +1,8 @@
-//! The pipeline of a request, the seams around it, and the API to write adapters.
+//! The request pipeline, its extension points, and the API for adapters.
 //!
-//! A request walks forward: parse, route and check (pure, in `aquifer-protocol`), then [`gate`], then a [`source`],
-//! then the envelope. It never walks back. What the engine does not know: which sources there are, what HTTP is, and
-//! what MCP is.
+//! A request passes through the stages in one direction: parse, route and check (pure, in `aquifer-protocol`), then
+//! [`gate`], then a [`source`], then the envelope. The engine does not know which sources exist, and it knows neither
+//! HTTP nor MCP.
 
 pub mod adapter;
 pub mod caller;

@@ -1,7 +1,8 @@
-//! The seam to state that outlives a request.
+//! The interface to state that outlives a request.
 //!
-//! Expiry is part of the record, so that "never existed", "expired" and "already used" stay distinguishable; a store's
-//! own expiry only collects garbage. Several processes on one store behave as one, also about the time: see [`HIGH_WATER`].
+//! Expiry is part of the record, so that "never existed", "expired" and "already used" stay distinguishable. The expiry of
+//! the store only collects garbage. Several processes with one store behave as one, also regarding the time: see
+//! [`HIGH_WATER`].
 
 mod high_water;
 mod memory;
@@ -17,18 +18,18 @@ pub use high_water::HighWater;
 pub use memory::MemoryStore;
 pub use window::Window;
 
-/// The largest value a record may have. Stores are for small things; what is larger is refused.
+/// The maximum size of a value. Stores hold small records; larger ones are refused.
 pub const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// A small store of small records.
 pub trait StateStore: Send + Sync + 'static {
-    /// The record under this key, with the version it has now.
+    /// The record under this key, with its current version.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>>;
 
-    /// Writes the record if the key still has the expected version (`None`: does not exist). Says whether it did. The
-    /// record is kept at least so long; when it goes after that is the store's business.
+    /// Writes the record if the key still has the expected version (`None`: does not exist). Returns whether it was
+    /// written. The store keeps the record for at least `keep`.
     ///
-    /// After an error the record may or may not have been written: ask [`get`](Self::get).
+    /// After an error the record may or may not have been written: check with [`get`](Self::get).
     fn compare_and_set<'a>(
         &'a self,
         key: &'a str,
@@ -37,11 +38,11 @@ pub trait StateStore: Send + Sync + 'static {
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// The records whose keys begin so: the first `most` of them in the order of their keys.
+    /// The records whose keys begin with `prefix`: the first `limit` in the order of their keys.
     fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>>;
 
-    /// Spends `amount` under this key unless more than `most` would then have been spent within the sliding window. An
-    /// amount of zero only looks.
+    /// Spends `amount` under this key, unless the total within the sliding window would exceed `limit`. An amount of zero
+    /// only reads the total.
     ///
     /// After an error the amount may or may not have been spent.
     fn spend<'a>(
@@ -52,8 +53,8 @@ pub trait StateStore: Send + Sync + 'static {
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>>;
 
-    /// Whether records outlive this process, or others see them. If not, there is no point in writing down what the
-    /// process has in its memory anyway.
+    /// Whether records outlive this process or are visible to others. If not, there is no need to store what the process
+    /// has in memory anyway.
     fn outlives_process(&self) -> bool {
         true
     }
@@ -64,35 +65,35 @@ pub trait StateStore: Send + Sync + 'static {
 pub struct Record {
     /// The bytes.
     pub value: Vec<u8>,
-    /// Changes with every write, and does not come again under the same key.
+    /// Changes with every write, and is never reused under the same key.
     pub version: u64,
 }
 
-/// What became of an attempt to spend.
+/// The result of an attempt to spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendResult {
-    /// Whether the amount was spent; of an amount of zero, whether the limit is kept.
+    /// Whether the amount was spent. For an amount of zero, whether the total is within the limit.
     pub accepted: bool,
-    /// What has been spent within the window, this included if it was accepted.
+    /// The total within the window, including this amount if it was accepted.
     pub total: u64,
-    /// Until the amount would be accepted, if nothing else is spent. Zero when it was accepted; [`Duration::MAX`] when
-    /// it never will be, since it is more than the limit.
+    /// How long until the amount would be accepted, if nothing else is spent. Zero if it was accepted; [`Duration::MAX`]
+    /// if it exceeds the limit and will never be accepted.
     pub retry_after: Duration,
 }
 
-/// The store cannot be used now.
+/// The store is unavailable.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("state store unavailable: {0}")]
 pub struct StoreError(pub String);
 
 impl StoreError {
-    /// The value is more than a record can hold.
+    /// The error for a value that is too large.
     pub fn too_large(bytes: usize) -> Self {
         Self(format!("a record of {bytes} bytes is larger than {MAX_VALUE_BYTES}"))
     }
 }
 
-/// A moment as stores count it: milliseconds since the epoch, and none before it.
+/// Milliseconds since the epoch; zero for earlier times.
 pub fn milliseconds(now: Timestamp) -> u64 {
     u64::try_from(now.as_millisecond()).unwrap_or(0)
 }

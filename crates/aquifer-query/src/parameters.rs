@@ -12,7 +12,7 @@ use crate::parse::QueryKind;
 pub fn types() -> Types {
     let sort = Schema::object(vec![
         Parameter::required("field", Schema::string().describe("The field to sort by.")),
-        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending unless said otherwise.")),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending by default.")),
         Parameter::optional("nulls", Schema::one_of(["first", "last"]).describe("Missing values: last by default.")),
     ])
     .describe("One criterion of an order.");
@@ -30,7 +30,7 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
     let mut all = Vec::new();
     if family == QueryKind::Search {
         let text = Schema::string()
-            .describe("Words to look for, any of them; \"a quoted phrase\" is exact. The best match comes first.");
+            .describe("Words to search for, any of them; \"a quoted phrase\" is exact. The best match comes first.");
         all.push(Parameter::required("query", text));
     }
     all.extend([
@@ -48,27 +48,24 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
                 .describe("The same as a preset in 'fields'."),
         ),
         Parameter::optional("aggregate", any_object().describe(&aggregate_description(collection, open_fields))),
-        Parameter::optional("include_items", flag("With 'aggregate': return items, too.")),
+        Parameter::optional("include_items", flag("With 'aggregate': also return items.")),
     ]);
     let size = |words: String| count(1.0).describe(&words);
     let pages = collection.pages;
     all.extend([
         Parameter::optional(
             "first",
-            size(format!(
-                "How many items from the start; {} unless said, {} as the largest.",
-                pages.default_size, pages.max_size
-            )),
+            size(format!("How many items from the start; default {}, maximum {}.", pages.default_size, pages.max_size)),
         ),
-        Parameter::optional("after", Schema::string().describe("Go on after this cursor.")),
+        Parameter::optional("after", Schema::string().describe("Continue after this cursor.")),
         Parameter::optional("last", size("How many items from the end.".to_owned())),
-        Parameter::optional("before", Schema::string().describe("Go back before this cursor.")),
+        Parameter::optional("before", Schema::string().describe("Items before this cursor.")),
         Parameter::optional("limit", size("How many items (compatibility; prefer 'first').".to_owned())),
         Parameter::optional("offset", count(0.0).describe("How many items to skip.")),
         Parameter::optional("page", size("Which page, from 1 (compatibility; prefer 'first').".to_owned())),
         Parameter::optional("page_size", size("How many items a page has.".to_owned())),
         Parameter::optional("edges", flag("Return each item with its own cursor.")),
-        Parameter::optional("total", flag("Count all matching items, too; costs a second look.")),
+        Parameter::optional("total", flag("Also count all matching items; costs a second query.")),
     ]);
     all
 }
@@ -152,7 +149,7 @@ fn aggregate_description(collection: &Collection, open_fields: Option<&str>) -> 
         None => format!(" Numbers: {}.", join_or_none(collection.names(|field| field.of.is_numeric()))),
     };
     format!(
-        "Named sums instead of items: {{\"n\": {{\"count\": true}}}}, {{\"by\": {{\"group_by\": field, \"count\": true}}}}; sum, avg, min, max \
+        "Named aggregates instead of items: {{\"n\": {{\"count\": true}}}}, {{\"by\": {{\"group_by\": field, \"count\": true}}}}; sum, avg, min, max \
          take a field.{numbers}"
     )
 }

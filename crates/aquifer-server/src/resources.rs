@@ -34,7 +34,7 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
 
 /// A completion as sources are asked for it.
 pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
-    let (of, by_address) = match &request.r#ref {
+    let (of, by_uri) = match &request.r#ref {
         Reference::Resource(template) => (template.uri.clone(), true),
         Reference::Prompt(prompt) => (prompt.name.clone(), false),
         _ => (String::new(), false),
@@ -46,7 +46,7 @@ pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
         }
         _ => Map::new(),
     };
-    FetchRequest::Completion { of, by_address, params }
+    FetchRequest::Completion { of, by_uri, params }
 }
 
 /// These are no tool calls, so a failure is an error of the protocol.

@@ -80,9 +80,9 @@ async fn ask(
             }
             return Ok(prompt);
         }
-        FetchRequest::Completion { of, by_address, params } => {
+        FetchRequest::Completion { of, by_uri, params } => {
             let mut params = params.clone();
-            let (of, reference) = if *by_address {
+            let (of, reference) = if *by_uri {
                 (of.clone(), json!({ "type": "ref/resource", "uri": of }))
             } else {
                 let name = sanitizer.exact_name(PROMPTS, of);

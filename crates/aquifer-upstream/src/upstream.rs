@@ -118,7 +118,7 @@ impl Upstream {
             let operations = supervisor.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        let Call { name, operation, params, context, address_prefix, validity } = call;
+        let Call { name, operation, params, context, uri_prefix, validity } = call;
         // What is known to be wrong is refused before anything is started.
         let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
@@ -139,7 +139,7 @@ impl Upstream {
                 delivery.restrict();
             }
             let result = tool_call::call(supervisor, &link, &known, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, address_prefix.as_deref())) {
+            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, uri_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
                 Err(error) if attempt == 0 && error.is_transient() && delivery.may_start_again() => {}
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! From Rust types to definitions, by way of their JSON Schema.
+//! Turns Rust types into definitions, through their JSON Schema.
 
 use std::sync::Arc;
 
@@ -32,23 +32,23 @@ pub(super) fn describe_operation<P: JsonSchema>(
     Ok(operation)
 }
 
-/// What an operation answers with: the type, and the collection where it is a list.
+/// The type of the answer, and the collection if it is a list.
 pub(super) struct AnswerDescription {
     pub(super) returns: Returns,
     pub(super) collection: Option<Collection>,
 }
 
-/// The type of an answer, entered among the types.
+/// Registers and returns the type of an answer.
 pub(super) fn describe_returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
     describe_answer::<R>(types, false).map(|answer| answer.returns)
 }
 
-/// The same of an operation whose lists are queried.
+/// Describes an answer. With `is_queried`, a list becomes a collection.
 pub(super) fn describe_answer<R: JsonSchema>(
     types: &mut Types,
     is_queried: bool,
 ) -> Result<AnswerDescription, AdapterError> {
-    // The same contract as for parameters: a type that stands on both sides has one shape.
+    // The same settings as for parameters: a type that is used for both has one schema.
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
     let schema = parse_schema(&json, types)?;
     if is_queried && let Some(item) = collection::items_of(&schema, types) {
@@ -80,7 +80,7 @@ pub(super) fn describe_answer<R: JsonSchema>(
     Ok(AnswerDescription { returns, collection: None })
 }
 
-/// Enters the types that the parameters of queried lists refer to.
+/// Registers the types of the query parameters.
 pub(super) fn register_query_types(types: &mut Types) -> Result<(), AdapterError> {
     let query_types = aquifer_query::parameters::types();
     query_types.iter().try_for_each(|(name, schema)| register_type(name, Schema::clone(schema), types))
@@ -95,7 +95,7 @@ fn parse_schema(json: &Value, types: &mut Types) -> Result<Schema, AdapterError>
     Ok(close_objects(schema))
 }
 
-/// Two Rust types of one name and different shapes would be told as one.
+/// Registers a type. Two types with the same name and different schemas are an error.
 fn register_type(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
     if is_taken(name) || types.get(name).is_some_and(|known| !known.is_same(&schema)) {
         return Err(AdapterError::DuplicateType(name.to_string()));
@@ -104,7 +104,7 @@ fn register_type(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(
     Ok(())
 }
 
-/// Rust's structs drop fields they do not know; a caller should hear of them instead.
+/// Refuses unknown fields, which Rust structs would silently drop.
 fn close_objects(mut schema: Schema) -> Schema {
     let close = |inner: &mut Schema| *inner = close_objects(std::mem::take(inner));
     match &mut schema.kind {
@@ -124,7 +124,7 @@ fn close_objects(mut schema: Schema) -> Schema {
     schema
 }
 
-/// `Option` means that a parameter can be left out. Sending `null` for it as well would be a second way to say so.
+/// `Option` means that a parameter can be omitted. `null` would be a second way to express that.
 fn make_non_null_if_optional(mut parameter: Parameter) -> Parameter {
     if !parameter.required {
         parameter.schema.nullable = false;
@@ -132,17 +132,17 @@ fn make_non_null_if_optional(mut parameter: Parameter) -> Parameter {
     parameter
 }
 
-/// What finds the resource stands beside `input`, never inside it (R-REQ-6).
+/// Identifiers of the resource are parameters next to `input`, never inside it (R-REQ-6).
 fn keep_identifiers_out_of_input(parameters: &mut [Parameter]) {
-    let beside: Vec<Arc<str>> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    let outer_names: Vec<Arc<str>> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
     for parameter in parameters.iter_mut().filter(|parameter| &*parameter.name == "input") {
         if let Kind::Object(shape) = &mut parameter.schema.kind {
-            shape.fields.retain(|field| !beside.contains(&field.name));
+            shape.fields.retain(|field| !outer_names.contains(&field.name));
         }
     }
 }
 
-/// A doc comment wraps where its author's editor did; a description does not.
+/// The first paragraph of a doc comment on one line.
 fn one_line(text: &str) -> String {
     text.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

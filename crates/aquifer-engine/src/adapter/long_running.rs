@@ -1,4 +1,4 @@
-//! Operations that take their time: they answer at once with an execution that can be watched and cancelled.
+//! Long-running operations: they return an execution at once, which can be queried and cancelled.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::source::{Context, Outcome};
 impl<S: Send + Sync + 'static> Adapter<S> {
     /// Adds an EXECUTE operation that runs in the background, with the lifecycle of the specification.
     ///
-    /// The call answers at once with the execution's state, or with `wait: true` when it has ended. With the first
-    /// such operation the adapter also gets `get_execution`, `list_executions` and `cancel_execution`.
+    /// The call returns the state of the execution at once, or with `wait: true` after it has ended. The first such operation
+    /// also adds `get_execution`, `list_executions` and `cancel_execution` to the adapter.
     #[must_use]
     pub fn execute_long<P, R, F>(mut self, handler: impl Fn(Ctx<S>, P, Reporter) -> F + Send + Sync + 'static) -> Self
     where
@@ -30,7 +30,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
         let described = describe::describe_operation::<P>(Category::Execute, &mut self.types).and_then(|operation| {
-            // Known among the types, so that the state's `result` is explained.
+            // Registered, so that the type of `result` is documented.
             describe::describe_returns::<R>(&mut self.types)?;
             Ok(operation)
         });
@@ -46,9 +46,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             let wait = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
             operation.parameters.push(Parameter::optional(
                 "wait",
-                wait.describe(
-                    "Answer when the execution has ended, not when it has begun; progress is reported meanwhile.",
-                ),
+                wait.describe("Respond when the execution has ended; progress is reported meanwhile."),
             ));
         }
         let has_dry_run = operation.parameter("dry_run").is_some();
@@ -85,7 +83,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             .boxed()
         });
-        // Last, so that what is said next (an example, its danger) concerns this operation.
+        // Added last, so that following descriptions (an example, the danger level) apply to this operation.
         self = self.with_execution_operations();
         self.operations.push((operation, run));
         self
@@ -98,7 +96,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let returns = register_state_type(&mut self.types);
         let id = || Parameter::required("execution_id", Schema::string().describe("The execution's id."));
 
-        let mut get = Operation::new("get_execution", Category::Read, "Tell where an execution stands.");
+        let mut get = Operation::new("get_execution", Category::Read, "Get the state of an execution.");
         get.parameters = vec![id()];
         get.returns = returns.clone();
         self.operations.push((get, on_execution(&self.executions, |execution| execution.to_value())));
@@ -121,7 +119,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let mut cancel = Operation::new(
             "cancel_execution",
             Category::Execute,
-            "Cancel an execution. One that has ended stays as it is.",
+            "Cancel an execution. A finished one is not changed.",
         );
         cancel.parameters = vec![id(), dry_run()];
         cancel.returns = returns;
@@ -148,7 +146,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     }
 }
 
-/// Every operation that makes something happen can be rehearsed (R-REQ-9).
+/// Every EXECUTE operation supports a dry run (R-REQ-9).
 fn dry_run() -> Parameter {
     let schema = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
     Parameter::optional("dry_run", schema.describe("Only check the request, do nothing."))
@@ -166,7 +164,7 @@ fn on_execution<S: 'static>(executions: &Arc<Executions>, show: fn(&Execution) -
     })
 }
 
-/// Waits, telling the caller every step. A caller who gives up takes the execution with it.
+/// Waits for the end and reports progress. If the caller cancels, the execution is cancelled.
 async fn wait_to_end(execution: &Arc<Execution>, context: &Context) -> Value {
     let cancel_if_dropped = CancelOnDrop(Some(execution.clone()));
     execution.wait_finished(|update| context.progress.report(update)).await;
@@ -196,11 +194,11 @@ fn register_state_type(types: &mut Types) -> Returns {
     let schema = Schema::object(vec![
         Parameter::optional("execution_id", Schema::string().describe("The execution's id; none after a dry run.")),
         Parameter::required("operation", Schema::string().describe("The operation that started it.")),
-        Parameter::required("status", Schema::one_of(Lifecycle::standard().states).describe("Where it stands.")),
+        Parameter::required("status", Schema::one_of(Lifecycle::standard().states).describe("Its status.")),
         Parameter::optional("started_at", time()),
         Parameter::optional("finished_at", time()),
-        Parameter::optional("progress", object().describe("How far it is: current, total, message.")),
-        Parameter::optional("result", Schema::of(Kind::Any).describe("What came of it, once completed.")),
+        Parameter::optional("progress", object().describe("Progress: current, total, message.")),
+        Parameter::optional("result", Schema::of(Kind::Any).describe("The result, once completed.")),
         Parameter::optional("error", object().describe("Why it failed: code, message, details.")),
     ])
     .describe("The state of an execution.");

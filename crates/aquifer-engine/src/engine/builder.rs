@@ -1,4 +1,4 @@
-//! Putting an engine together.
+//! The builder of an engine.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -22,18 +22,18 @@ use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
 
-/// What an operator can set.
+/// The settings of an engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The sizes accepted.
+    /// The limits for requests and responses.
     pub limits: Limits,
     /// How unknown parameters are treated.
     pub strictness: Strictness,
-    /// What happens when an operation of a batch needs confirmation.
+    /// What happens when an operation of a batch requires confirmation.
     pub on_confirmation: OnConfirmation,
-    /// The most operations a batch may have.
+    /// The maximum number of operations in a batch.
     pub max_batch_size: usize,
-    /// Whether answers carry `_meta`.
+    /// Whether responses contain `_meta`.
     pub meta: bool,
 }
 
@@ -49,33 +49,33 @@ impl Default for Settings {
     }
 }
 
-/// Why an engine cannot be built.
+/// The error of building an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The catalog is not valid.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// Two sources share a name.
-    #[error("two sources are called '{0}': give one of them another name")]
+    #[error("two sources are named '{0}': rename one of them")]
     DuplicateSource(String),
-    /// The operating system has no randomness to make a secret of.
-    #[error("the operating system gives no randomness")]
+    /// The operating system provides no randomness for a secret.
+    #[error("the operating system provides no randomness")]
     NoRandomness,
-    /// Limits outside of their range.
+    /// A limit is out of range.
     #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
     Limit {
-        /// Which limit.
+        /// The name of the limit.
         name: &'static str,
-        /// What was set.
+        /// The configured value.
         value: usize,
-        /// The least allowed.
+        /// The minimum.
         min: usize,
-        /// The most allowed.
+        /// The maximum.
         max: usize,
     },
 }
 
-/// Puts an engine together.
+/// Builds an engine.
 pub struct EngineBuilder {
     mounts: Vec<Mount>,
     surface: Surface,
@@ -89,77 +89,77 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Adds a source. With several sources, operations get the source's name as a prefix.
+    /// Adds a source. With several sources, its name becomes the prefix of its operations.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
         self.mounts.push(Mount::new(source));
         self
     }
 
-    /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
+    /// Adds a source with a prefix. An empty prefix leaves names unchanged.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
         self.mounts.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
         self
     }
 
-    /// Adds a source with everything the operator says of it.
+    /// Adds a mount.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
         self
     }
 
-    /// Sets the policy. Without one, whatever cannot be undone is refused.
+    /// Sets the gate. Without one, operations that cannot be undone are refused.
     #[must_use]
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.gate = gate;
         self
     }
 
-    /// Takes every safety away: each call runs, however dangerous, unasked and unrecorded. For tests and measurements
-    /// of what lies behind the gate, never for anything an agent can reach.
+    /// Removes every safety: each call runs without confirmation or audit, however dangerous. For tests and benchmarks
+    /// only, never for anything an agent can reach.
     #[must_use]
     pub fn dangerously_let_everything_pass(self) -> Self {
         self.gate(Arc::new(OpenGate))
     }
 
-    /// Sets where state lives.
+    /// Sets the state store.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn StateStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Sets the clock. It should be a [`SteadyClock`]: what is held for callers expires by it.
+    /// Sets the clock. It should be a [`SteadyClock`]: held results expire by it.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets who is told what happens.
+    /// Sets the observer of events.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// Sets limits and modes.
+    /// Sets the settings.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Sets how results are shaped and held.
+    /// Sets the settings for shaping and held results.
     #[must_use]
     pub fn shaping(mut self, settings: shape::Settings) -> Self {
         self.shaping = settings;
         self
     }
 
-    /// Sets the secret that cursors into held results are sealed with, where several processes are to know them.
+    /// Sets the key for cursors into held results, for several processes that share them.
     #[must_use]
     pub fn cursor_key(mut self, key: CursorKey) -> Self {
         self.cursor_key = Some(key);
@@ -206,7 +206,7 @@ fn random_key() -> Result<CursorKey, BuildError> {
     Ok(CursorKey::new(secret))
 }
 
-/// Whether every source has a name of its own.
+/// Checks that the names of the sources are unique.
 pub(super) fn check_names(mounts: &[Mount]) -> Result<(), BuildError> {
     let mut names: Vec<&str> = mounts.iter().map(|mount| mount.source.name()).collect();
     names.sort_unstable();
@@ -221,7 +221,7 @@ pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
 }
 
 impl Engine {
-    /// Begins an engine with this surface.
+    /// Starts building an engine with this surface.
     pub fn builder(surface: Surface) -> EngineBuilder {
         EngineBuilder {
             mounts: Vec::new(),

@@ -1,4 +1,4 @@
-//! The pipeline: parse, route, check, gate, source, shape, envelope. Forward only.
+//! The request pipeline: parse, route, check, gate, source, shape, envelope.
 
 mod builder;
 mod mounts;
@@ -37,23 +37,23 @@ pub use builder::BuildError;
 pub use builder::EngineBuilder;
 pub use builder::Settings;
 
-/// A warning said once stays said for as long as any session lasts.
+/// Longer than any session: a warning for once per session is not repeated.
 const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a request comes to.
+/// The reply to a request.
 #[derive(Debug)]
 pub enum Reply {
-    /// An answer.
+    /// A response.
     Response(Response),
-    /// A question to the person behind the caller; the same request is to be sent again with the answer.
+    /// A question to a person. The client sends the same request again with the answer.
     NeedsInput(InputRequest),
 }
 
-/// Answers requests from the sources it holds.
+/// Answers requests from its sources.
 pub struct Engine {
-    /// Tells when other sources are mounted.
+    /// Notifies when the mounts change.
     mount_changes: watch::Sender<u64>,
-    /// Held while a catalog is built, so that an older one never replaces a newer one.
+    /// Held while a catalog is built, so that an older catalog never replaces a newer one.
     building: Mutex<()>,
     surface: Arc<Surface>,
     store: Arc<dyn StateStore>,
@@ -64,17 +64,17 @@ pub struct Engine {
     snapshot: ArcSwap<Snapshot>,
     changes: watch::Sender<u64>,
     requests: AtomicU64,
-    /// What the sources' generations added up to when the catalog was built.
+    /// The sum of the sources' generations when the catalog was built.
     generation: AtomicU64,
 }
 
 impl Engine {
-    /// The catalog of this moment.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
     }
 
-    /// What the operator set.
+    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -84,30 +84,30 @@ impl Engine {
         &self.clock
     }
 
-    /// Tells when the catalog has really changed.
+    /// Notifies when callers can notice a change of the catalog.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// An id for the next request, unique in this process.
+    /// A new request id, unique in this process.
     pub fn next_request_id(&self) -> Arc<str> {
         format!("req_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)).into()
     }
 
-    /// An id for a new session that nobody can guess.
+    /// A new session id that cannot be guessed.
     pub fn next_session_id(&self) -> Arc<str> {
         random_id("session_")
-            // Without randomness a session is told from others of this process only, which is all it is used for.
+            // Without randomness the id is unique in this process, which is sufficient.
             .unwrap_or_else(|_| format!("session_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)))
             .into()
     }
 
-    /// Answers a request that `receiver` got.
+    /// Answers a request that arrived at `receiver`.
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let is_introspect = named == Some("introspect");
-        // Whoever asks what there is, or for something that is not there, gets the newest.
+        // Introspection and requests for unknown operations use the newest catalog.
         let mut state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
         if is_introspect || state == Some(OperationState::Unknown) {
             self.check_sources_for_changes(&snapshot).boxed().await;
@@ -120,12 +120,12 @@ impl Engine {
         }
         match parse(arguments, self.settings.max_batch_size) {
             Ok(Parsed::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
-            // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
+            // Rare futures are boxed, here and below, to keep the size of the common future small.
             Ok(Parsed::Batch(items)) => Reply::Response(self.handle_batch(receiver, items, context).boxed().await),
             Err(error) => {
                 self.observe_failure(&context, "", error.failure());
                 Reply::Response(match error {
-                    // Nor has a failed introspect room for details.
+                    // The published schema of introspection allows no details.
                     NotARequest::One(failure) if is_introspect => Response::Failure(failure.without_details()),
                     NotARequest::One(failure) => Response::Failure(failure),
                     NotARequest::Batch(failure) => refused(failure),
@@ -134,8 +134,8 @@ impl Engine {
         }
     }
 
-    /// Before an operation is refused because it is unknown or quarantined, sources that offer what they said in an
-    /// earlier run get a moment to say what is so now: of an unknown operation all of them, else its own.
+    /// Gives sources with an offering from an earlier run a moment to update it, before an operation is refused because it
+    /// is unknown or quarantined. For an unknown operation this applies to all sources, otherwise to its own.
     async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
         match snapshot.route(operation) {
             Some(route) => {
@@ -160,7 +160,7 @@ impl Engine {
                 Reply::Response(Response::Success(self.success(answer, &operation, &context, took).await))
             }
             Outcome::Failed(failure) => {
-                // Somebody who gives up is not a failure of ours, and was observed as what it is.
+                // A cancelled request is observed as such, not as a failure.
                 if !context.cancelled.is_cancelled() {
                     self.observe_failure(&context, &operation, &failure);
                 }
@@ -172,11 +172,11 @@ impl Engine {
     }
 
     async fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
-        // The published schema of introspection has no room beside `data`.
+        // The published schema of introspection allows nothing but `data`.
         if operation == "introspect" {
             return Success::new(answer.data);
         }
-        // Nor has the published schema of a batch's results room for it.
+        // The published schema of batch results does not allow it either.
         let meta = (self.settings.meta && !context.interaction.is_batch())
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
         let warnings = match answer.warnings {
@@ -186,14 +186,14 @@ impl Engine {
         Success { data: answer.data, warnings, attachments: answer.attachments, meta }
     }
 
-    /// Leaves out what this session has heard already (R-RES-2).
+    /// Drops warnings that this session has already received (R-RES-2).
     async fn drop_repeated_warnings(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
         let Some(session) = context.caller.session.as_deref() else { return warnings };
         let mut kept = Vec::with_capacity(warnings.len());
         for warning in warnings {
             if warning.once_per_session() {
                 let key = format!("warned/{session}/{}", warning.identity());
-                // If the store cannot tell, saying it again is the smaller harm.
+                // If the store fails, repeating the warning does less harm.
                 if let Ok(false) = self.store.compare_and_set(&key, None, Vec::new(), WARNING_TTL).await {
                     continue;
                 }
@@ -203,11 +203,11 @@ impl Engine {
         kept
     }
 
-    /// Each operation is judged by the rules of the moment it begins: a batch may take minutes.
+    /// Each operation is evaluated under the rules in force when it starts: a batch may take minutes.
     async fn handle_batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
-        // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
+        // A question in the middle would run the earlier operations again when the request is repeated: halt instead.
         let context = Context { interaction: context.interaction.in_batch(), ..context };
         for (index, item) in items.by_ref() {
             let response = match item.request {
@@ -237,7 +237,7 @@ impl Engine {
             Err(failure) => return Outcome::Failed(failure),
         };
         match snapshot.gate().decide(&request, context).await {
-            // Its parameters were not even looked at.
+            // Its parameters were not checked.
             Decision::Allow(_) | Decision::Ask(_) if route.is_some_and(|route| route.is_denied) => {
                 Outcome::Failed(Failure::new(Code::PermissionDenied, "This operation cannot be called"))
             }
@@ -254,19 +254,19 @@ impl Engine {
         }
     }
 
-    /// Whether a request that changes something was decided about under a configuration that is no longer in force. A
-    /// person may have taken minutes to answer.
+    /// Whether a change was decided under a configuration that is no longer in force. A person may have taken minutes to
+    /// answer.
     fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
         request.operation().category != Category::Read && snapshot.configuration().is_replaced()
     }
 
-    /// Routes, checks and resolves a request without running it: what policy would get to judge.
+    /// Routes, checks and resolves a request without running it. The result is what policy would evaluate.
     pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
         self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
     }
 
-    /// Route, check and resolve: what policy gets to judge is what will be done. With where it goes, unless it is one of
-    /// the protocol's own operations.
+    /// Routes, checks and resolves a request, so that policy evaluates what will be done. Returns the route as well, unless
+    /// it is an operation of the protocol itself.
     fn route_and_check<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -299,8 +299,8 @@ impl Engine {
         }
     }
 
-    /// Asks the source, and has the gate know what came of it. A call that was cancelled or panicked may have been done
-    /// or not: its receipt is dropped, which says so.
+    /// Calls the source and reports the outcome to the gate. After cancellation or a panic the outcome is unknown: the
+    /// receipt is dropped, which records that.
     async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Context) -> Outcome {
         let Cleared { request, pass } = cleared;
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
@@ -337,9 +337,9 @@ impl Engine {
             Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
         };
         let (name, category) = (operation.name.clone(), operation.category);
-        let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
+        let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
-        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix, validity };
+        let call = Call { name: own_name, operation, params, context: context.clone(), uri_prefix, validity };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
@@ -378,7 +378,7 @@ impl Engine {
     }
 }
 
-/// What is known of an operation when a request for it comes.
+/// The state of a requested operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationState {
     Served,
@@ -404,31 +404,31 @@ fn check_unlisted(
     request: Request,
     strictness: Strictness,
 ) -> Result<Checked, Failure> {
-    // A tool that has nothing else to offer is not there, so there is none to send it to instead.
+    // A tool without visible operations does not exist, so there is no other tool to refer to.
     let is_denied = snapshot.is_denied(&operation.name);
     if !is_denied {
         snapshot.surface().admit(operation, receiver)?;
     }
     let routed = Routed::to(operation.clone(), request);
-    // Messages about parameters would describe an operation that callers are not to know of.
+    // Messages about parameters would reveal a concealed operation.
     match is_denied && !operation.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),
         false => routed.check(snapshot.unlisted(), strictness),
     }
 }
 
-/// Has the source say what a request means, and checks it as what it is.
+/// Lets the source resolve a request, and checks the result.
 fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
     let params = request.take_params();
-    // The source knows its operations by their own names, the caller by those in the catalog.
+    // Failures of the source contain its own names; callers know the names in the catalog.
     let in_catalog_names = |failure: Failure, request: &Checked| {
         let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
         if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
     };
     let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
-    // A catalog and a source may differ for a moment while tables change.
+    // The catalog and the source may differ briefly while tables change.
     let gone_failure =
         || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
     let also_needs: Vec<_> = resolved
@@ -453,11 +453,11 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     }
 }
 
-/// What came of asking a source.
+/// The result of calling a source.
 enum SourceResult {
-    /// It answered.
+    /// The source answered.
     Answered(Outcome),
-    /// It did not, and may have done what it was asked for or not.
+    /// The source did not answer. It may have carried out the call.
     Unknown(Failure),
 }
 
@@ -471,17 +471,17 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
     }
 }
 
-/// How long a request of this category may be carried out once policy has decided.
+/// Until when a request of this category may be carried out after the decision.
 fn validity(snapshot: &Snapshot, category: Category) -> Validity {
     if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
 }
 
-/// What was not finished may have been carried out, unless it only reads.
+/// A call that did not finish may have been carried out, unless it only reads.
 fn unknown_outcome_unless_read(category: Category, failure: Failure) -> Failure {
     if category == Category::Read { failure } else { failure.with_unknown_outcome() }
 }
 
-/// Nobody waits for this answer; a batch still wants an entry for it.
+/// Nobody waits for this response, but a batch needs an entry for it.
 fn cancelled_failure() -> Failure {
     Failure::new(Code::InternalError, "The request was cancelled before it was finished")
 }

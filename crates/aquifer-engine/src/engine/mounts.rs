@@ -1,4 +1,4 @@
-//! The sources of an engine: what they offer becomes the catalog, and the catalog keeps up with them.
+//! The sources of an engine, and how the catalog follows their changes.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -14,26 +14,26 @@ use crate::event::Event;
 use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
-/// How long a request waits for sources to find out whether they offer something else. They have limits of their own;
-/// what is late for this request is there for a later one.
+/// How long a request waits for sources to check for changes. Sources have limits of their own; a late change is visible
+/// to later requests.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Has all sources look at the same time whether they offer something else, and takes that over.
+    /// Lets all sources check for changes concurrently, and updates the catalog.
     pub(super) async fn check_sources_for_changes(&self, snapshot: &Snapshot) {
         let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.check_for_changes()));
-        // Most often nothing has changed, and all say so at once: then there is no need for a timer.
+        // Usually nothing has changed and all futures are ready immediately. Then no timer is needed.
         if (&mut all).now_or_never().is_none() && tokio::time::timeout(CHECK_TIMEOUT, all).await.is_err() {
-            tracing::debug!("a source takes long to find out whether it offers something else");
+            tracing::debug!("a source takes long to check for changes");
         }
         self.refresh_if_changed();
     }
 
-    /// Asks the sources again what they offer, and replaces the catalog. Says whether callers can notice a difference.
+    /// Rebuilds the catalog from the sources. Returns whether callers can notice a difference.
     ///
-    /// The catalog is replaced in any case: it holds more than callers can see, such as how values are compared and
-    /// whether a rehearsal is safe, and policy decides by that.
-    /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
+    /// The catalog is replaced in any case: it contains more than callers can see, such as how values are compared and
+    /// whether a dry run is safe, and policy depends on that. Running requests finish with the catalog they started with.
+    /// If the new catalog is not valid, the previous one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
@@ -42,17 +42,15 @@ impl Engine {
         Ok(self.publish(snapshot))
     }
 
-    /// Serves these sources from now on. If their catalog is not valid, nothing changes.
+    /// Replaces the sources. If the new catalog is not valid, nothing changes.
     ///
-    /// Requests under way finish with the sources they began with; a source that is no longer mounted ends with the last
-    /// of them.
+    /// Running requests finish with the sources they started with. An unmounted source is dropped with the last of them.
     pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
         let gate = self.snapshot.load().gate().clone();
         self.reconfigure(mounts, gate)
     }
 
-    /// Serves these sources behind this gate from now on, both from the same moment. If their catalog is not valid,
-    /// nothing changes.
+    /// Replaces the sources and the gate in one step. If the new catalog is not valid, nothing changes.
     pub fn reconfigure(&self, mounts: Vec<Mount>, gate: Arc<dyn Gate>) -> Result<(), BuildError> {
         check_names(&mounts)?;
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,15 +58,15 @@ impl Engine {
         let snapshot = match self.build(mounts.into(), gate, &before) {
             Ok(snapshot) => snapshot,
             Err(error) => {
-                // Sources that are served by both were told what the new gate denies.
+                // Restores the concealed operations of sources that belong to both configurations.
                 let _ = self.build(before.mounts().clone(), before.gate().clone(), &before);
                 return Err(error);
             }
         };
         self.generation.store(total_generation(snapshot.mounts()), Ordering::Relaxed);
-        // Changes that were decided under the old configuration and wait inside their sources are refused from here on.
+        // From here on, changes that were decided under the old configuration and wait in their sources are refused.
         before.configuration().retire();
-        // The same operations may be answered by other sources now: the routes count, not only the words.
+        // The same operations may have other sources now, so the snapshot is replaced even with an equal catalog.
         self.publish(snapshot);
         drop(building);
         self.mount_changes.send_modify(|count| *count = count.wrapping_add(1));
@@ -80,7 +78,7 @@ impl Engine {
         Ok(Snapshot::build(mounts, self.surface.clone(), gate, facts, Some(before))?)
     }
 
-    /// Says whether it differs from the one before.
+    /// Replaces the snapshot. Returns whether callers can notice a difference.
     fn publish(&self, snapshot: Snapshot) -> bool {
         let digest = snapshot.digest();
         let is_different = digest != self.snapshot.load().digest();
@@ -94,8 +92,8 @@ impl Engine {
         is_different
     }
 
-    /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
-    /// failure is the answer.
+    /// Reloads every source and rebuilds the catalog. A source that cannot be reloaded keeps its offering; its failure is
+    /// returned.
     pub async fn reload(&self) -> Vec<(String, Failure)> {
         let mut failures = Vec::new();
         for mount in self.snapshot.load_full().mounts().iter() {
@@ -107,13 +105,13 @@ impl Engine {
         failures
     }
 
-    /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
+    /// Rebuilds the catalog whenever a source announces a change. Never ends by itself.
     pub async fn watch_sources(&self) {
         let mut mount_changes = self.mount_changes.subscribe();
         loop {
             let mut sources: Vec<watch::Receiver<u64>> =
                 self.snapshot.load().mounts().iter().filter_map(|mount| mount.source.changes()).collect();
-            // What has changed before anybody listened is in the catalog now.
+            // Includes changes from before the subscription.
             self.refresh_if_changed();
             loop {
                 let other = async {
@@ -127,7 +125,7 @@ impl Engine {
                 tokio::select! {
                     again = mount_changes.changed() => match again {
                         Ok(()) => break,
-                        // The engine itself holds the sender.
+                        // Unreachable: the engine holds the sender.
                         Err(_) => return,
                     },
                     (is_gone, index) = other => {
@@ -141,7 +139,7 @@ impl Engine {
         }
     }
 
-    /// A connection is gone, and with it what was bound to it.
+    /// Releases everything that was bound to a session.
     pub fn session_ended(&self, session: &str) {
         for mount in self.snapshot.load().mounts().iter() {
             mount.source.session_ended(session);
@@ -149,7 +147,7 @@ impl Engine {
         self.shaper.session_ended(session);
     }
 
-    /// Replaces the catalog if a source offers something else by now.
+    /// Rebuilds the catalog if a generation has changed.
     pub(super) fn refresh_if_changed(&self) {
         if total_generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
             self.refresh_or_log();
@@ -158,7 +156,7 @@ impl Engine {
 
     fn refresh_or_log(&self) {
         if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the catalog cannot be built; the old one stays");
+            tracing::error!(%error, "the catalog cannot be built; the previous one stays in use");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Results held for later pages: bounded in bytes, in number and in time, and gone with their connection.
+//! Results held for later pages. They are bounded in bytes, number and time, and dropped with their session.
 //!
-//! What is held here is only ever found through a sealed cursor, or through the owner's own call. Losing it costs one
-//! call to the source, so whatever is needed least goes first.
+//! A held result is found only through a sealed cursor, or through the same call of its owner. Losing one costs one call to
+//! the source, so the least recently used is dropped first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use super::Settings;
 use crate::clock::SharedClock;
 use crate::store::StateStore;
 
-/// What a held result is made of.
+/// The content of a held result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum HeldContent {
     Rows(Vec<Value>),
@@ -23,7 +23,7 @@ pub(super) enum HeldContent {
 }
 
 impl HeldContent {
-    /// About how many bytes it takes.
+    /// The approximate size in memory.
     fn bytes(&self) -> usize {
         match self {
             HeldContent::Rows(rows) => rows.iter().map(aquifer_query::shape::memory_size).sum(),
@@ -76,17 +76,17 @@ impl HeldResults {
 
     fn with_inner<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
         let now = self.clock.now();
-        // Entries are inserted and removed whole; at worst the count of bytes is off by one of them.
+        // Entries are inserted and removed as a whole. After a panic the byte count may be off by one entry.
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         act(&mut inner, now)
     }
 
-    /// Whether rows are few and small enough to be held.
+    /// Whether the rows are small enough to be held.
     pub(super) fn has_room_for(&self, rows: &[Value]) -> bool {
         self.has_room(rows.iter().map(aquifer_query::shape::memory_size).sum())
     }
 
-    /// Whether a text is short enough to be held.
+    /// Whether the text is short enough to be held.
     pub(super) fn has_room_for_text(&self, text: &str) -> bool {
         self.has_room(text.len())
     }
@@ -95,7 +95,7 @@ impl HeldResults {
         bytes <= self.settings.max_result_bytes.min(self.settings.max_held_bytes) && self.settings.max_held > 0
     }
 
-    /// Holds a result. Others make room for it.
+    /// Holds a result and drops others to make room.
     pub(super) async fn insert(&self, id: &str, content: Arc<HeldContent>, session: Option<Arc<str>>) {
         if self.store.outlives_process() {
             self.store_result(id, &content).await;
@@ -121,7 +121,7 @@ impl HeldResults {
         });
     }
 
-    /// A held result, if it still is.
+    /// A result that is still held.
     pub(super) async fn get(&self, id: &str) -> Option<Arc<HeldContent>> {
         let here = self.with_inner(|inner, now| {
             inner.clock += 1;
@@ -138,14 +138,14 @@ impl HeldResults {
         (stored.until > self.clock.now()).then(|| Arc::new(stored.content))
     }
 
-    /// Writes a small result where other processes find it. If that fails, this one still has it.
+    /// Writes a small result to the state store for other processes. If that fails, this process still has it.
     async fn store_result(&self, id: &str, content: &HeldContent) {
         if content.bytes() > self.settings.max_stored_bytes {
             return;
         }
         let until = self.clock.now().saturating_add(self.settings.ttl).unwrap_or(Timestamp::MAX);
         let Ok(bytes) = serde_json::to_vec(&StoredResultRef { until, content }) else { return };
-        // The store forgets a little later than the record says.
+        // The store keeps the record a little longer than its own expiry.
         let ttl = self.settings.ttl.saturating_add(Duration::from_secs(60));
         let key = store_key(id);
         let known = self.store.get(&key).await.ok().flatten().map(|record| record.version);
@@ -154,7 +154,7 @@ impl HeldResults {
         }
     }
 
-    /// A connection is gone, and with it what was held for it (R-END-6).
+    /// Drops the results of a session that has ended (R-END-6).
     pub(super) fn session_ended(&self, session: &str) {
         self.with_inner(|inner, _| inner.remove_where(|entry| entry.session.as_deref() == Some(session)));
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn r_dis_8_bytes_and_number_stay_within_bounds_whatever_is_put() {
+    fn r_dis_8_bytes_and_number_stay_within_bounds() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string());
         let settings = Settings { max_held_bytes: 100_000, max_held: 20, ..Settings::default() };
         let held = held(settings);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn r_dis_8_what_weighs_too_much_has_no_room() {
+    fn r_dis_8_large_results_are_not_held() {
         let held = held(Settings { max_result_bytes: 1_000, ..Settings::default() });
         assert!(held.has_room_for(&[json!({ "a": 1 })]));
         assert!(!held.has_room_for(&vec![json!({ "a": 1 }); 100]));

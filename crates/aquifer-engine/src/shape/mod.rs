@@ -1,10 +1,10 @@
-//! Results shaped after a source gave them (R-DIS-8): the room between source and envelope.
+//! Shapes results between source and envelope (R-DIS-8).
 //!
-//! An operation whose [`Shaping`](aquifer_protocol::operation::Shaping) says so has parameters that are ours. They are
-//! taken away before the source is asked, and applied to what it answers. A result of which only a part is shown is
-//! held, and later pages come from there: the source is not asked again. Without controls a result passes untouched,
-//! except that long text is paged. A source answers such an operation with the result itself: a JSON value, or text as
-//! a JSON string.
+//! An operation with [`Shaping`](aquifer_protocol::operation::Shaping) has parameters of the engine: the controls. They are
+//! removed before the source is called, and applied to its result. If only a part of a result is returned, the result is
+//! held, and later pages come from there without another call to the source. Without controls a result is passed on
+//! unchanged, except that long text is paged. The source answers such an operation with the result itself: a JSON value, or
+//! text as a JSON string.
 
 mod held_results;
 mod observations;
@@ -35,22 +35,22 @@ pub use aquifer_query::shape::Controls;
 pub use aquifer_query::shape::add_controls;
 pub use aquifer_query::shape::control_parameters;
 
-/// What an operator can set about shaping.
+/// The settings for shaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest page of rows that can be asked for.
+    /// The maximum number of rows in a page.
     pub max_page_size: usize,
-    /// Rows of more bytes than this page by themselves.
+    /// Rows with more bytes are paged automatically.
     pub max_page_bytes: usize,
-    /// Text of more bytes than this pages by itself.
+    /// Text with more bytes is paged automatically.
     pub max_text_bytes: usize,
-    /// Results of more bytes in memory than this are not held.
+    /// Results with more bytes in memory are not held.
     pub max_result_bytes: usize,
-    /// All held results together have no more bytes in memory than this.
+    /// The maximum number of bytes of all held results in memory.
     pub max_held_bytes: usize,
-    /// No more results than this are held.
+    /// The maximum number of held results.
     pub max_held: usize,
-    /// Results of more bytes than this are held in this process only, not in the state store.
+    /// Results with more bytes are held in this process only, not in the state store.
     pub max_stored_bytes: usize,
     /// How long a result is held.
     pub ttl: Duration,
@@ -72,7 +72,7 @@ impl Default for Settings {
     }
 }
 
-/// Shapes results and holds them.
+/// Shapes results and holds them for later pages.
 pub(crate) struct Shaper {
     key: CursorKey,
     settings: Settings,
@@ -85,21 +85,21 @@ pub(crate) struct Shaper {
 pub(crate) struct Shaping {
     operation: Arc<Operation>,
     request: ShapingRequest,
-    /// What cursors are bound to.
+    /// The binding of its cursors.
     binding: Vec<u8>,
     owned: bool,
     session: Option<Arc<str>>,
 }
 
-/// What to do with a call.
+/// How a shaped call starts.
 pub(crate) enum ShapingStart {
-    /// Ask the source, then shape what it answers.
+    /// Call the source, then shape its answer.
     CallSource(Shaping),
-    /// It is answered already.
+    /// Already answered.
     Answered(Outcome),
 }
 
-/// A page, and what to say about it.
+/// A page and its warnings.
 type ShapedPage = Result<(Value, Vec<Warning>), Failure>;
 
 impl Shaping {
@@ -108,7 +108,7 @@ impl Shaping {
         self.operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
     }
 
-    /// Where the rows are, if somebody said so.
+    /// The configured location of the rows.
     fn rows(&self) -> Option<&str> {
         self.operation.shaping.as_ref()?.rows.as_deref()
     }
@@ -126,7 +126,7 @@ impl Shaper {
         Self { key, settings, limits, held, observations: Observations::default() }
     }
 
-    /// What an operation's results looked like, as introspection shows it.
+    /// The observed shape of an operation's results, for introspection.
     pub(crate) fn observation(&self, operation: &str) -> Option<Value> {
         self.observations.get(operation)
     }
@@ -135,7 +135,7 @@ impl Shaper {
         self.held.session_ended(session);
     }
 
-    /// Takes the controls out of a call's parameters. None if the operation's results are not shaped.
+    /// Removes the controls from the parameters of a call. `None` if the operation is not shaped.
     pub(crate) async fn begin(
         &self,
         operation: &Arc<Operation>,
@@ -147,7 +147,7 @@ impl Shaper {
         let controls = take_controls(offered, params);
         let is_offered = |name: &str| offered.controls.iter().any(|control| &**control == name);
         if controls.contains_key("aggregate") && has_undeclared_param("include_items", operation, params) {
-            // An operation that takes parameters of any name would pass it on, where it means nothing.
+            // An operation that accepts any parameter would pass it on without effect.
             let problem = "is not offered here. Ask for the items in a call without 'aggregate'";
             return Some(ShapingStart::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
         }
@@ -161,7 +161,7 @@ impl Shaper {
         };
         let owner = caller.owner();
         let binding = request.cursor_binding(owner, &operation.name, params);
-        // What belongs to a principal outlives its connections.
+        // What belongs to a principal outlives its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
         let shaping = Shaping { operation: operation.clone(), request, binding, owned: owner.is_some(), session };
         Some(match self.held_page(&shaping).await {
@@ -170,7 +170,7 @@ impl Shaper {
         })
     }
 
-    /// Shapes what the source answered.
+    /// Shapes the answer of the source.
     pub(crate) async fn finish(&self, shaping: Shaping, answer: Answer) -> Outcome {
         if shaping.request.is_empty() {
             return self.pass_through(&shaping, answer).await;
@@ -208,13 +208,13 @@ impl Shaper {
     }
 }
 
-/// Reading a longer text takes a millisecond and more.
+/// Parsing longer text takes a millisecond or more.
 const LARGE_TEXT_BYTES: usize = 256 * 1_024;
 
-/// Sorting and summing up more rows does, too.
+/// Sorting and aggregating more rows takes a millisecond or more.
 const MANY_ROWS: usize = 2_000;
 
-/// Does what takes long where it holds up nobody else: other calls wait for the same threads.
+/// Runs long work without blocking other tasks of the runtime.
 fn run_blocking<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
     let is_multi_thread =
         Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
@@ -239,7 +239,7 @@ fn into_value(data: Data) -> Result<Value, Failure> {
     }
 }
 
-/// The items of a source that knows what they are.
+/// The items of a list with a known collection.
 fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     let list = match answer {
         Value::Object(mut object) => object.remove("items").unwrap_or_default(),
@@ -247,7 +247,7 @@ fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     };
     match list {
         Value::Array(items) => Ok(items),
-        _ => Err(Failure::internal("a source said that it answers with items, and did not")),
+        _ => Err(Failure::internal("a source declared a list and did not return one")),
     }
 }
 

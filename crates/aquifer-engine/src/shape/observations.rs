@@ -1,5 +1,5 @@
-//! What results looked like, by operation. Told by introspection on request, and never part of the catalog: a catalog
-//! that changed with every call would spoil what clients remember of it.
+//! The observed shapes of results, by operation. Introspection shows them on request. They are not part of the catalog: a
+//! catalog that changed with every call would invalidate the caches of clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use aquifer_query::shape::Observation;
 use serde_json::Value;
 
-/// More operations than this are not remembered.
+/// The maximum number of operations with observations.
 const MAX_OPERATIONS: usize = 2_000;
 
-/// Results that show nothing (none at all, plain values) are not looked into more often than this.
+/// After this many results without a shape (empty, or plain values) an operation is no longer observed.
 const MAX_EMPTY_RESULTS: u8 = 3;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Observations {
         act(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Whether another look is worth its time.
+    /// Whether another observation is worth its cost.
     pub(super) fn needs_observation(&self, operation: &str) -> bool {
         self.with(|all| match all.get(operation) {
             Some(observation) => observation.last.is_none() && observation.empty_results < MAX_EMPTY_RESULTS,
@@ -35,7 +35,7 @@ impl Observations {
         })
     }
 
-    /// Remembers what was seen. Nothing seen takes nothing away from what was seen before.
+    /// Records an observation. An empty one does not replace an earlier one.
     pub(super) fn record(&self, operation: &Arc<str>, observation: Option<Observation>) {
         self.with(|all| {
             if all.len() >= MAX_OPERATIONS && !all.contains_key(operation) {
@@ -49,7 +49,7 @@ impl Observations {
         });
     }
 
-    /// As introspection shows it.
+    /// The observation for introspection.
     pub(crate) fn get(&self, operation: &str) -> Option<Value> {
         self.with(|all| all.get(operation)?.last.as_ref().map(Observation::to_value))
     }

@@ -1,4 +1,4 @@
-//! Pages of rows and of text: the first from the source's answer, every later one from what is held.
+//! Pages of rows and of text: the first from the answer of the source, later ones from the held result.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::held_results::HeldContent;
 use super::{MANY_ROWS, ShapedPage, Shaper, Shaping, run_blocking};
 
-/// How a held result is found again.
+/// The id of a held result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum HeldId {
-    /// By a number that only a sealed cursor holds.
+    /// A random number inside a sealed cursor.
     Cursor([u8; 8]),
-    /// By the same owner making the same call, for pages that are counted.
+    /// The call of its owner, for pages by offset or number.
     Call(String),
 }
 
@@ -30,7 +30,7 @@ impl HeldId {
 }
 
 impl Shaper {
-    /// The page from a held result, if the call asks for a later one. A cursor never leads back to the source.
+    /// The page from a held result, if the call requests a later page. A cursor never leads to another call of the source.
     pub(super) async fn held_page(&self, shaping: &Shaping) -> Option<ShapedPage> {
         if let Some(param) = shaping.request.cursor() {
             let Some((number, position)) = self.open_cursor(param.cursor, shaping) else {
@@ -94,7 +94,7 @@ impl Shaper {
         Value::Object(selection.write(rows, &Cursors { seal: &seal }))
     }
 
-    /// Text, from its beginning. What does not fit is held.
+    /// The first page of a text. If there are more, the text is held.
     pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> ShapedPage {
         let first = shaping.request.first();
         let page = TextPage::new(&text, 0, self.settings.max_text_bytes, first);
@@ -125,7 +125,7 @@ impl Shaper {
         (page.write(cursor), warnings)
     }
 
-    /// Controls that mean nothing to text.
+    /// The warning for controls that do not apply to text.
     fn unused_controls_warning(&self, shaping: &Shaping) -> Option<Warning> {
         let others: Vec<&str> = shaping
             .request
@@ -146,7 +146,7 @@ impl Shaper {
         run_blocking(rows.len() > MANY_ROWS, || RowSelection::new(rows, &shaping.request, start_at, pages))
     }
 
-    /// How the result of this call will be found again; not at all, where pages are counted and nobody owns them.
+    /// The id for the result of this call. `None` for pages by offset or number without an owner.
     fn held_id(&self, shaping: &Shaping) -> Option<HeldId> {
         if shaping.request.is_counted_page() {
             return shaping.owned.then(|| HeldId::Call(self.key.seal_bytes(&[], &shaping.binding)));
@@ -154,7 +154,7 @@ impl Shaper {
         self.random_id()
     }
 
-    /// A number of its own for a held result. Without randomness nothing is held.
+    /// A random id for a held result. Without randomness nothing is held.
     fn random_id(&self) -> Option<HeldId> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).ok().map(|()| HeldId::Cursor(number))
@@ -163,7 +163,7 @@ impl Shaper {
     fn seal_cursor(&self, id: &HeldId, position: usize, shaping: &Shaping) -> Option<String> {
         let HeldId::Cursor(number) = id else { return None };
         let position = u64::try_from(position).ok()?.to_be_bytes();
-        // Leading zeros are left out: cursors are paid for by the token.
+        // Leading zeros are omitted, because every character of a cursor costs tokens.
         let zeros = position.iter().take_while(|byte| **byte == 0).count();
         let plain: Vec<u8> = number.iter().chain(position.get(zeros..)?).copied().collect();
         Some(self.key.seal_bytes(&plain, &shaping.binding))

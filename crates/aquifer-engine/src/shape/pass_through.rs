@@ -1,4 +1,4 @@
-//! Results of which nothing was asked: passed on as they are, except for text too long for one answer.
+//! Results of calls without controls: passed on unchanged, except for text that is too long for one response.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{Shaper, Shaping, outcome};
 use crate::source::{Answer, Outcome};
 
-/// Reading a larger text only to see what it looks like is not worth it.
+/// Larger results are not parsed just to observe their shape.
 const MAX_OBSERVED_BYTES: usize = 256 * 1_024;
 
 impl Shaper {
@@ -38,7 +38,7 @@ impl Shaper {
         }
     }
 
-    /// Notes what a result looks like, once: later calls that ask for something tell more.
+    /// Records the shape of a result, once. Later calls with controls provide more.
     fn observe(&self, shaping: &Shaping, data: &Data, size: usize) {
         let name = &shaping.operation.name;
         if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(name) {
@@ -53,7 +53,7 @@ impl Shaper {
         self.observations.record(name, observation);
     }
 
-    /// An answer too large to be sent says what would make it smaller.
+    /// Refuses an answer that is too large, and names the controls that would make it smaller.
     fn check_size(&self, shaping: &Shaping, size: usize, answer: Answer) -> Outcome {
         if size <= self.limits.max_response_size {
             return Outcome::Done(answer);
@@ -72,7 +72,7 @@ impl Shaper {
     }
 }
 
-/// The text of a result that is nothing but text, if it fits; else the result as it was.
+/// The text of a result that consists of nothing else, if it fits; otherwise the result as the error.
 fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
     match data {
         Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),
@@ -81,7 +81,7 @@ fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
     }
 }
 
-/// The same of JSON text, without reading more of it than needed: a string, or an object around one.
+/// The string in a JSON text, without parsing more than needed: a string, or an object around one.
 fn string_from_json(json: &str) -> Option<String> {
     if json.starts_with('"') {
         return serde_json::from_str(json).ok();
@@ -96,7 +96,7 @@ fn string_from_json(json: &str) -> Option<String> {
     }
 }
 
-/// How many bytes a value has as text, no more than that: escapes are not counted.
+/// A lower bound for the size of a value as text: escapes are not counted.
 fn text_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,

@@ -1,9 +1,9 @@
-//! Who gets which name where several operations want the same one.
+//! Resolves name conflicts between operations.
 //!
-//! An operation that has a name keeps it: neither a new tool nor a new source can take it away, so that a call never
-//! reaches another operation than the one its caller got to know. Among newcomers our own sources come first, because
-//! nobody but the operator chose their names. A name that begins with the longer prefix of another source goes to that
-//! source: with `b_` and `b_b_`, a tool `b_list` of the first must not pass for `list` of the second.
+//! An operation keeps its name: neither a new tool nor a new source can take it, so that a call never reaches another
+//! operation than the one its caller knows. Among new operations, native sources take precedence, because the operator
+//! chose their names. A name that begins with the longer prefix of another source belongs to that source: with `b_` and
+//! `b_b_`, a tool `b_list` of the first must not pass for `list` of the second.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, Operation, RESE
 
 use super::prefix::RetiredPrefixes;
 
-/// The names of an earlier catalog: source and own name to the name that was served.
+/// The names of an earlier catalog, by source and own name.
 pub(crate) type EstablishedNames = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
 
-/// Gives every operation a name of its own. Says which could not have the name they wanted, with the name they got.
+/// Gives every operation a unique name. Returns the wanted and the given name of those that could not have the wanted one.
 pub(super) fn assign(
     operations: &mut [Operation],
     established: &EstablishedNames,
@@ -30,8 +30,8 @@ pub(super) fn assign(
         let own = prefix_of(&operation.source);
         prefixes.iter().any(|(_, prefix)| prefix.len() > own.len() && operation.name.starts_with(prefix.as_str()))
     };
-    // A name with a mark is kept, too: its owner does not inherit the name of an operation that is gone, because callers
-    // know that one by it.
+    // A name with a suffix is kept as well: its owner does not inherit the name of a removed operation, because callers
+    // know that operation by it.
     let before = |operation: &Operation| {
         let is_of = |name: &&Arc<str>| **name == operation.name || is_suffixed_form_of(name, &operation.name);
         established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
@@ -53,10 +53,10 @@ pub(super) fn assign(
             changed.push((std::mem::replace(&mut operation.name, suffixed.clone()), suffixed));
             continue;
         }
-        // A long name of the source's own was chosen by somebody, who knows the operation by it.
+        // A long own name was chosen by somebody who knows the operation by it.
         let max = if operation.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
         let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
-        // A name that our own source chose badly is its author's mistake, which the catalog reports.
+        // An invalid name of a native source is an error of its author, which the catalog reports.
         let is_retired = || {
             let is_known = before(operation).is_some_and(|name| *name == *operation.name);
             !is_known && retired.reserve(&operation.name, prefix_of(&operation.source))
@@ -71,17 +71,17 @@ pub(super) fn assign(
     changed
 }
 
-/// Digits of a mark, with the underscore before them.
+/// The length of a hash suffix with its underscore.
 const SUFFIX_LEN: usize = 6;
 
-/// Whether a name is another one with a mark.
+/// Whether a name is `other` with a hash suffix.
 fn is_suffixed_form_of(name: &str, other: &str) -> bool {
     let kept: String = other.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
     let suffix = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
     suffix.is_some_and(|suffix| suffix.len() == SUFFIX_LEN - 1 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
+/// The name, truncated if necessary, with a hash of the whole name as the suffix to keep it unique.
 fn with_hash_suffix(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     let kept: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
     let kept = kept.trim_end_matches('_');

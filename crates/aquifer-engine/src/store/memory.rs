@@ -1,4 +1,4 @@
-//! State in this process, lost with it.
+//! A store in the memory of this process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use super::{MAX_VALUE_BYTES, Record, SpendResult, StateStore, StoreError, Window, milliseconds};
 use crate::clock::SharedClock;
 
-/// What all records together may weigh.
+/// The maximum size of all records together.
 const MAX_TOTAL_BYTES: usize = 64 << 20;
 
-/// State in this process, lost with it. Bounded: when full, what expires first goes first.
+/// A store in the memory of this process, lost with it. When it is full, the records that expire first are dropped.
 pub struct MemoryStore {
     clock: SharedClock,
     max_records: usize,
@@ -26,11 +26,11 @@ struct Inner {
     records: BTreeMap<String, StoredRecord>,
     bytes: usize,
     versions: u64,
-    /// By width of the window's buckets, of which there are few, and by key.
+    /// By the bucket width of the window, of which there are few, and by key.
     spent: BTreeMap<u64, HashMap<String, Buckets>>,
 }
 
-/// What was spent in each bucket, in ascending order.
+/// The amount spent in each bucket, in ascending order.
 type Buckets = Vec<(u64, u64)>;
 
 struct StoredRecord {
@@ -39,15 +39,15 @@ struct StoredRecord {
 }
 
 impl MemoryStore {
-    /// A store of at most this many records, and of what was spent under at most this many keys. Records expire by this
-    /// clock: if that can be set back, they come back with it, so give it a [`SteadyClock`](crate::clock::SteadyClock).
+    /// Creates a store with at most `max_records` records, and as many keys for spending. Records expire by this clock. Use
+    /// a [`SteadyClock`](crate::clock::SteadyClock): with a clock that is set back, expired records would come back.
     pub fn new(clock: SharedClock, max_records: usize) -> Self {
         Self { clock, max_records, inner: Mutex::default() }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
         let now = self.clock.now();
-        // A panic while holding the lock cannot leave a record half written: every change is a single insert.
+        // A panic cannot leave a record half written: every change is a single insert.
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         act(&mut inner, now)
     }
@@ -64,8 +64,8 @@ impl Inner {
         }
     }
 
-    /// Makes room for one more record. An eighth of the store is cleared at once, so that a full store is not searched
-    /// for every new record.
+    /// Makes room for a record. An eighth of the store is cleared at once, so that a full store is not searched for every
+    /// new record.
     fn make_room(&mut self, max: usize, bytes: usize, now: Timestamp) {
         if self.records.len() < max && self.bytes.saturating_add(bytes) <= MAX_TOTAL_BYTES {
             return;
@@ -82,7 +82,7 @@ impl Inner {
         }
     }
 
-    /// As for records: what stops counting first goes first.
+    /// Makes room for a key. The keys that stop counting first are dropped.
     fn make_room_to_spend(&mut self, max: usize, now: u64) {
         if self.spend_key_count() < max {
             return;
@@ -127,7 +127,7 @@ impl Inner {
     }
 }
 
-/// Adds to the bucket of now, most often the last one, and forgets those that count no more, most often none.
+/// Adds to the current bucket, usually the last one, and drops expired buckets, usually none.
 fn add(buckets: &mut Buckets, window: Window, now: u64, amount: u64) {
     let (bucket, living) = (window.bucket(now), window.live_buckets(now));
     let ends = [buckets.first(), buckets.last()];
@@ -147,7 +147,7 @@ fn record_bytes(key: &str, value: &[u8]) -> usize {
     key.len() + value.len()
 }
 
-/// Seven eighths, or at least one less.
+/// Seven eighths of the maximum, and at least one less.
 fn seven_eighths(max: usize) -> usize {
     max.saturating_sub((max / 8).max(1))
 }

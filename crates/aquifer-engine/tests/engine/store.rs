@@ -1,4 +1,4 @@
-//! State in memory: versions, expiry, windows, bounds.
+//! The memory store: versions, expiry, windows, limits.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,23 +7,23 @@ use aquifer_engine::clock::Clock;
 use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, SpendResult, StateStore};
 use jiff::Timestamp;
 
-struct HandClock(Mutex<Timestamp>);
+struct ManualClock(Mutex<Timestamp>);
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.0.lock().unwrap()
     }
 }
 
-impl HandClock {
+impl ManualClock {
     fn pass(&self, seconds: i64) {
         let mut now = self.0.lock().unwrap();
         *now += jiff::SignedDuration::from_secs(seconds);
     }
 }
 
-fn store(most: usize) -> (Arc<HandClock>, MemoryStore) {
-    let clock = Arc::new(HandClock(Mutex::new(Timestamp::UNIX_EPOCH)));
+fn store(most: usize) -> (Arc<ManualClock>, MemoryStore) {
+    let clock = Arc::new(ManualClock(Mutex::new(Timestamp::UNIX_EPOCH)));
     (clock.clone(), MemoryStore::new(clock, most))
 }
 

@@ -52,17 +52,17 @@ pub fn groups_truncated(name: &str) -> Warning {
 pub fn page_truncated(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warning {
     let (rest, next_offset) = match page {
         Page::Forward { .. } | Page::Backward { .. } => {
-            ("Go on from the last one, or ask for fewer fields".to_owned(), None)
+            ("Continue from the last one, or select fewer fields".to_owned(), None)
         }
         Page::Offset { offset, .. } => {
             let next = offset.saturating_add(shown);
-            (format!("Go on with 'offset' {next}, or ask for fewer fields"), Some(next))
+            (format!("Continue with 'offset' {next}, or select fewer fields"), Some(next))
         }
         Page::Numbered { page, size } => {
             let next = page.saturating_sub(1).saturating_mul(*size).saturating_add(shown);
             let rest = format!(
-                "The next page begins after the rest: ask for a smaller 'page_size' or fewer fields, or go on with 'limit' \
-                 and 'offset' {next}"
+                "The next page would skip the rest: use a smaller 'page_size', select fewer fields, or continue with \
+                 'limit' and 'offset' {next}"
             );
             (rest, Some(next))
         }

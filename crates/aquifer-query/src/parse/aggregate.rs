@@ -93,11 +93,7 @@ fn calculation(
         }
         "min" | "max" if !of.is_ordered() && !loose => {
             let valid = path::valid_names_where(collection, PathUse::Aggregate, FieldType::is_ordered);
-            problems.unsuitable(
-                &place,
-                format!("needs values with an order, which {} has not", of.type_name()),
-                &valid,
-            );
+            problems.unsuitable(&place, format!("needs values with an order, and {} has none", of.type_name()), &valid);
             None
         }
         "sum" => Some(Function::Sum(path, of)),

@@ -111,7 +111,7 @@ fn reject_item_parameters(params: &Map<String, Value>, mode: AggregateMode, prob
         AggregateMode::WithItems => format!("Leave {it} out, or set 'include_items' to true"),
         AggregateMode::Only => format!("Leave {it} out, or ask for the items in a call without 'aggregate'"),
     };
-    let problem = format!("{has} no effect beside 'aggregate', which returns no items. {remedy}");
+    let problem = format!("{has} no effect with 'aggregate', which returns no items. {remedy}");
     match given.as_slice() {
         [] => {}
         [only] => problems.invalid(only, problem),

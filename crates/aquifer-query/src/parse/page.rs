@@ -66,11 +66,11 @@ pub(super) fn parse(
     }
     let has = |name: &str| cursor.contains(&name);
     let contradiction = match (has("first"), has("after"), has("last"), has("before")) {
-        (true, _, true, _) => Some(("first", "cannot stand beside 'last'")),
-        (_, _, _, true) if !has("last") => Some(("before", "needs 'last' beside it")),
-        (_, true, _, _) if !has("first") => Some(("after", "needs 'first' beside it")),
-        (true, _, _, true) => Some(("first", "cannot stand beside 'before'")),
-        (_, true, true, _) => Some(("last", "cannot stand beside 'after'")),
+        (true, _, true, _) => Some(("first", "cannot be combined with 'last'")),
+        (_, _, _, true) if !has("last") => Some(("before", "requires 'last'")),
+        (_, true, _, _) if !has("first") => Some(("after", "requires 'first'")),
+        (true, _, _, true) => Some(("first", "cannot be combined with 'before'")),
+        (_, true, true, _) => Some(("last", "cannot be combined with 'after'")),
         _ => None,
     };
     if let Some((name, problem)) = contradiction {

@@ -13,15 +13,15 @@ const MAX_CRITERIA: usize = 8;
 const MEMBERS: [&str; 3] = ["field", "order", "nulls"];
 
 pub(super) fn parse(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
-    let beside = params.get("order");
+    let order = params.get("order");
     match params.get("sort") {
         None => {
-            if beside.is_some() {
-                problems.invalid("order", "needs 'sort' beside it");
+            if order.is_some() {
+                problems.invalid("order", "requires 'sort'");
             }
             Vec::new()
         }
-        Some(Value::String(name)) => sort_key(collection, "sort", name, beside, None, problems).into_iter().collect(),
+        Some(Value::String(name)) => sort_key(collection, "sort", name, order, None, problems).into_iter().collect(),
         Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
         Some(Value::Array(several)) if several.len() <= MAX_CRITERIA => several
             .iter()

@@ -116,7 +116,7 @@ fn schema(name: &str) -> Option<Schema> {
         "page_size" => (count(1.0), "Rows in a page."),
         "preset" => (Schema::one_of(["minimal", "standard", "full"]), "The same as a preset in 'fields'."),
         "order" => (Schema::one_of(["asc", "desc"]), "The order, where 'sort' is only a name."),
-        "include_items" => (flag(), "With 'aggregate': rows, too."),
+        "include_items" => (flag(), "With 'aggregate': also rows."),
         "edges" => (flag(), "Each row with its own cursor."),
         "total" => (flag(), "Count all matching rows."),
         _ => return None,

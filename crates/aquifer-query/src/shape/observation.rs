@@ -57,7 +57,7 @@ impl Observation {
         let fields: Map<String, Value> =
             self.fields.iter().map(|(name, of)| (name.chars().take(128).collect(), (*of).into())).collect();
         let mut shown = Map::new();
-        shown.insert("note".to_owned(), "Seen in a result, not promised".into());
+        shown.insert("note".to_owned(), "Observed in a result, not guaranteed".into());
         if let Some(rows) = &self.rows {
             let rows = if rows.is_empty() { "$" } else { rows };
             shown.insert("rows".to_owned(), json!(rows.chars().take(256).collect::<String>()));

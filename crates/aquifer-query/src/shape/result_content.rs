@@ -134,8 +134,8 @@ fn blocks(object: &Map<String, Value>) -> Option<&[Value]> {
     const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
     let blocks = object.get("content")?.as_array()?;
     let is_block = |block: &Value| block.get("type").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind));
-    let beside = |name: &String| ["content", "structuredContent", "isError", "_meta"].contains(&name.as_str());
-    (!blocks.is_empty() && blocks.iter().all(is_block) && object.keys().all(beside)).then_some(blocks)
+    let is_result_field = |name: &String| ["content", "structuredContent", "isError", "_meta"].contains(&name.as_str());
+    (!blocks.is_empty() && blocks.iter().all(is_block) && object.keys().all(is_result_field)).then_some(blocks)
 }
 
 /// One text block is that text. Several blocks that are JSON objects are a list.

@@ -87,7 +87,7 @@ impl<'a> TextPage<'a> {
     pub fn warning(&self, whole: &str) -> Option<Warning> {
         let next = self.next?;
         Some(
-            Warning::new("RESULT_PAGED", "The text goes on: call again with 'endCursor' as 'after'")
+            Warning::new("RESULT_PAGED", "The text continues: call again with 'endCursor' as 'after'")
                 .detail("shown_bytes", next)
                 .detail("total_bytes", whole.len()),
         )

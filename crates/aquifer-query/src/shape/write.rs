@@ -142,7 +142,7 @@ pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value) -> Option<Wa
         omitted.truncate(40);
         Warning::new(
             "RESULT_TRUNCATED",
-            "Large values beside the rows were left out. Call without controls to see them",
+            "Large values next to the rows were omitted. Call without controls to see them",
         )
         .detail("left_out", omitted)
     })

@@ -1,4 +1,4 @@
-//! Requests and their answers.
+//! Queries and their results.
 
 use aquifer_query::collection::{Field, PageLimits};
 use aquifer_query::evaluate::evaluate;
@@ -47,7 +47,7 @@ fn r_col_3_filters() {
 }
 
 #[test]
-fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_otherwise() {
+fn r_col_8_missing_values_sort_last_in_both_directions_by_default() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
         (json!({ "sort": { "field": "price", "order": "desc" } }), vec![4, 1, 2, 3]),
@@ -56,7 +56,7 @@ fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_other
         (json!({ "sort": { "field": "price", "order": "desc", "nulls": "last" } }), vec![4, 1, 2, 3]),
         (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![1, 4, 2, 3]),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
-        // As other languages say it.
+        // In the syntax of other query languages.
         (json!({ "sort": "-price" }), vec![4, 1, 2, 3]),
         (json!({ "sort": "price DESC" }), vec![4, 1, 2, 3]),
         (json!({ "sort": ["price:asc", "-id"] }), vec![2, 4, 1, 3]),
@@ -100,7 +100,7 @@ fn r_col_5_fields_presets_and_paths() {
 }
 
 #[test]
-fn r_col_6_sums() {
+fn r_col_6_aggregates() {
     let sums = |aggregate: Value| ask(json!({ "aggregate": aggregate }))["aggregations"].clone();
     for (aggregate, expected) in [
         (json!({ "n": { "count": true } }), json!({ "n": 4 })),
@@ -179,7 +179,7 @@ fn r_col_7_pages_in_three_styles() {
 }
 
 #[test]
-fn r_col_7_and_r_col_11_a_page_too_large_is_clamped_and_said() {
+fn r_col_7_and_r_col_11_a_too_large_page_is_clamped_with_a_warning() {
     let parsed =
         parse_query(&collection(), QueryKind::List, json!({ "first": 5000 }).as_object().unwrap(), &key()).unwrap();
     assert_eq!(parsed.plan.page.size(), 100);
@@ -187,7 +187,7 @@ fn r_col_7_and_r_col_11_a_page_too_large_is_clamped_and_said() {
 }
 
 #[test]
-fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
+fn r_col_8_cursors_are_opaque_and_bound_to_their_query() {
     let page = ask(json!({ "first": 1, "sort": "title" }));
     let cursor = page["pageInfo"]["endCursor"].as_str().unwrap().to_owned();
     assert!(cursor.len() < 80, "{cursor}");
@@ -240,7 +240,7 @@ fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
 }
 
 #[test]
-fn r_col_3_case_is_a_matter_of_single_letters() {
+fn r_col_3_case_is_folded_character_by_character() {
     let holds = |title: &str, part: &str| {
         let items = [json!({ "id": 1, "title": title })];
         let params = json!({ "filter": { "title": { "contains": part } } });
@@ -251,7 +251,7 @@ fn r_col_3_case_is_a_matter_of_single_letters() {
         ("Résumé", "SUMÉ", true),
         ("straße", "STRASSE", false),
         ("STRAẞE", "straße", true),
-        // A sigma at the end of a word is written otherwise; the middle of a word has no end.
+        // A final sigma is written differently; inside a word there is none.
         ("ΟΔΟΣΑΒ", "οδοσ", true),
         ("ΟΔΟΣΑΒ", "ΟΔΟΣ", true),
         ("İstanbul", "is", true),
@@ -261,7 +261,7 @@ fn r_col_3_case_is_a_matter_of_single_letters() {
 }
 
 #[test]
-fn r_col_6_groups_of_any_kind_are_told_apart() {
+fn r_col_6_groups_of_any_kind_are_distinguished() {
     let items: Vec<Value> = [
         json!(1),
         json!(1.0),
@@ -289,7 +289,7 @@ fn r_col_6_groups_of_any_kind_are_told_apart() {
 }
 
 #[test]
-fn r_col_6_whole_sums_are_exact() {
+fn r_col_6_integer_sums_are_exact() {
     let items: Vec<Value> =
         ["9223372036854775807", "9223372036854775807", "1"].iter().map(|id| json!({ "id": id })).collect();
     let params = json!({ "aggregate": { "s": { "sum": "id" }, "hi": { "max": "id" } } });
@@ -299,7 +299,7 @@ fn r_col_6_whole_sums_are_exact() {
 }
 
 #[test]
-fn r_col_5_a_path_that_nothing_has_is_told_where_the_shape_is_not_known() {
+fn r_col_5_an_unknown_path_in_an_open_collection_is_a_warning() {
     let open = Collection { open: true, ..Collection::default() };
     let items = [json!({ "a": { "b": null } }), json!({ "a": 1 })];
     let warnings = |fields: Value, items: &[Value]| {
@@ -325,7 +325,7 @@ fn r_col_7a_pages_of_every_style_obey_the_size_limit() {
         let warning = evaluated.warnings.first().map(|warning| json!(warning));
         (evaluated.data, warning.unwrap_or_default())
     };
-    // What is asked, how many items come, and where the rest begins.
+    // The request, the number of items, and the start of the rest.
     for (asked, shown, next) in [
         (json!({ "page_size": 8 }), 3, Some(3)),
         (json!({ "page": 2, "page_size": 5 }), 3, Some(8)),

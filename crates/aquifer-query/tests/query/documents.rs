@@ -1,4 +1,4 @@
-//! Every example of the documentation is run.
+//! Runs every example of the documentation.
 
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::shape::PageStart;

@@ -67,7 +67,7 @@ pub(crate) fn ask_as(family: QueryKind, params: Value) -> Value {
     evaluate(&collection, &parsed.plan, &items(), &key()).data
 }
 
-/// The ids of what is found.
+/// The ids of the matching items.
 pub(crate) fn ids(params: Value) -> Vec<i64> {
     ask(params)["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
 }

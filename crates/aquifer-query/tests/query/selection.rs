@@ -1,4 +1,4 @@
-//! Paths into nested values: what they show has the shape of what they lead into.
+//! Selections from nested values keep their shape.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn r_col_5_lists_stay_lists_and_objects_stay_objects() {
 }
 
 #[test]
-fn r_dis_8_names_lead_through_lists_beside_numbers() {
+fn r_dis_8_names_and_indexes_apply_to_lists() {
     let value = json!({ "labels": [{ "name": "bug", "color": 1 }, "plain", { "name": "old", "color": 2 }] });
     for (paths, expected) in [
         (&["labels.name"][..], json!([{ "name": "bug" }, {}, { "name": "old" }])),

@@ -1,4 +1,4 @@
-//! Results of other servers: where their rows are, and what is shown of them.
+//! Results of other servers: the location of their rows, and shaping.
 
 use aquifer_protocol::operation::{Operation, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
@@ -14,7 +14,7 @@ pub(crate) fn controls(value: Value) -> Map<String, Value> {
 
 pub(crate) const PAGES: PageLimits = PageLimits { default_size: 1, max_size: 1_000, max_bytes: usize::MAX };
 
-/// What a call with these controls shows of a result, cursors as plain places.
+/// Shapes a result with these controls. Cursors are plain positions.
 pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
     let asked = ShapingRequest::new(controls(asked), |_| true).unwrap();
     match ResultContent::new(result, None, asked.controls()) {
@@ -69,7 +69,7 @@ fn r_dis_8_rows_are_found_where_servers_put_them() {
         (json!({ "errors": [row()] }), Some("errors")),
         (json!({ "files": ["a", "b"] }), Some("files")),
         (json!({ "values": [1, 2], "tags": ["x"] }), Some("values")),
-        // Whatever could be meant twice is not guessed.
+        // Ambiguous results are not guessed.
         (json!({ "users": [row()], "groups": [row()] }), None),
         (json!({ "a": { "nodes": [row()] }, "b": { "nodes": [row()] } }), None),
         (json!({ "id": 1, "name": "x" }), None),
@@ -83,7 +83,7 @@ fn r_dis_8_rows_are_found_where_servers_put_them() {
 }
 
 #[test]
-fn r_dis_8_a_path_that_was_said_is_believed_if_it_leads_to_a_list() {
+fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
     let result = json!({ "items": [{ "a": 1 }], "deep": { "er": [{ "x": { "b": 1 } }, { "x": { "b": 2 } }] } });
     let find = |path: &str| match ResultContent::new(result.clone(), Some(path), &Map::new()) {
         ResultContent::Rows { rows, .. } => json!(rows),
@@ -96,7 +96,7 @@ fn r_dis_8_a_path_that_was_said_is_believed_if_it_leads_to_a_list() {
 }
 
 #[test]
-fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
+fn r_dis_8_fields_of_an_object_are_not_searched_in_its_lists() {
     let one = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
     assert_eq!(
         shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
@@ -113,7 +113,7 @@ fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
     assert_eq!(shaped(list, json!({ "fields": ["total"] }), PageStart::Start), json!({ "total": 1 }));
 }
 
-/// A page of a database as Notion answers it.
+/// A page of a database in the form of Notion.
 fn notion() -> Value {
     let page = |id: &str, title: &str, done: bool, points: Value| {
         json!({
@@ -135,7 +135,7 @@ fn notion() -> Value {
 }
 
 #[test]
-fn r_dis_8_nested_results_as_notion_has_them() {
+fn r_dis_8_nested_results_of_notion_are_shaped() {
     let answer = shaped(
         notion(),
         json!({
@@ -200,7 +200,7 @@ fn r_dis_8_tables_are_rows_with_the_names_of_their_columns() {
 }
 
 #[test]
-fn r_dis_8_what_python_prints_is_understood() {
+fn r_dis_8_python_literals_are_parsed() {
     let printed = "[{'id': 1, 'name': \"O'Hara\", 'x': None, 'ok': True, 'f': -1.5e3, 't': (1, 2), 'e': 'a\\n\\u00e9\\x41\\''}, {'id': 2, 'name': 'é', 'd': {}}]";
     let answer = shaped(json!(printed), json!({ "sort": "-id" }), PageStart::Start);
     assert_eq!(
@@ -253,7 +253,7 @@ fn r_dis_8_names_with_dots_and_lists_of_words() {
 }
 
 #[test]
-fn r_col_5_presets_of_rows_nobody_described() {
+fn r_col_5_inferred_collections_have_presets() {
     let rows = json!([{ "id": 1, "title": "a", "meta": { "x": 1 }, "n": 2 }]);
     let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"][0].clone();
     assert_eq!(show(json!({ "fields": "minimal" })), json!({ "id": 1, "title": "a" }));
@@ -266,7 +266,7 @@ fn r_col_5_presets_of_rows_nobody_described() {
 }
 
 #[test]
-fn r_dis_8_what_stood_around_the_rows_is_kept_unless_it_is_large() {
+fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
     let ResultContent::Rows { envelope, .. } = ResultContent::new(result, None, &Map::new()) else { panic!() };
     let mut data = controls(json!({ "items": [], "pageInfo": {} }));
@@ -292,7 +292,7 @@ fn upstream(own: &[&str]) -> Operation {
 }
 
 #[test]
-fn r_dis_8_controls_are_those_the_upstream_leaves_free() {
+fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
     let offered = |own: &[&str], controls: Controls| {
         let mut operation = upstream(own);
         assert!(shape::add_controls(&mut operation, None, controls));
@@ -328,7 +328,7 @@ fn r_dis_8_controls_are_those_the_upstream_leaves_free() {
 }
 
 #[test]
-fn r_dis_8_words_of_the_controls_are_few_and_harmless() {
+fn r_dis_8_descriptions_of_controls_are_short_and_harmless() {
     let shown: Vec<String> = shape::control_parameters(&[], Controls::All)
         .iter()
         .map(|parameter| parameter.schema.description.as_deref().unwrap().to_owned())
@@ -354,7 +354,7 @@ fn r_dis_8_json_is_found_in_text() {
 }
 
 #[test]
-fn r_dis_8_text_is_cut_between_characters() {
+fn r_dis_8_text_is_split_between_characters() {
     let family = "👩‍👩‍👧";
     let text = format!("ab{family}e\u{301}\r\n🇩🇪🇫🇷");
     let mut pages = Vec::new();
@@ -372,7 +372,7 @@ fn r_dis_8_text_is_cut_between_characters() {
     assert_eq!(TextPage::new("äöü", 0, 100, Some(2)).text, "äö");
     assert_eq!(TextPage::new("one line\nanother line", 0, 10, None).text, "one line\n");
     assert_eq!(TextPage::new("", 0, 10, None).next, None);
-    // A character without an end, and a page smaller than one code point.
+    // A grapheme without end, and a page smaller than one code point.
     let endless = format!("a{}", "\u{301}".repeat(100_000));
     assert!(TextPage::new(&endless, 0, 50_000, None).text.len() >= 40_000);
     assert_eq!(TextPage::new("😀😀", 0, 1, None).text, "😀");

@@ -186,7 +186,7 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
             assert_eq!(prompt["messages"][0]["content"]["text"], format!("{exact} you"), "contents are exact");
             assert_eq!(prompt["description"], cleaned("d"));
         }
-        let completion = FetchRequest::Completion { of: "greet".to_owned(), by_address: false, params: Map::new() };
+        let completion = FetchRequest::Completion { of: "greet".to_owned(), by_uri: false, params: Map::new() };
         assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["fine"]));
         // What it says of itself.
         let said = aquifer_upstream::interrogate(&settings).await.unwrap();

@@ -94,6 +94,6 @@ async fn several_sources_are_told_apart_and_the_dead_are_left_out() {
     let got = engine.fetch(prompt("two_greet"), context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["text"], "greet you");
     assert!(engine.fetch(prompt("greet"), context()).await.is_err());
-    let completion = FetchRequest::Completion { of: "two_greet".to_owned(), by_address: false, params: Map::new() };
+    let completion = FetchRequest::Completion { of: "two_greet".to_owned(), by_uri: false, params: Map::new() };
     assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["greet"]));
 }

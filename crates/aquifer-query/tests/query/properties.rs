@@ -1,4 +1,4 @@
-//! Laws that hold for any items and any query.
+//! Properties that hold for any items and any query.
 
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::{QueryKind, parse_query};
@@ -99,7 +99,7 @@ proptest! {
         prop_assert_eq!(sorted, (0..items.len() as i64).collect::<Vec<_>>());
     }
 
-    /// A walk sees what is there all the time exactly once, whatever comes and goes.
+    /// Paging returns every unchanged item exactly once, while others are inserted and deleted.
     #[test]
     fn r_col_8_cursors_are_stable_under_change(items in any_items(), sort in any_sort(), gone in prop::collection::btree_set(0_i64..40, 0..10)) {
         let (collection, key) = (collection(), key());
@@ -125,7 +125,7 @@ proptest! {
         }
     }
 
-    /// Groups add up to the whole, and a filter and its negation part the items.
+    /// Groups add up to the total, and a filter and its negation partition the items.
     #[test]
     fn r_col_6_groups_add_up(items in any_items(), bound in -3.0_f64..3.0) {
         let (collection, key) = (collection(), key());
@@ -141,7 +141,7 @@ proptest! {
         prop_assert_eq!(count(test.clone()) + count(json!({ "not": test })), items.len() as i64);
     }
 
-    /// Nothing a caller sends makes reading or evaluating panic.
+    /// No input makes parsing or evaluation panic.
     #[test]
     fn r_col_3_anything_is_read_or_refused(filter in any_json(), sort in any_json(), fields in any_json(), aggregate in any_json(), items in any_items()) {
         let (collection, key) = (collection(), key());

@@ -1,4 +1,4 @@
-//! Laws of shaping: it is the language over the rows, pages lose nothing, and nothing from outside breaks it.
+//! Properties of shaping: it agrees with the evaluator, pages lose nothing, and no input breaks it.
 
 use aquifer_query::collection::PageLimits;
 use aquifer_query::evaluate::evaluate;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::fixture::key;
 use crate::shape::{PAGES, controls, shaped};
 
-/// A value of any kind, so that columns are mixed as often as not.
+/// A value of any kind, so that columns are often mixed.
 fn scalar() -> impl Strategy<Value = Value> + Clone {
     prop_oneof![
         Just(Value::Null),
@@ -49,7 +49,7 @@ fn rows() -> impl Strategy<Value = Vec<Value>> {
     prop::collection::vec(row, 0..30)
 }
 
-/// The rows as servers wrap them, and what stands around.
+/// The rows in the forms that servers use, and the envelope.
 fn wrapped(rows: &[Value], way: usize) -> (Value, Value) {
     match way {
         0 => (json!(rows), Value::Null),
@@ -121,7 +121,7 @@ fn asked() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// What is shown of a result is what the language's own evaluator shows of its rows.
+    /// Shaping a result gives the same as evaluating the query over its rows.
     #[test]
     fn r_dis_8_shaping_is_the_language_over_the_rows(rows in rows(), way in 0_usize..7, asked in asked()) {
         let (result, expected_around) = wrapped(&rows, way);
@@ -133,10 +133,10 @@ proptest! {
             unreachable!()
         };
         prop_assert_eq!(&found, &rows);
-        // Rows of nothing but empty lists leave nothing to tell edges by.
+        // Rows of only empty lists do not reveal edges.
         prop_assert_eq!(envelope, expected_around);
         let mut collection = shape::infer_collection(&found, PAGES);
-        // Equal rows stay in the order of the result; there is no key to go by.
+        // Equal rows keep the order of the result; there is no key.
         collection.key.clear();
         let picked = RowSelection::new(&found, &asked, PageStart::Start, PAGES);
         let reference = parse_query(&collection, QueryKind::Get, asked.controls(), &key());
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(seen, expected);
     }
 
-    /// Any JSON and any controls: an answer or a refusal.
+    /// Any JSON and any controls give a result or a failure.
     #[test]
     fn r_dis_8_anything_is_shaped_or_refused(result in any_json(), filter in any_json(), sort in any_json(), fields in any_json(), aggregate in any_json(), path in ".{0,8}") {
         for asked in [
@@ -207,7 +207,7 @@ proptest! {
             }
         }
         let _ = Observation::from_result(&result, Some(&path));
-        // Without controls nothing is lost on the way.
+        // Without controls nothing is lost.
         if let ResultContent::One(value) = ResultContent::new(result.clone(), None, &Map::new()) {
             prop_assert!(value == result || result.is_object() || result.is_string());
         }
@@ -279,13 +279,13 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Without bounds these would take hours or overflow the stack; the runner ends a test that hangs.
+/// Without limits these would take hours or overflow the stack; the runner ends a test that hangs.
 #[test]
 fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
-    // Deeper than any parser of ours goes: text, and stays text.
+    // Deeper than any parser limit: it stays text.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     assert!(matches!(ResultContent::new(json!(deep), None, &Map::new()), ResultContent::Text(_)));
-    // As deep as a parser goes.
+    // As deep as the parsers allow.
     let nested = (0..120).fold(json!([{ "a": 1 }]), |inner, _| json!({ "x": inner }));
     shaped(nested, json!({ "fields": ["x.x.x.x"], "sort": "x.x", "filter": { "x.x.x": 1 } }), PageStart::Start);
     let lists = (0..120).fold(json!({ "a": 1 }), |inner, _| json!([inner]));
