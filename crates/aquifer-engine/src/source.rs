@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
-use crate::configuration::Validity;
+use crate::engine::configuration::Validity;
 
 /// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {

@@ -17,7 +17,7 @@ use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
 use aquifer_search::{Document, SearchIndex};
 
-use crate::configuration::Configuration;
+use crate::engine::configuration::Configuration;
 use crate::gate::Gate;
 use crate::source::Source;
 use names::EstablishedNames;
