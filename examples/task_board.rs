@@ -52,7 +52,7 @@ impl Board {
         for (index, task) in open.iter().enumerate() {
             tokio::time::sleep(Duration::from_millis(ms_each)).await;
             self.0.lock().await.entry(task.id).and_modify(|task| task.done = true);
-            progress.tell(index + 1, open.len(), format!("{} is done", task.title));
+            progress.report(index + 1, open.len(), format!("{} is done", task.title));
         }
         Ok(open.len())
     }

@@ -149,7 +149,7 @@ fuzz_target!(|bytes: &[u8]| {
     SQL.lock().unwrap().clear();
     let request = json!({ "operation": operation, "params": params });
     let arguments = request.as_object().cloned().unwrap_or_default();
-    let context = Context::new(Caller::nobody(), "fuzz");
+    let context = Context::new(Caller::anonymous(), "fuzz");
     let reply = world.runtime.block_on(world.engine.handle(&Receiver::Unified, arguments, context));
     let sql = String::from_utf8_lossy(&SQL.lock().unwrap()).into_owned();
     assert!(!sql.to_lowercase().contains(&MARK.to_lowercase()), "{request} became {sql}");

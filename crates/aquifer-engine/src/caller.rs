@@ -1,31 +1,31 @@
-//! Who is asking.
+//! The caller of a request.
 
 use std::sync::Arc;
 
-/// Who is asking: somebody authenticated, one connection, or nobody in particular.
+/// The caller of a request: an authenticated principal, a connection, or anonymous.
 ///
-/// What must belong to somebody belongs to the principal where there is one, else to the session, else it is a bearer
-/// handle. Nothing a client writes into its request is ever an identity (R-END-6).
+/// Owned things belong to the principal if there is one, otherwise to the session. Without either, whoever has the handle
+/// may use it. Nothing that a client writes into its request is an identity (R-END-6).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// The authenticated principal.
     pub principal: Option<Arc<str>>,
-    /// The connection, where there are connections.
+    /// The connection, for transports that have connections.
     pub session: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// Nobody in particular.
-    pub fn nobody() -> Self {
+    /// A caller without principal and session.
+    pub fn anonymous() -> Self {
         Self::default()
     }
 
-    /// A caller known by its connection only.
+    /// A caller identified by its connection only.
     pub fn session(id: impl Into<Arc<str>>) -> Self {
         Self { principal: None, session: Some(id.into()) }
     }
 
-    /// Whom to bind things to.
+    /// The owner of what this caller creates.
     pub fn owner(&self) -> Option<&str> {
         self.principal.as_deref().or(self.session.as_deref())
     }

@@ -1,10 +1,10 @@
-//! Everything observable, in one closed list. Logs, metrics and audit choose from it.
+//! The events of the engine, for logs and metrics.
 
 use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Fault};
 
-/// Something happened.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
     /// A request was answered with success.
@@ -20,7 +20,7 @@ pub enum Event<'a> {
     Failed {
         /// The request.
         request_id: &'a str,
-        /// Its operation, as far as one was recognised.
+        /// Its operation, if one was recognised.
         operation: &'a str,
         /// The code the caller sees.
         code: Code,
@@ -33,10 +33,10 @@ pub enum Event<'a> {
         request_id: &'a str,
         /// Its operation.
         operation: &'a str,
-        /// What the panic said.
+        /// The panic message.
         message: &'a str,
     },
-    /// The caller gave up.
+    /// The caller cancelled.
     Cancelled {
         /// The request.
         request_id: &'a str,
@@ -45,25 +45,25 @@ pub enum Event<'a> {
     },
     /// The catalog was replaced.
     CatalogChanged {
-        /// How many operations it has now.
+        /// The number of operations.
         operations: usize,
     },
 }
 
-/// Is told everything. Must not block.
+/// Receives all events. Must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened.
+    /// Handles an event.
     fn observe(&self, event: Event<'_>);
 }
 
-/// Characters of an operation's name in the log. A name that no source has may be anything a caller sends.
+/// Names are truncated in the log, because an unknown name can be any text from a caller.
 const MAX_LOGGED_CHARS: usize = 100;
 
 fn shorten(name: &str) -> &str {
     name.char_indices().nth(MAX_LOGGED_CHARS).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
 }
 
-/// Writes events to the log: each call on one line at `info`, failures of our own at `error`.
+/// Writes events to the log: one line for each call at `info`, failures caused by the server at `error`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogObserver;
 

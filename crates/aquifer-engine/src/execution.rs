@@ -1,7 +1,7 @@
-//! Long-running executions: pending, running, then completed, failed or cancelled, and nothing after that.
+//! Long-running executions: pending, running, then completed, failed or cancelled.
 //!
-//! An execution belongs to whoever started it, and ends with that connection (R-END-6). The registry is bounded, owns
-//! the tasks it starts, and ends them when it is dropped.
+//! An execution belongs to the caller who started it and ends with the connection (R-END-6). The registry is bounded, owns
+//! the tasks it starts, and cancels them when it is dropped.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -20,18 +20,19 @@ use crate::clock::{SharedClock, random_id};
 use crate::engine::panic_message;
 use crate::source::ProgressUpdate;
 
-/// Executions kept, running or finished: of one owner, and of all. Nobody loses a result to somebody else's zeal.
-const MAX_OF_ONE: usize = 64;
-const MAX_OF_ALL: usize = 1024;
+/// Limits for executions, running or finished, for each owner and in total. The limit for each owner protects the results
+/// of others.
+const MAX_PER_OWNER: usize = 64;
+const MAX_TOTAL: usize = 1024;
 
-/// Where an execution stands.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Created, not begun.
+    /// Created, not started.
     Pending,
-    /// Being worked on.
+    /// Running.
     Running,
-    /// Done.
+    /// Completed.
     Completed,
     /// Ended by an error.
     Failed,
@@ -40,7 +41,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The state as it stands on the wire.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -51,13 +52,13 @@ impl Status {
         }
     }
 
-    /// Whether nothing comes after it.
+    /// Whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
     }
 }
 
-/// What is known of an execution.
+/// The state of an execution.
 #[derive(Debug, Clone)]
 struct State {
     status: Status,
@@ -78,20 +79,20 @@ pub struct Execution {
     cancel: CancellationToken,
 }
 
-/// How running work tells how far it is.
+/// Reports the progress of running work.
 #[derive(Clone)]
 pub struct Reporter(Arc<Execution>);
 
 impl Reporter {
-    /// Tells how far the work is, in steps.
-    pub fn tell(&self, current: usize, total: usize, message: impl Into<String>) {
+    /// Reports progress in steps.
+    pub fn report(&self, current: usize, total: usize, message: impl Into<String>) {
         #[expect(clippy::cast_precision_loss, reason = "nobody counts that many steps")]
         let (current, total) = (current as f64, total as f64);
         let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
         self.0.state.send_modify(|state| state.progress = Some(update));
     }
 
-    /// Fires when the execution is cancelled, for work that has something to tidy up.
+    /// Fires when the execution is cancelled, for work that needs to clean up.
     pub fn cancelled(&self) -> &CancellationToken {
         &self.0.cancel
     }
@@ -100,16 +101,16 @@ impl Reporter {
 /// The executions of one adapter.
 pub struct Executions {
     clock: SharedClock,
-    kept: Mutex<VecDeque<Arc<Execution>>>,
+    executions: Mutex<VecDeque<Arc<Execution>>>,
     root: CancellationToken,
-    _end_with_us: DropGuard,
+    _cancel_on_drop: DropGuard,
 }
 
 impl Executions {
-    /// No executions yet.
+    /// Creates an empty registry.
     pub fn new(clock: SharedClock) -> Self {
         let root = CancellationToken::new();
-        Self { clock, kept: Mutex::default(), _end_with_us: root.clone().drop_guard(), root }
+        Self { clock, executions: Mutex::default(), _cancel_on_drop: root.clone().drop_guard(), root }
     }
 
     /// Starts work in the background. Must be called inside a Tokio runtime.
@@ -135,31 +136,32 @@ impl Executions {
             }),
             cancel: self.root.child_token(),
         });
-        self.keep(execution.clone())?;
+        self.register(execution.clone())?;
         let work = work(Reporter(execution.clone()));
         tokio::spawn(run(execution.clone(), work, self.clock.clone()));
         Ok(execution)
     }
 
-    fn keep(&self, execution: Arc<Execution>) -> Result<(), Failure> {
-        let mut kept = self.lock();
-        let own = kept.iter().filter(|known| known.owner == execution.owner).count();
-        let crowded = own >= MAX_OF_ONE;
-        if crowded || kept.len() >= MAX_OF_ALL {
-            let can_go =
-                |known: &Arc<Execution>| known.status().is_terminal() && (!crowded || known.owner == execution.owner);
-            let Some(finished) = kept.iter().position(can_go) else {
+    fn register(&self, execution: Arc<Execution>) -> Result<(), Failure> {
+        let mut executions = self.lock();
+        let own = executions.iter().filter(|known| known.owner == execution.owner).count();
+        let is_owner_full = own >= MAX_PER_OWNER;
+        if is_owner_full || executions.len() >= MAX_TOTAL {
+            let can_be_removed = |known: &Arc<Execution>| {
+                known.status().is_terminal() && (!is_owner_full || known.owner == execution.owner)
+            };
+            let Some(finished) = executions.iter().position(can_be_removed) else {
                 let message =
                     format!("Too many executions: {own} of yours are running. Cancel one or wait for one to finish");
                 return Err(Failure::new(Code::RateLimitExceeded, message));
             };
-            kept.remove(finished);
+            executions.remove(finished);
         }
-        kept.push_back(execution);
+        executions.push_back(execution);
         Ok(())
     }
 
-    /// The execution of this id, if the caller may know of it.
+    /// The execution with this id, if it belongs to the caller.
     pub fn find(&self, id: &str, caller: &Caller) -> Result<Arc<Execution>, Failure> {
         self.lock()
             .iter()
@@ -168,25 +170,25 @@ impl Executions {
             .ok_or_else(|| Failure::not_found("execution", id))
     }
 
-    /// The executions the caller started, newest first. Executions of nobody are found by their id only.
+    /// The executions of the caller, newest first. Executions without an owner are found by id only.
     pub fn list(&self, caller: &Caller) -> Vec<Arc<Execution>> {
         let Some(owner) = caller.owner() else { return Vec::new() };
         self.lock().iter().rev().filter(|execution| execution.owner.as_deref() == Some(owner)).cloned().collect()
     }
 
-    /// Ends and forgets what belonged to a connection.
+    /// Cancels and removes the executions of a session.
     pub fn session_ended(&self, session: &str) {
         self.lock().retain(|execution| {
-            let theirs = execution.session.as_deref() == Some(session);
-            if theirs {
+            let belongs_to_session = execution.session.as_deref() == Some(session);
+            if belongs_to_session {
                 execution.cancel.cancel();
             }
-            !theirs
+            !belongs_to_session
         });
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Execution>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -196,29 +198,29 @@ impl Execution {
         &self.id
     }
 
-    /// Where it stands.
+    /// Its status.
     pub fn status(&self) -> Status {
         self.state.borrow().status
     }
 
-    /// Ends it, if it has not ended. Work in hand stops where it next waits.
+    /// Cancels it, unless it has ended. Running work stops at its next await point.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Waits for the end, telling every step on the way.
-    pub async fn finished(&self, mut each: impl FnMut(ProgressUpdate)) {
+    /// Waits for the end and passes every progress update to `each`.
+    pub async fn wait_finished(&self, mut each: impl FnMut(ProgressUpdate)) {
         let mut state = self.state.subscribe();
-        let mut told: Option<ProgressUpdate> = None;
+        let mut reported: Option<ProgressUpdate> = None;
         loop {
             let (terminal, progress) = {
                 let now = state.borrow_and_update();
                 (now.status.is_terminal(), now.progress.clone())
             };
-            if progress != told
+            if progress != reported
                 && let Some(update) = progress
             {
-                told = Some(update.clone());
+                reported = Some(update.clone());
                 each(update);
             }
             if terminal || state.changed().await.is_err() {
@@ -227,7 +229,7 @@ impl Execution {
         }
     }
 
-    /// The state as the specification writes it.
+    /// The state in the form of the specification.
     pub fn to_value(&self) -> Value {
         let state = self.state.borrow();
         let mut value = Map::new();

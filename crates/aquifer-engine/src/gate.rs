@@ -1,4 +1,4 @@
-//! The seam to policy: the only place where something that would be accepted can be stopped.
+//! The interface to policy: the only place where a valid request can be refused.
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
@@ -13,16 +13,16 @@ use crate::source::{Context, InputRequest, Outcome};
 
 /// Decides whether a checked request may run.
 pub trait Gate: Send + Sync + 'static {
-    /// Decides. Called once for each operation, also inside a batch.
+    /// Decides about a request. Called once for each operation, also in a batch.
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision>;
 
-    /// Decides whether something beside operations may be got. It is put as an operation of its source that reads:
+    /// Decides about access to resources and prompts. The access is represented as a READ operation of its source:
     /// `read_resource`, `get_prompt`, `complete` and the lists.
     fn admit<'a>(&'a self, _reading: &'a Operation, _context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Whether it can ask for confirmation; told by introspection.
+    /// Whether it can ask for confirmation. Shown by introspection.
     fn confirms(&self) -> bool {
         false
     }
@@ -32,8 +32,8 @@ pub trait Gate: Send + Sync + 'static {
         false
     }
 
-    /// Whether it refuses every call of this operation, whoever makes it and with whatever parameters. Callers are then
-    /// not shown that the operation exists.
+    /// Whether it refuses every call of this operation, for every caller and all parameters. The operation is then
+    /// concealed from callers.
     fn denies_always(&self, _operation: &Operation) -> bool {
         false
     }
@@ -43,50 +43,50 @@ pub trait Gate: Send + Sync + 'static {
         true
     }
 
-    /// Whether it looks at the parameters of this operation. A request of an operation that has a generic name is then
-    /// judged by the generic operation's parameters as well.
+    /// Whether its decision depends on the parameters of this operation. If the operation also has a generic name, the
+    /// parameters of the generic operation are then evaluated as well.
     fn judges_parameters(&self, _operation: &Operation) -> bool {
         false
     }
 
-    /// The limits and quotas of all sources or of one, how much of them the caller has used, and when the first of it ceases
-    /// to count; told by introspection.
+    /// The limits and quotas of all sources or of one, how much the caller has used, and when the oldest use stops counting.
+    /// Shown by introspection.
     fn quota<'a>(&'a self, _context: &'a Context, _source: Option<&'a str>) -> BoxFuture<'a, Value> {
         std::future::ready(json!({ "api_limits": {}, "quotas": [], "next_reset": null })).boxed()
     }
 
-    /// What it would decide if nothing about a call spoke for or against it; told by introspection.
+    /// The default decision for this operation, before rules that depend on the call. Shown by introspection.
     fn policy(&self, _operation: &Operation, _context: &Context) -> &'static str {
         "allow"
     }
 }
 
-/// What the gate decided.
+/// The decision of the gate.
 #[derive(Debug)]
 pub enum Decision {
-    /// It may run.
+    /// The request may run.
     Allow(Pass),
-    /// It may not.
+    /// The request is refused.
     Refuse(Failure),
-    /// A person has to say.
+    /// A person has to answer first.
     Ask(InputRequest),
 }
 
-/// Leave to run.
+/// Permission to run.
 #[derive(Default)]
 pub struct Pass {
-    /// Go with the answer.
+    /// Warnings for the response.
     pub warnings: Vec<Warning>,
-    /// Wants to know what came of it.
+    /// Receives the outcome.
     pub receipt: Option<Box<dyn Receipt>>,
 }
 
-/// Waits for the outcome of an operation that was let pass.
+/// Receives the outcome of an operation that was allowed.
 ///
-/// One that is dropped instead of settled will never know: the caller gave up or the source panicked, and the operation
-/// may have been done all the same.
+/// If it is dropped without being settled, the outcome is unknown: the caller cancelled or the source panicked, and the
+/// operation may have been carried out.
 pub trait Receipt: Send + 'static {
-    /// Called once, when the source has answered and before the caller learns of it.
+    /// Called once, after the source has answered and before the caller gets the response.
     fn settle<'a>(self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()>;
 }
 
@@ -96,8 +96,8 @@ impl std::fmt::Debug for Pass {
     }
 }
 
-/// The gate of an engine that was given none: what cannot be undone is refused, because nobody could confirm it, and so is
-/// what a source that nobody looked into would change.
+/// The gate of an engine that was given none. It refuses what cannot be undone, because nobody could confirm it, and
+/// changes by sources that nobody has reviewed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClosedGate;
 
@@ -123,7 +123,7 @@ impl ClosedGate {
         }
         operation.safeguards.always_confirm.then(|| {
             let message =
-                format!("Permission denied: '{}' has to be confirmed, and nobody can be asked", operation.name);
+                format!("Permission denied: '{}' requires confirmation, and nobody can be asked", operation.name);
             Failure::new(Code::PermissionDenied, message)
         })
     }
@@ -137,7 +137,7 @@ impl Gate for ClosedGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let operations = std::iter::once(request.operation()).chain(request.also_needs());
         let decision = match operations.into_iter().find_map(|operation| Self::refusal(operation)) {
-            // The protocol's own operations belong to no source.
+            // The operations of the protocol itself belong to no source.
             Some(failure) if !request.operation().source.is_empty() => Decision::Refuse(failure),
             _ => Decision::Allow(Pass::default()),
         };
@@ -153,7 +153,7 @@ impl Gate for ClosedGate {
     }
 }
 
-/// Lets everything pass: no danger, no trust, no confirmation, no audit. For tests and measurements.
+/// Allows everything: no danger levels, trust, confirmation or audit. For tests and benchmarks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenGate;
 
@@ -167,7 +167,7 @@ impl Gate for OpenGate {
     }
 }
 
-/// A request the gate let pass. Only the engine makes one, and only from a decision.
+/// A request that the gate allowed. Only the engine creates one, and only from a decision.
 #[derive(Debug)]
 pub(crate) struct Cleared {
     pub(crate) request: Checked,

@@ -1,33 +1,30 @@
-//! The pipeline of a request, the seams around it, and the API to write adapters.
+//! The request pipeline, its extension points, and the API for adapters.
 //!
-//! A request walks forward: parse, route and check (pure, in `aquifer-protocol`), then [`gate`], then a [`source`],
-//! then the envelope. It never walks back. What the engine does not know: which sources there are, what HTTP is, and
-//! what MCP is.
+//! A request passes through the stages in one direction: parse, route and check (pure, in `aquifer-protocol`), then
+//! [`gate`], then a [`source`], then the envelope. The engine does not know which sources exist, and it knows neither
+//! HTTP nor MCP.
 
 pub mod adapter;
 pub mod caller;
 pub mod clock;
-mod configuration;
 mod engine;
 pub mod event;
 pub mod execution;
 pub mod gate;
-mod introspection;
-pub mod search;
 pub mod shape;
 mod snapshot;
 pub mod source;
 pub mod store;
 
 pub use caller::Caller;
-pub use configuration::Validity;
-pub use configuration::configuration_changed;
-pub use configuration::is_configuration_changed;
 pub use engine::BuildError;
 pub use engine::Engine;
 pub use engine::EngineBuilder;
 pub use engine::Reply;
 pub use engine::Settings;
+pub use engine::Validity;
+pub use engine::configuration_changed;
+pub use engine::is_configuration_changed;
 pub use snapshot::Mount;
 pub use snapshot::Snapshot;
 pub use source::Answer;
@@ -42,6 +39,6 @@ pub use source::Offering;
 pub use source::Outcome;
 pub use source::Progress;
 pub use source::ProgressUpdate;
-pub use source::Resolved;
+pub use source::Resolution;
 pub use source::Source;
 pub use source::SourceStatus;

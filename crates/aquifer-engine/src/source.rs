@@ -1,4 +1,4 @@
-//! The seam to the world: a [`Source`] offers operations and answers calls to them.
+//! The interface to sources: a [`Source`] offers operations and answers calls to them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,113 +17,113 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
-use crate::configuration::Validity;
+use crate::engine::configuration::Validity;
 
-/// Something that can be asked: an adapter written in Rust, a database, another server.
+/// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {
-    /// Its name, which prefixes its operations where there are several sources.
+    /// Its name. With several sources, it prefixes the names of its operations.
     fn name(&self) -> &str;
 
-    /// What it offers now. Called when a catalog is built, never during a request.
+    /// Its current operations. Called when a catalog is built, never during a request.
     fn offering(&self) -> Offering;
 
-    /// Answers one call. The operation is one of its offering, and the parameters are exactly what that accepts.
+    /// Answers a call. The operation is part of its offering, and the parameters are valid for it.
     ///
-    /// The future is dropped when the caller cancels: nothing after its next await point happens then.
+    /// The future is dropped when the caller cancels: nothing after its next await point is executed.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
 
-    /// The items of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) has the engine
-    /// query them: the source answers with all of them, as a list or as `{items: […]}`. None where the engine has to find
-    /// out from the result what it is made of. Must cost next to nothing.
+    /// The collection of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) lets the
+    /// engine query the items. The source then returns all items, as a list or as `{items: […]}`. `None` if the engine has
+    /// to infer the collection from the result. Must be cheap.
     fn collection(&self, _operation: &str) -> Option<Arc<Collection>> {
         None
     }
 
-    /// An operation (by its own name) that was offered before, while what it stands for is gone. Its description says why, as
-    /// the rest of a sentence. Asked when somebody calls an operation that nobody offers; must cost next to nothing.
+    /// An operation (by its own name) that was offered earlier and no longer exists. Its description is the rest of a
+    /// sentence that says why. Called when an unknown operation is requested. Must be cheap.
     fn removed_operation(&self, _operation: &str) -> Option<Operation> {
         None
     }
 
-    /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
-    /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
-    fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
-        Ok(Resolved { params, ..Resolved::default() })
+    /// Resolves a request of an operation with `is_indirect`: to which operation it leads, and to which tables its aliases
+    /// refer. Called after the parameters are checked and before policy decides, which sees only what is returned here.
+    fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        Ok(Resolution { params, ..Resolution::default() })
     }
 
-    /// Callers must not learn of these operations (their own names): policy denies every call of them. A source whose
-    /// other operations tell of what stands behind them leaves it out from now on, and says whether its offering changed.
+    /// Conceals operations (by their own names) that policy always denies. A source whose other operations reveal them
+    /// omits them from now on. Returns whether its offering changed.
     fn conceal(&self, _denied: &HashSet<Arc<str>>) -> bool {
         false
     }
 
-    /// Tells when something else may be offered, if that can happen by itself. The engine then asks again.
+    /// Notifies when the offering may have changed, if that can happen by itself. The engine then asks again.
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 
-    /// A number that is another whenever [`offering`](Source::offering) may be. Compared after every call, so that what
-    /// a call has brought to light is in the catalog before its answer is out.
+    /// A number that changes whenever [`offering`](Source::offering) may have changed. It is compared after every call, so
+    /// that the catalog reflects what a call has revealed before its response is sent.
     fn generation(&self) -> u64 {
         0
     }
 
-    /// Looks whether what is offered is still right, where that costs next to nothing. Called before introspection, and
-    /// when somebody asks for an operation nobody knows.
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    /// Checks whether the offering is still current, if that is cheap. Called before introspection, and when an unknown
+    /// operation is requested.
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 
-    /// Waits a moment if what is offered is from an earlier run and is just being asked for. Called before an operation is
+    /// Waits briefly if the offering is from an earlier run and a new one is being fetched. Called before an operation is
     /// refused because it is unknown or quarantined.
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 
-    /// Looks again what there is to offer. Called when the operator says that it has changed.
+    /// Reloads the offering. Called when the operator requests it.
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// The version of what answers, if it has one of its own. Must cost next to nothing.
+    /// The version of the source, if it has one of its own. Must be cheap.
     fn version(&self) -> Option<Arc<str>> {
         None
     }
 
-    /// Where what it offers comes from, and how old that is. Must cost next to nothing.
+    /// The origin and the age of its offering. Must be cheap.
     fn status(&self) -> SourceStatus {
         SourceStatus::default()
     }
 
-    /// A connection is gone, and with it everything that was bound to it.
+    /// Called when a session has ended, to release everything bound to it.
     fn session_ended(&self, _session: &str) {}
 
-    /// What it has beside operations. Must cost next to nothing.
+    /// What it has in addition to operations. Must be cheap.
     fn capabilities(&self) -> SourceCapabilities {
         SourceCapabilities::default()
     }
 
-    /// Gets something beside operations: a list as an array of its entries, anything else as MCP answers it. Asked only
-    /// for its resources and prompts.
-    fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has nothing but operations"))).boxed()
+    /// Fetches resources, prompts or completions: a list as an array of its entries, anything else in the form of MCP.
+    /// Called only for its own resources and prompts.
+    fn fetch(&self, _wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has only operations"))).boxed()
     }
 }
 
-/// Where what a source offers comes from.
+/// The origin of a source's offering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CatalogState {
-    /// From the source itself, which is there.
+    /// From the source itself, which is available.
     #[default]
     Live,
-    /// From an earlier time. The source has not been asked yet, or its connection has ended.
+    /// From an earlier time. The source has not been contacted yet, or its connection has ended.
     Cached,
-    /// The source could not be reached. What it offers, if anything, is from an earlier time.
+    /// The source could not be reached. Its offering, if any, is from an earlier time.
     Unavailable,
 }
 
 impl CatalogState {
-    /// The word on the wire.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             CatalogState::Live => "live",
@@ -133,34 +133,34 @@ impl CatalogState {
     }
 }
 
-/// Where what a source offers comes from, how old that is, and what of it is withheld.
+/// The origin and age of a source's offering, and what is withheld.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceStatus {
-    /// Where it comes from.
+    /// The origin.
     pub state: CatalogState,
-    /// How long ago the source itself said it, if that is known.
+    /// The age of the offering, if known.
     pub catalog_age: Option<Duration>,
-    /// Operations that cannot be called until somebody accepts their definitions.
+    /// The number of operations that cannot be called until somebody accepts their definitions.
     pub quarantined: usize,
-    /// Tools that are not served because a limit was exceeded.
+    /// The number of tools that are not served because a limit was exceeded.
     pub left_out: usize,
-    /// What the operator should know. Never shown to callers.
+    /// Notes for the operator. Never shown to callers.
     pub notes: Vec<String>,
 }
 
-/// What a source has beside operations.
+/// What a source has in addition to operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SourceCapabilities {
-    /// Documents to read.
+    /// Resources.
     pub resources: bool,
-    /// Prompts to fill in.
+    /// Prompts.
     pub prompts: bool,
-    /// Suggestions for the parameters of both.
+    /// Completions for the parameters of both.
     pub completions: bool,
 }
 
 impl SourceCapabilities {
-    /// What either has.
+    /// The union of two sets of capabilities.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -170,149 +170,154 @@ impl SourceCapabilities {
         }
     }
 
-    /// Whether this may be there.
-    pub fn has(self, wanted: &Fetch) -> bool {
+    /// Whether the request can be answered.
+    pub fn has(self, wanted: &FetchRequest) -> bool {
         match wanted {
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => self.resources,
-            Fetch::Prompts | Fetch::Prompt { .. } => self.prompts,
-            Fetch::Completion { .. } => self.completions,
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Resource(_) => self.resources,
+            FetchRequest::Prompts | FetchRequest::Prompt { .. } => self.prompts,
+            FetchRequest::Completion { .. } => self.completions,
         }
     }
 }
 
-/// What can be asked for beside operations.
+/// A request for resources, prompts or completions.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fetch {
-    /// The list of documents.
+pub enum FetchRequest {
+    /// The list of resources.
     Resources,
-    /// The list of documents with holes in their addresses.
+    /// The list of resource templates.
     ResourceTemplates,
     /// The list of prompts.
     Prompts,
-    /// A document by its address.
+    /// A resource by its URI.
     Resource(String),
-    /// A prompt, filled in.
+    /// A prompt with its arguments filled in.
     Prompt {
         /// Its name.
         name: String,
-        /// What it is filled in with.
+        /// Its arguments.
         arguments: Option<Map<String, Value>>,
     },
-    /// Suggestions for a parameter.
+    /// Completions for a parameter.
     Completion {
-        /// Whose parameter: the name of a prompt, or the address of a template.
+        /// The name of a prompt, or the URI of a template.
         of: String,
-        /// Whether that is an address.
-        by_address: bool,
-        /// The rest of the request, as MCP has it.
+        /// Whether that is a URI.
+        by_uri: bool,
+        /// The rest of the request, in the form of MCP.
         params: Map<String, Value>,
     },
 }
 
-impl Fetch {
-    /// The name or address of what is wanted.
+impl FetchRequest {
+    /// The requested name or URI.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } => Some(name),
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Prompts => None,
+            FetchRequest::Resource(name)
+            | FetchRequest::Prompt { name, .. }
+            | FetchRequest::Completion { of: name, .. } => Some(name),
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Prompts => None,
         }
     }
 
-    /// The same under another name.
+    /// The same request with another name or URI.
     #[must_use]
-    pub fn of(mut self, other: &str) -> Self {
-        if let Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } = &mut self {
+    pub fn with_name(mut self, other: &str) -> Self {
+        if let FetchRequest::Resource(name)
+        | FetchRequest::Prompt { name, .. }
+        | FetchRequest::Completion { of: name, .. } = &mut self
+        {
             other.clone_into(name);
         }
         self
     }
 
-    /// Whether it is known by an address rather than by a name.
-    pub fn is_by_address(&self) -> bool {
+    /// Whether it refers to a URI rather than a name.
+    pub fn is_by_uri(&self) -> bool {
         match self {
-            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => true,
-            Fetch::Prompts | Fetch::Prompt { .. } => false,
-            Fetch::Completion { by_address, .. } => *by_address,
+            FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Resource(_) => true,
+            FetchRequest::Prompts | FetchRequest::Prompt { .. } => false,
+            FetchRequest::Completion { by_uri, .. } => *by_uri,
         }
     }
 
-    /// The field of a list's entries that names them.
+    /// The field that identifies the entries of a list.
     pub fn key(&self) -> Option<&'static str> {
         match self {
-            Fetch::Resources => Some("uri"),
-            Fetch::ResourceTemplates => Some("uriTemplate"),
-            Fetch::Prompts => Some("name"),
+            FetchRequest::Resources => Some("uri"),
+            FetchRequest::ResourceTemplates => Some("uriTemplate"),
+            FetchRequest::Prompts => Some("name"),
             _ => None,
         }
     }
 }
 
-/// What a source offers.
+/// The operations and types of a source.
 #[derive(Debug, Clone, Default)]
 pub struct Offering {
     /// Its operations.
     pub operations: Vec<Operation>,
     /// The types they use.
     pub types: Types,
-    /// Operations that are not listed: requests of generic operations are resolved into them. They can be called and
-    /// introspected by name.
+    /// Unlisted operations, to which requests of generic operations are resolved. They can be called and introspected by
+    /// name.
     pub indirect: Vec<Operation>,
 }
 
-/// What a request of an indirect operation turned out to mean.
+/// The resolution of a request of an indirect operation.
 #[derive(Debug, Clone, Default)]
-pub struct Resolved {
-    /// The operation that is meant, by its own name, where it is another one.
+pub struct Resolution {
+    /// The actual operation, by its own name, if it is another one.
     pub operation: Option<Arc<str>>,
-    /// The parameters, with every alias replaced by the name it stands for.
+    /// The parameters, with every alias resolved.
     pub params: Map<String, Value>,
-    /// Further operations, by their own names, that the caller must be allowed to use because the request reads what
-    /// they read.
+    /// Further operations, by their own names, that the caller must be allowed to use, because the request reads the same
+    /// data.
     pub also_needs: Vec<Arc<str>>,
-    /// What policy judges beside these parameters, and in their place: those that only the generic operation has, and
-    /// lists of all names instead of one. A rule may be written with any of them.
+    /// Parameters for policy, in addition to and instead of the others: those that only the generic operation has, and
+    /// lists of all names instead of one. Rules can refer to any of them.
     pub judged_params: Map<String, Value>,
-    /// What is wrong with the parameters. Callers to whom the operation is denied do not learn of it.
+    /// A problem with the parameters. It is not shown to callers to whom the operation is denied.
     pub problem: Option<Failure>,
 }
 
-/// One call to a source.
+/// A call to a source.
 #[derive(Debug)]
 pub struct Call {
-    /// The operation's name as the source itself calls it.
+    /// The source's own name of the operation.
     pub name: Arc<str>,
-    /// The operation as the catalog has it.
+    /// The operation from the catalog.
     pub operation: Arc<Operation>,
-    /// Its parameters, checked and complete.
+    /// The parameters, checked and complete.
     pub params: Map<String, Value>,
-    /// Who asks, and how to talk back.
+    /// The context of the call.
     pub context: Context,
-    /// What addresses of documents begin with for the caller, where several sources have some: an address in a result
-    /// has to lead back to the source that wrote it.
-    pub address_prefix: Option<Arc<str>>,
-    /// Whether it may still be carried out. A source that lets calls wait asks again when the wait is over.
+    /// The prefix of resource URIs for the caller, if there are several sources: a URI in a result has to lead back to
+    /// its source.
+    pub uri_prefix: Option<Arc<str>>,
+    /// Whether the call may still be carried out. A source that lets calls wait checks again after the wait.
     pub validity: Validity,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was done.
+    /// The call succeeded.
     Done(Answer),
-    /// It was refused or failed.
+    /// The call was refused or failed.
     Failed(Failure),
-    /// It can only go on with an answer from the person behind the caller.
+    /// The call needs an answer from a person to continue.
     NeedsInput(InputRequest),
 }
 
-/// The result of a call that was done.
+/// The result of a successful call.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The result.
     pub data: Data,
-    /// What went less well.
+    /// Warnings.
     pub warnings: Vec<Warning>,
-    /// Pictures and the like.
+    /// Attachments such as images.
     pub attachments: Vec<Attachment>,
 }
 
@@ -332,10 +337,10 @@ impl From<Result<Value, Failure>> for Outcome {
     }
 }
 
-/// A question to the person behind the caller. The call is repeated with the answer.
+/// A question to the person who uses the client. The call is repeated with the answer.
 #[derive(Debug, Clone)]
 pub struct InputRequest {
-    /// Which question it is, among those of one call.
+    /// Identifies the question among those of one call.
     pub key: String,
     /// The question.
     pub message: String,
@@ -344,7 +349,7 @@ pub struct InputRequest {
 }
 
 impl InputRequest {
-    /// What a caller is told who cannot be asked.
+    /// The failure for a client that cannot ask.
     pub fn into_failure(self) -> Failure {
         Failure::new(
             Code::ConfirmationRequired,
@@ -354,49 +359,50 @@ impl InputRequest {
     }
 }
 
-/// Who asks, and how to talk back while the call runs.
+/// The context of a call: the caller, and how to communicate with it while the call runs.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
-    /// The id under which the log knows the request.
+    /// The id of the request in the log.
     pub request_id: Arc<str>,
-    /// Fires when the caller no longer wants the answer.
+    /// Fires when the caller cancels.
     pub cancelled: CancellationToken,
-    /// Where to tell how far the call is.
+    /// Receives progress updates.
     pub progress: Progress,
-    /// Whether the person behind the caller can be asked.
+    /// Whether a person can be asked.
     pub interaction: Interaction,
     /// The person's answers to earlier questions of this call, by key.
     pub answers: Arc<Map<String, Value>>,
-    /// The client itself, where it can be asked things while the call waits.
+    /// The client itself, if it can be asked while the call waits.
     pub client: Option<Arc<dyn ClientSide>>,
 }
 
-/// What a client may be able to do for a source while a call waits.
+/// A capability of a client that a source can use while a call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientCapability {
     /// Ask the person to fill in a form.
     Elicitation,
-    /// Have its model complete a conversation.
+    /// Let its model complete a conversation.
     Sampling,
-    /// Say which folders it works in.
+    /// List the folders it works in.
     Roots,
 }
 
-/// The client of a call, as far as sources may turn to it. What is asked and answered has the shape that MCP gives it.
+/// The client of a call, as sources can use it. Requests and responses have the form of MCP.
 pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
-    /// Whether it said that it can.
+    /// Whether the client has declared the capability.
     fn can(&self, capability: ClientCapability) -> bool;
 
-    /// Asks, and waits. Refused are what it cannot do, what it declines with an error, and what takes too long.
+    /// Asks and waits for the answer. Fails if the client lacks the capability, returns an error, or takes too long.
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
 
-    /// Passes on what a source logs (`{level, logger?, data}`). Never waits: what the client cannot take is lost.
+    /// Forwards a log message of a source (`{level, logger?, data}`). Never waits: messages that the client cannot take
+    /// are lost.
     fn log(&self, params: Map<String, Value>);
 }
 
-/// Whether the person behind a call can be asked while the call waits.
+/// Whether a person can be asked while the call waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Interaction {
     /// The client cannot ask anybody.
@@ -412,7 +418,7 @@ pub enum Interaction {
 }
 
 impl Interaction {
-    /// The same client's call as one of a batch.
+    /// The same client in a batch.
     #[must_use]
     pub fn in_batch(self) -> Self {
         Self::Batch { is_available_alone: self.can_ask_alone() }
@@ -435,7 +441,7 @@ impl Interaction {
 }
 
 impl Context {
-    /// A context for a caller who neither cancels, nor listens to progress, nor can be asked.
+    /// A context without cancellation, progress and questions.
     pub fn new(caller: Caller, request_id: impl Into<Arc<str>>) -> Self {
         Self {
             caller,
@@ -449,45 +455,45 @@ impl Context {
     }
 }
 
-/// How far a call is.
+/// A progress update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
-    /// Steps done.
+    /// Completed steps.
     pub current: f64,
-    /// Steps in all, if known.
+    /// Total steps, if known.
     pub total: Option<f64>,
-    /// What is being done.
+    /// The current step.
     pub message: Option<String>,
 }
 
-/// Where to tell how far a call is. Telling never waits: a listener too slow to keep up misses updates.
+/// Reports the progress of a call. Reporting never waits: a slow listener misses updates.
 #[derive(Debug, Clone)]
 pub struct Progress(Option<mpsc::Sender<ProgressUpdate>>);
 
 impl Progress {
-    /// Updates kept for a slow listener.
-    const BACKLOG: usize = 16;
+    /// How many updates are kept for a slow listener.
+    const CAPACITY: usize = 16;
 
-    /// Nobody listens.
+    /// Without a listener.
     pub fn silent() -> Self {
         Self(None)
     }
 
-    /// Somebody listens at the other end.
+    /// With a listener at the receiver.
     pub fn channel() -> (Self, mpsc::Receiver<ProgressUpdate>) {
-        let (sender, receiver) = mpsc::channel(Self::BACKLOG);
+        let (sender, receiver) = mpsc::channel(Self::CAPACITY);
         (Self(Some(sender)), receiver)
     }
 
-    /// Whether anybody listens.
-    pub fn is_heard(&self) -> bool {
+    /// Whether there is a listener.
+    pub fn has_listener(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells how far the call is.
-    pub fn tell(&self, update: ProgressUpdate) {
+    /// Reports progress.
+    pub fn report(&self, update: ProgressUpdate) {
         if let Some(sender) = &self.0 {
-            // Full or closed: the listener's loss, not the call's.
+            // A full or closed channel does not affect the call.
             let _ = sender.try_send(update);
         }
     }

@@ -1,28 +1,28 @@
-//! A collection as its source describes it: everything the language may refer to.
+//! The description of a collection: everything a query can refer to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A collection of like things.
+/// A collection of items with the same fields.
 #[derive(Debug, Clone, Default)]
 pub struct Collection {
     /// Its name, for messages.
     pub name: Arc<str>,
     /// Its fields, in the order they are shown.
     pub fields: Vec<Field>,
-    /// Values derived from each item.
-    pub computed: Vec<Computed>,
-    /// The fields that together tell one item from every other; the last word in every order.
+    /// Computed values.
+    pub computed: Vec<ComputedValue>,
+    /// The fields that together identify an item. Every order ends with them.
     pub key: Vec<Arc<str>>,
-    /// The fields that free text is looked for in.
+    /// The fields that a text search covers.
     pub text: Vec<Arc<str>>,
-    /// Named selections besides minimal, standard and full.
+    /// Presets in addition to minimal, standard and full.
     pub presets: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    /// How pages are cut.
-    pub pages: Pages,
-    /// Whether the shape is known. If not, any path may be asked for, and one that matches nothing is a warning.
+    /// The page limits.
+    pub pages: PageLimits,
+    /// Whether the fields are not fully known. Then any path is accepted, and one that matches nothing is a warning.
     pub open: bool,
-    /// Whether every item has a version, to be asked for as `_etag` (R-COL-12).
+    /// Whether every item has a version, available as `_etag` (R-COL-12).
     pub versions: bool,
 }
 
@@ -31,20 +31,20 @@ pub struct Collection {
 pub struct Field {
     /// Its name.
     pub name: Arc<str>,
-    /// What kind of value it holds.
+    /// The type of its values.
     pub of: FieldType,
-    /// Whether it may hold none.
+    /// Whether a value may be missing.
     pub nullable: bool,
     /// What it means.
     pub description: Option<Arc<str>>,
 }
 
-/// A value derived from each item.
+/// A value computed for each item.
 #[derive(Debug, Clone)]
-pub struct Computed {
+pub struct ComputedValue {
     /// Its name under `_computed`.
     pub name: Arc<str>,
-    /// What kind of value it is.
+    /// Its type.
     pub of: FieldType,
     /// What it means.
     pub description: Option<Arc<str>>,
@@ -54,56 +54,56 @@ pub struct Computed {
     pub sortable: bool,
 }
 
-/// Kinds of values.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// Text.
     Text,
-    /// One of these words.
-    Word(Arc<[Arc<str>]>),
+    /// One of these strings.
+    Enum(Arc<[Arc<str>]>),
     /// A whole number.
     Integer,
     /// Any number, exact or not.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Boolean,
-    /// A moment.
+    /// A timestamp.
     Time,
-    /// A day.
+    /// A date.
     Date,
     /// A UUID.
     Uuid,
     /// Bytes, in base64.
     Bytes,
-    /// A list, of what if known.
+    /// A list, with the element type if known.
     List(Option<Box<FieldType>>),
-    /// Anything, with paths into it.
+    /// Any JSON value; paths can refer to values inside it.
     Json,
 }
 
-/// How pages are cut.
+/// The limits of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pages {
-    /// The size of a page nobody asked the size of.
-    pub default: usize,
-    /// The largest page.
-    pub largest: usize,
-    /// Items of more bytes than this page by themselves (R-COL-7a).
-    pub bytes: usize,
+pub struct PageLimits {
+    /// The page size if the caller sets none.
+    pub default_size: usize,
+    /// The maximum page size.
+    pub max_size: usize,
+    /// A page ends before it exceeds this many bytes (R-COL-7a).
+    pub max_bytes: usize,
 }
 
-impl Default for Pages {
+impl Default for PageLimits {
     fn default() -> Self {
-        Self { default: 20, largest: 100, bytes: 64 * 1024 }
+        Self { default_size: 20, max_size: 100, max_bytes: 64 * 1024 }
     }
 }
 
 impl FieldType {
-    /// The type in the words of introspection.
-    pub fn words(&self) -> &'static str {
+    /// The name of the type in introspection.
+    pub fn type_name(&self) -> &'static str {
         match self {
             FieldType::Text
-            | FieldType::Word(_)
+            | FieldType::Enum(_)
             | FieldType::Time
             | FieldType::Date
             | FieldType::Uuid
@@ -116,17 +116,17 @@ impl FieldType {
         }
     }
 
-    /// Whether values can be added up.
+    /// Whether values can be summed.
     pub fn is_numeric(&self) -> bool {
         matches!(self, FieldType::Integer | FieldType::Number)
     }
 
-    /// Whether values stand in an order.
+    /// Whether values are ordered.
     pub fn is_ordered(&self) -> bool {
         !matches!(self, FieldType::List(_) | FieldType::Json | FieldType::Bytes)
     }
 
-    /// Whether paths lead into its values.
+    /// Whether paths can refer to values inside it.
     pub fn has_paths(&self) -> bool {
         matches!(self, FieldType::Json)
     }
@@ -139,7 +139,7 @@ impl Collection {
     }
 
     /// The computed value of this name.
-    pub fn computed(&self, name: &str) -> Option<&Computed> {
+    pub fn computed(&self, name: &str) -> Option<&ComputedValue> {
         self.computed.iter().find(|computed| &*computed.name == name)
     }
 
@@ -148,7 +148,7 @@ impl Collection {
         self.fields.iter().filter(|field| fits(field)).map(|field| &*field.name).collect()
     }
 
-    /// The fields of a preset. `minimal` is the key and the first text, `standard` everything that is not bulky.
+    /// The fields of a preset. `minimal` is the key and the first text field; `standard` is everything except bulky fields.
     pub fn preset(&self, name: &str) -> Option<Vec<Arc<str>>> {
         if let Some(own) = self.presets.get(name) {
             return Some(own.clone());
@@ -157,21 +157,21 @@ impl Collection {
         match name {
             "full" => Some(all.cloned().collect()),
             "standard" => {
-                // Without its key no item could be found again.
+                // The key stays: without it the caller could not find the item again.
                 let bulky = |field: &&Field| {
                     matches!(field.of, FieldType::Bytes | FieldType::Json) && !self.key.contains(&field.name)
                 };
                 Some(self.fields.iter().filter(|field| !bulky(field)).map(|field| field.name.clone()).collect())
             }
             "minimal" => {
-                let telling = self.text.first();
-                Some(all.filter(|name| self.key.contains(name) || telling == Some(name)).cloned().collect())
+                let title = self.text.first();
+                Some(all.filter(|name| self.key.contains(name) || title == Some(name)).cloned().collect())
             }
             _ => None,
         }
     }
 
-    /// Every preset's name.
+    /// The names of all presets.
     pub fn preset_names(&self) -> Vec<&str> {
         let own =
             self.presets.keys().map(|name| &**name).filter(|name| !["minimal", "standard", "full"].contains(name));

@@ -1,16 +1,16 @@
-//! The collection language of MCP-AQL: what a caller may ask of a list of things.
+//! The collection language of MCP-AQL: filters, sorting, fields, aggregates and pages over a list of items.
 //!
-//! Parameters are read against a described [`Collection`] into a typed [`Plan`], with every problem reported at once.
-//! A plan is then carried out by whoever has the things: a database translates it, [`evaluate`] runs it over JSON
-//! values in memory. Both must agree; what they agree on is written in `docs/query-language.md`.
+//! [`parse_query`] turns parameters into a typed [`Plan`] for a described [`Collection`], and reports every problem at
+//! once. A database translates the plan to SQL; [`evaluate`] runs it over JSON values in memory. Both must give the same
+//! answer. `docs/query-language.md` specifies it.
 
 pub mod collection;
 pub mod cursor;
 pub mod evaluate;
 mod order;
 pub mod parameters;
+mod parse;
 pub mod plan;
-mod read;
 pub mod selection;
 pub mod shape;
 pub mod value;
@@ -19,8 +19,8 @@ pub use collection::Collection;
 pub use collection::Field;
 pub use collection::FieldType;
 pub use cursor::CursorKey;
+pub use parse::ParsedQuery;
+pub use parse::QueryKind;
+pub use parse::parse_fields;
+pub use parse::parse_query;
 pub use plan::Plan;
-pub use read::Family;
-pub use read::Read;
-pub use read::read;
-pub use read::read_fields;

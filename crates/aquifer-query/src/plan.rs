@@ -1,4 +1,4 @@
-//! A plan: what was asked, typed, complete and free of contradictions.
+//! The plan: a parsed query, typed, complete and free of contradictions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,45 +7,44 @@ use serde_json::Value;
 
 use crate::collection::{Collection, FieldType};
 use crate::order::compare;
-use crate::value::whole;
+use crate::value::as_whole_number;
 
-/// What was asked of a collection.
+/// A parsed query over a collection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Text to look for.
+    /// Full-text search.
     pub text: Option<TextQuery>,
-    /// Which items.
+    /// The condition on items.
     pub filter: Option<Filter>,
-    /// In which order. The key follows by itself, so the order is total.
+    /// The sort criteria. The key is appended, so that the order is total.
     pub sort: Vec<SortKey>,
-    /// Which parts of each item.
+    /// The selected fields of each item.
     pub select: Vec<Path>,
-    /// Which sums, under the names the caller chose.
+    /// The aggregates, under the names the caller chose.
     pub aggregates: Vec<Aggregate>,
-    /// Whether items are wanted: always without sums, with sums only if asked for.
+    /// Whether items are returned: always without aggregates, otherwise only if requested.
     pub items: bool,
-    /// Which page.
+    /// The requested page.
     pub page: Page,
-    /// Whether each item comes with its own cursor.
+    /// Whether each item is returned with its own cursor.
     pub edges: bool,
-    /// Whether the number of all matching items is wanted.
+    /// Whether the number of all matching items is returned.
     pub total: bool,
 }
 
 impl Plan {
-    /// Whether the best match comes first: text is looked for and nothing else was said about the order.
+    /// Whether the best match comes first: a text search without sort criteria.
     pub fn is_ranked(&self) -> bool {
         self.text.is_some() && self.sort.is_empty()
     }
 
-    /// The whole order: what was asked for, then the parts of the key that are not in it yet, in the direction of the
-    /// last criterion, so that one index can serve all of it. The rank of a search stands before everything and is not
-    /// in here.
+    /// The complete order: the sort criteria, then the missing fields of the key in the direction of the last criterion,
+    /// so that one index can serve all of it. The rank of a text search precedes this order and is not part of it.
     pub fn order(&self, collection: &Collection) -> Vec<SortKey> {
         let mut order = self.sort.clone();
         let descending = self.sort.last().is_some_and(|last| last.descending);
         for name in &collection.key {
-            let path = Path::named(name.clone());
+            let path = Path::from_name(name.clone());
             if order.iter().any(|key| key.path == path) {
                 continue;
             }
@@ -56,25 +55,25 @@ impl Plan {
     }
 }
 
-/// A place in an item: a field, a computed value, or something inside a field.
+/// A path to a value of an item: a field, a computed value, or a value inside a field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// The field's or computed value's name.
+    /// The name of the field or computed value.
     pub name: Arc<str>,
     /// Whether it is a computed value.
     pub computed: bool,
-    /// The way into the field's value.
+    /// The steps into the value of the field.
     pub inside: Vec<Arc<str>>,
 }
 
 impl Path {
-    /// A field itself.
+    /// The path of a field.
     pub fn field(name: &str) -> Self {
-        Self::named(name.into())
+        Self::from_name(name.into())
     }
 
-    /// A field itself, whose name is shared.
-    pub fn named(name: Arc<str>) -> Self {
+    /// The path of a field whose name is shared.
+    pub fn from_name(name: Arc<str>) -> Self {
         Self { name, computed: false, inside: Vec::new() }
     }
 }
@@ -92,32 +91,32 @@ impl std::fmt::Display for Path {
     }
 }
 
-/// Text to look for: any of these words or phrases, the more the better.
+/// A text search: items with any of these terms match; more terms rank higher.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextQuery {
     /// Words and quoted phrases, in lower case.
     pub terms: Vec<Term>,
 }
 
-/// One thing to look for.
+/// A word or a phrase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Term {
-    /// Its words: one, or the words of a phrase in order.
+    /// One word, or the words of a phrase in order.
     pub words: Vec<String>,
 }
 
-/// A condition on items. Two-valued: what is missing is equal to nothing, less than nothing and greater than nothing.
+/// A condition on items. Comparisons with a missing value are false; `ne` and `not` therefore match it.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Filter {
-    /// All of these.
+    /// All conditions hold.
     And(Vec<Filter>),
-    /// Any of these.
+    /// At least one condition holds.
     Or(Vec<Filter>),
-    /// Not this.
+    /// The condition does not hold.
     Not(Box<Filter>),
     /// A test of one value.
     Test {
-        /// The value.
+        /// The value to test.
         path: Path,
         /// Its type.
         of: FieldType,
@@ -129,45 +128,45 @@ pub enum Filter {
 /// A test of one value.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Test {
-    /// Equal to this.
+    /// Equal.
     Eq(Value),
-    /// Greater than this.
+    /// Greater.
     Gt(Value),
-    /// Greater than or equal to this.
+    /// Greater or equal.
     Gte(Value),
-    /// Less than this.
+    /// Less.
     Lt(Value),
-    /// Less than or equal to this.
+    /// Less or equal.
     Lte(Value),
-    /// Equal to one of these.
+    /// Equal to one of the values.
     In(Vec<Value>),
-    /// Text that holds this, in any case.
+    /// Text that contains this, ignoring case.
     Contains(String),
-    /// Text that begins with this, in any case.
+    /// Text that starts with this, ignoring case.
     StartsWith(String),
-    /// Text that ends with this, in any case.
+    /// Text that ends with this, ignoring case.
     EndsWith(String),
-    /// A list with this among its elements.
+    /// A list that contains this element.
     Has(Value),
     /// Missing.
     IsNull,
 }
 
-/// One criterion of an order.
+/// A sort criterion.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct SortKey {
-    /// By which value.
+    /// The value to sort by.
     pub path: Path,
     /// Its type.
     pub of: FieldType,
-    /// Whether the greatest comes first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// Whether missing values come first. They come last in both directions unless the caller asks for this.
+    /// Whether missing values come first. By default they come last in both directions.
     pub nulls_first: bool,
 }
 
 impl SortKey {
-    /// The order of two values by this criterion.
+    /// Compares two values by this criterion.
     pub(crate) fn compare(&self, a: &Value, b: &Value) -> Ordering {
         match (a.is_null(), b.is_null()) {
             (true, true) => Ordering::Equal,
@@ -191,29 +190,29 @@ impl SortKey {
     }
 }
 
-/// Sums under one name.
+/// A named aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
-    /// The caller's name for it.
+    /// The name the caller chose.
     pub name: Arc<str>,
-    /// For each combination of these.
+    /// The values to group by.
     pub group_by: Vec<(Path, FieldType)>,
-    /// What to calculate, in the order it was asked for.
+    /// The functions, in the order requested.
     pub functions: Vec<Function>,
 }
 
-/// Something to calculate.
+/// An aggregate function.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Function {
-    /// How many.
+    /// The number of items.
     Count,
     /// The sum.
     Sum(Path, FieldType),
     /// The mean.
     Avg(Path, FieldType),
-    /// The least.
+    /// The smallest value.
     Min(Path, FieldType),
-    /// The greatest.
+    /// The greatest value.
     Max(Path, FieldType),
 }
 
@@ -229,7 +228,7 @@ impl Function {
         }
     }
 
-    /// What it calculates with.
+    /// The value it is computed from.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Function::Count => None,
@@ -241,7 +240,7 @@ impl Function {
 }
 
 impl Aggregate {
-    /// The names of its results: the functions' own, with the path where one stands twice.
+    /// The names of the results: the names of the functions, with the path appended to duplicates.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::with_capacity(self.functions.len());
         for function in &self.functions {
@@ -255,66 +254,66 @@ impl Aggregate {
     }
 }
 
-/// The most groups an answer shows.
+/// The maximum number of groups in a result.
 pub const MAX_GROUPS: usize = 1_000;
 
-/// A group's value as the name of its result. What is missing is `null`, and text that reads like another kind of value
-/// keeps its quotes. Lists and objects of no known type are told apart from everything else, not from each other.
+/// The name of a group in the result, made from its value. A missing value is `null`. Text that reads like another kind
+/// of value keeps its quotes. Untyped lists share one label, and so do untyped objects.
 pub fn group_label(of: &FieldType, value: &Value) -> String {
     const LISTS: &str = "[…]";
     const OBJECTS: &str = "{…}";
-    let loose = *of == FieldType::Json;
+    let untyped = *of == FieldType::Json;
     match value {
         Value::String(text) => {
             let scalar = || serde_json::from_str::<Value>(text).is_ok_and(|read| !read.is_array() && !read.is_object());
-            let taken = text == "null" || (loose && (text == LISTS || text == OBJECTS || scalar()));
+            let taken = text == "null" || (untyped && (text == LISTS || text == OBJECTS || scalar()));
             if taken { value.to_string() } else { text.clone() }
         }
-        Value::Array(_) if loose => LISTS.to_owned(),
-        Value::Object(_) if loose => OBJECTS.to_owned(),
-        // However it is kept: 10 and 10.0 are one group.
+        Value::Array(_) if untyped => LISTS.to_owned(),
+        Value::Object(_) if untyped => OBJECTS.to_owned(),
+        // 10 and 10.0 are the same group.
         Value::Number(number) => {
-            number.as_f64().and_then(whole).map_or_else(|| value.to_string(), |number| number.to_string())
+            number.as_f64().and_then(as_whole_number).map_or_else(|| value.to_string(), |number| number.to_string())
         }
         other => other.to_string(),
     }
 }
 
-/// Which page.
+/// The requested page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Page {
-    /// So many after a place, or from the start.
+    /// The items after a position, or from the start.
     Forward {
-        /// How many.
+        /// The page size.
         size: usize,
-        /// The values of the sort keys and the key there.
+        /// The values of the sort keys and of the key at that position.
         after: Option<Vec<Value>>,
     },
-    /// So many before a place, or up to the end.
+    /// The items before a position, or up to the end.
     Backward {
-        /// How many.
+        /// The page size.
         size: usize,
-        /// The values of the sort keys and the key there.
+        /// The values of the sort keys and of the key at that position.
         before: Option<Vec<Value>>,
     },
-    /// So many after skipping others.
+    /// The items after an offset.
     Offset {
-        /// How many.
+        /// The page size.
         limit: usize,
-        /// How many to skip.
+        /// The number of items to skip.
         offset: usize,
     },
-    /// The n-th page of a size.
+    /// A page by number.
     Numbered {
-        /// Which, from 1.
+        /// The page number, from 1.
         page: usize,
-        /// Of which size.
+        /// The page size.
         size: usize,
     },
 }
 
 impl Page {
-    /// How many items it holds at most.
+    /// The maximum number of items.
     pub fn size(&self) -> usize {
         match self {
             Page::Forward { size, .. } | Page::Backward { size, .. } | Page::Numbered { size, .. } => *size,

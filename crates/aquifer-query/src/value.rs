@@ -1,4 +1,4 @@
-//! Values of each type: what a caller may send for one.
+//! The values that a caller may send for each type.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,32 +9,32 @@ use serde_json::Value;
 
 use crate::collection::FieldType;
 
-/// The value as the type keeps it, if it is one of the type. `null` is of no type.
-pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
+/// Converts a value to the canonical form of the type; `None` if it is not of the type. `null` has no type.
+pub fn coerce(of: &FieldType, value: &Value) -> Option<Value> {
     match (of, value) {
         (FieldType::Text, Value::String(_))
         | (FieldType::Number, Value::Number(_))
         | (FieldType::Boolean, Value::Bool(_)) => Some(value.clone()),
-        (FieldType::Word(words), Value::String(word)) => {
+        (FieldType::Enum(words), Value::String(word)) => {
             words.iter().any(|known| **known == **word).then(|| value.clone())
         }
         (FieldType::Integer, Value::Number(number)) => {
-            number.as_i64().or_else(|| whole(number.as_f64()?)).map(Value::from)
+            number.as_i64().or_else(|| as_whole_number(number.as_f64()?)).map(Value::from)
         }
         // Integers that JavaScript would round are sent and received as text (R-RES-5).
         (FieldType::Integer, Value::String(text)) => text.parse::<i64>().ok().map(Value::from),
         (FieldType::Number, Value::String(text)) => {
             text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|_| value.clone())
         }
-        (FieldType::Time, Value::String(text)) => moment(text).map(|time| Value::from(time.to_string())),
+        (FieldType::Time, Value::String(text)) => parse_timestamp(text).map(|time| Value::from(time.to_string())),
         (FieldType::Date, Value::String(text)) => text.parse::<Date>().ok().map(|date| Value::from(date.to_string())),
-        (FieldType::Uuid, Value::String(text)) => uuid(text).map(Value::from),
+        (FieldType::Uuid, Value::String(text)) => canonical_uuid(text).map(Value::from),
         (FieldType::Bytes, Value::String(text)) => {
             STANDARD.decode(text).ok().map(|bytes| Value::from(STANDARD.encode(bytes)))
         }
         (FieldType::List(of), Value::Array(elements)) => {
             let of = of.as_deref().unwrap_or(&FieldType::Json);
-            let element = |one: &Value| if one.is_null() { Some(Value::Null) } else { accept(of, one) };
+            let element = |one: &Value| if one.is_null() { Some(Value::Null) } else { coerce(of, one) };
             elements.iter().map(element).collect::<Option<Vec<Value>>>().map(Value::from)
         }
         (FieldType::Json, value) if !value.is_null() => Some(value.clone()),
@@ -42,15 +42,15 @@ pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
     }
 }
 
-/// `5.0` is 5. Beyond what a double holds exactly nothing is whole.
-pub(crate) fn whole(number: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_991.0;
+/// The number as an integer: 5.0 is 5. `None` beyond the range that a double represents exactly.
+pub(crate) fn as_whole_number(number: f64) -> Option<i64> {
+    const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+    (number.fract() == 0.0 && number.abs() <= MAX_EXACT).then_some(number as i64)
 }
 
-/// In the one way databases write it: small letters, with dashes.
-fn uuid(text: &str) -> Option<String> {
+/// A UUID as databases write it: lower case, with dashes.
+fn canonical_uuid(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect();
     if digits.len() != 32 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
         return None;
@@ -59,8 +59,8 @@ fn uuid(text: &str) -> Option<String> {
     Some(parts.join("-"))
 }
 
-/// A moment, written with an offset, without one (then UTC), or as a day (then its beginning).
-pub fn moment(text: &str) -> Option<Timestamp> {
+/// Parses a timestamp with an offset, without one (UTC), or a date (its start in UTC).
+pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let civil = |text: &str| -> Option<DateTime> {
         text.parse::<DateTime>()
             .ok()
@@ -69,11 +69,11 @@ pub fn moment(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().or_else(|| civil(text)?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp()))
 }
 
-/// What a value of the type looks like, for messages.
-pub fn looks_like(of: &FieldType) -> &'static str {
+/// What a value of the type looks like, for error messages.
+pub fn expected_format(of: &FieldType) -> &'static str {
     match of {
         FieldType::Text => "text",
-        FieldType::Word(_) => "one of its words",
+        FieldType::Enum(_) => "one of its words",
         FieldType::Integer => "an integer",
         FieldType::Number => "a number",
         FieldType::Boolean => "true or false",

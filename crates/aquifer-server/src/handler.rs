@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use aquifer_engine::source::Fetch;
+use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Caller, Context, Engine, Interaction, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Response};
@@ -73,7 +73,7 @@ impl McpHandler {
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         if self.connection != Connection::Stdio && stateless {
-            return Caller::nobody();
+            return Caller::anonymous();
         }
         Caller::session(self.session.get_or_init(|| self.engine.next_session_id()).clone())
     }
@@ -305,7 +305,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let found = resources::list(&self.engine, Fetch::Resources, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::Resources, self.plainly(&context)).await;
         Ok(ListResourcesResult::with_all_items(found))
     }
 
@@ -314,7 +314,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let found = resources::list(&self.engine, Fetch::ResourceTemplates, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plainly(&context)).await;
         Ok(ListResourceTemplatesResult::with_all_items(found))
     }
 
@@ -323,7 +323,7 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let wanted = Fetch::Resource(request.uri);
+        let wanted = FetchRequest::Resource(request.uri);
         let found: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
         Ok(found.into())
     }
@@ -333,7 +333,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let found = resources::list(&self.engine, Fetch::Prompts, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::Prompts, self.plainly(&context)).await;
         Ok(ListPromptsResult::with_all_items(found))
     }
 
@@ -342,7 +342,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let wanted = Fetch::Prompt { name: request.name, arguments: request.arguments };
+        let wanted = FetchRequest::Prompt { name: request.name, arguments: request.arguments };
         let found: GetPromptResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
         Ok(found.into())
     }

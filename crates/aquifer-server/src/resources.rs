@@ -1,6 +1,6 @@
 //! Documents and prompts of the sources, as the SDK wants them. An entry it cannot read is left out, and only that one.
 
-use aquifer_engine::source::Fetch;
+use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::error::{Code, Failure};
 use rmcp::ErrorData;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The entries of a list.
-pub(crate) async fn list<T: DeserializeOwned>(engine: &Engine, list: Fetch, context: Context) -> Vec<T> {
+pub(crate) async fn list<T: DeserializeOwned>(engine: &Engine, list: FetchRequest, context: Context) -> Vec<T> {
     let cancelled = context.cancelled.clone();
     let found = cancelled.run_until_cancelled(engine.list(&list, context)).await.unwrap_or_default();
     found.into_iter().filter_map(|entry| serde_json::from_value(Value::Object(entry)).ok()).collect()
@@ -18,7 +18,7 @@ pub(crate) async fn list<T: DeserializeOwned>(engine: &Engine, list: Fetch, cont
 /// One document, prompt or completion.
 pub(crate) async fn fetch<T: DeserializeOwned>(
     engine: &Engine,
-    wanted: Fetch,
+    wanted: FetchRequest,
     context: Context,
 ) -> Result<T, ErrorData> {
     let cancelled = context.cancelled.clone();
@@ -33,8 +33,8 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
 }
 
 /// A completion as sources are asked for it.
-pub(crate) fn completion(request: CompleteRequestParams) -> Fetch {
-    let (of, by_address) = match &request.r#ref {
+pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
+    let (of, by_uri) = match &request.r#ref {
         Reference::Resource(template) => (template.uri.clone(), true),
         Reference::Prompt(prompt) => (prompt.name.clone(), false),
         _ => (String::new(), false),
@@ -46,7 +46,7 @@ pub(crate) fn completion(request: CompleteRequestParams) -> Fetch {
         }
         _ => Map::new(),
     };
-    Fetch::Completion { of, by_address, params }
+    FetchRequest::Completion { of, by_uri, params }
 }
 
 /// These are no tool calls, so a failure is an error of the protocol.

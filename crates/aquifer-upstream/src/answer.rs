@@ -49,18 +49,14 @@ struct Block {
 
 /// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get
 /// it in front: bare they would not say which source they belong to.
-pub(crate) fn read(
-    result: &Json,
-    sanitizer: &Sanitizer,
-    address_prefix: Option<&str>,
-) -> Result<Answer, UpstreamError> {
+pub(crate) fn read(result: &Json, sanitizer: &Sanitizer, uri_prefix: Option<&str>) -> Result<Answer, UpstreamError> {
     let unreadable = UpstreamError::Unintelligible;
     let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
     let blocks: Vec<(Block, Cow<'_, str>)> = parsed
         .content
         .unwrap_or_default()
         .into_iter()
-        .map(|raw| match address_prefix {
+        .map(|raw| match uri_prefix {
             Some(prefix) => qualified(raw.get(), prefix),
             None => Ok((serde_json::from_str(raw.get())?, Cow::Borrowed(raw.get()))),
         })

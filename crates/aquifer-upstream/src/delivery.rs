@@ -72,7 +72,7 @@ impl Delivery {
         if !self.may_send() {
             return Err(UpstreamError::AlreadySent);
         }
-        if self.validity.is_over() {
+        if self.validity.is_expired() {
             return Err(UpstreamError::ConfigurationChanged);
         }
         self.sent = self.sent.saturating_add(1);

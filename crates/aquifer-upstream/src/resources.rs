@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aquifer_engine::source::{Context, Fetch, SourceCapabilities};
+use aquifer_engine::source::{Context, FetchRequest, SourceCapabilities};
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) fn source_capabilities(capabilities: &Value) -> SourceCapabilities {
 }
 
 /// Gets something beside tools.
-pub(crate) async fn fetch(supervisor: &Supervisor, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+pub(crate) async fn fetch(supervisor: &Supervisor, wanted: FetchRequest, context: Context) -> Result<Value, Failure> {
     let settings = &supervisor.settings;
     let told =
         |error: UpstreamError| error.into_failure(&settings.name, &supervisor.sanitizer, settings.max_answer_bytes);
@@ -53,17 +53,22 @@ const RESOURCES: &str = "resources/list";
 const TEMPLATES: &str = "resources/templates/list";
 const PROMPTS: &str = "prompts/list";
 
-async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Context) -> Result<Value, UpstreamError> {
+async fn ask(
+    supervisor: &Supervisor,
+    link: &Link,
+    wanted: &FetchRequest,
+    context: &Context,
+) -> Result<Value, UpstreamError> {
     let sanitizer = &supervisor.sanitizer;
     let (method, entries) = match wanted {
-        Fetch::Resources => (RESOURCES, "resources"),
-        Fetch::ResourceTemplates => (TEMPLATES, "resourceTemplates"),
-        Fetch::Prompts => (PROMPTS, "prompts"),
-        Fetch::Resource(uri) => {
+        FetchRequest::Resources => (RESOURCES, "resources"),
+        FetchRequest::ResourceTemplates => (TEMPLATES, "resourceTemplates"),
+        FetchRequest::Prompts => (PROMPTS, "prompts"),
+        FetchRequest::Resource(uri) => {
             let uri = sanitizer.exact_name(RESOURCES, uri);
             return one(supervisor, link, "resources/read", &uri, json!({ "uri": uri }), context).await;
         }
-        Fetch::Prompt { name, arguments } => {
+        FetchRequest::Prompt { name, arguments } => {
             let name = sanitizer.exact_name(PROMPTS, name);
             let mut params = json!({ "name": name });
             if let (Some(arguments), Some(fields)) = (arguments, params.as_object_mut()) {
@@ -75,9 +80,9 @@ async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Con
             }
             return Ok(prompt);
         }
-        Fetch::Completion { of, by_address, params } => {
+        FetchRequest::Completion { of, by_uri, params } => {
             let mut params = params.clone();
-            let (of, reference) = if *by_address {
+            let (of, reference) = if *by_uri {
                 (of.clone(), json!({ "type": "ref/resource", "uri": of }))
             } else {
                 let name = sanitizer.exact_name(PROMPTS, of);
@@ -105,10 +110,15 @@ async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Con
 }
 
 /// The entries of a list with their texts cleaned. Of two whose names look alike the clean one stays.
-fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
+fn presentable_list(
+    sanitizer: &Sanitizer,
+    list: &FetchRequest,
+    method: &'static str,
+    entries: Vec<Value>,
+) -> Vec<Value> {
     let Some(key) = list.key() else { return entries };
     let shown_name = |name: &str| match list {
-        Fetch::Prompts => sanitizer.presentable(name),
+        FetchRequest::Prompts => sanitizer.presentable(name),
         _ => sanitizer.address(name),
     };
     let names: HashSet<String> =
@@ -120,7 +130,7 @@ fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, e
         let shown = shown_name(&exact);
         if shown != exact {
             // A client fills in a template, so what comes back cannot be translated.
-            let is_usable = *list != Fetch::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED;
+            let is_usable = *list != FetchRequest::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED;
             if !is_usable || names.contains(&shown) || exact_by_shown.contains_key(&shown) {
                 continue;
             }

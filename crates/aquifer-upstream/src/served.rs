@@ -345,7 +345,7 @@ impl Served {
         for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
             let controls = settings.controls_of.get(&*operation.name).copied().unwrap_or(settings.controls);
-            shape::offer(operation, rows, controls);
+            shape::add_controls(operation, rows, controls);
         }
         Self {
             offering: Offering { operations, types, indirect: Vec::new() },

@@ -175,7 +175,7 @@ impl Shared {
         let Some(call_origin) = token.and_then(|id| self.calls.call_origin(id)) else { return };
         call_origin.hear();
         let message = params.message.map(|words| self.sanitizer.for_caller(&words));
-        call_origin.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
+        call_origin.progress.report(ProgressUpdate { current: params.progress, total: params.total, message });
     }
 
     /// Answers a request of theirs.

@@ -60,7 +60,7 @@ pub(crate) async fn call(
     let timeout = supervisor.settings.timeout;
     let turn = tokio::time::timeout(timeout, supervisor.permits.acquire()).await;
     let Ok(Ok(_turn)) = turn else { return Err(UpstreamError::TimedOut) };
-    let heard = context.progress.is_heard();
+    let heard = context.progress.has_listener();
     let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
     let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
     let mut gave_roots = false;

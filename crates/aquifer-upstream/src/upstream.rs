@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -118,7 +118,7 @@ impl Upstream {
             let operations = supervisor.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        let Call { name, operation, params, context, address_prefix, validity } = call;
+        let Call { name, operation, params, context, uri_prefix, validity } = call;
         // What is known to be wrong is refused before anything is started.
         let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
@@ -139,7 +139,7 @@ impl Upstream {
                 delivery.restrict();
             }
             let result = tool_call::call(supervisor, &link, &known, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, address_prefix.as_deref())) {
+            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, uri_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
                 Err(error) if attempt == 0 && error.is_transient() && delivery.may_start_again() => {}
                 Err(error) => {
@@ -240,7 +240,7 @@ impl Source for Upstream {
         *self.supervisor.changes.borrow()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
         // what is quarantined.
         async move {
@@ -288,7 +288,7 @@ impl Source for Upstream {
         **self.supervisor.source_capabilities.load()
     }
 
-    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         resources::fetch(&self.supervisor, wanted, context).boxed()
     }
 

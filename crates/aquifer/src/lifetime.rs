@@ -29,5 +29,5 @@ pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
 /// Keeps the catalog up with the sources until it is time to stop: when one says that it offers something else.
 pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) {
     let (engine, stop) = (engine.clone(), stop.clone());
-    tokio::spawn(async move { stop.run_until_cancelled(engine.keep_up()).await });
+    tokio::spawn(async move { stop.run_until_cancelled(engine.watch_sources()).await });
 }

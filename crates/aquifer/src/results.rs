@@ -27,14 +27,14 @@ impl ResultsConfig {
     /// As the engine wants it, everything else at its default.
     pub(crate) fn settings(&self) -> Settings {
         let default = Settings::default();
-        let held_bytes = self.max_held_bytes.unwrap_or(default.held_bytes);
+        let held_bytes = self.max_held_bytes.unwrap_or(default.max_held_bytes);
         Settings {
             max_page_size: self.max_page_size.unwrap_or(default.max_page_size),
-            page_bytes: self.max_page_bytes.unwrap_or(default.page_bytes),
-            text_bytes: self.max_text_bytes.unwrap_or(default.text_bytes),
+            max_page_bytes: self.max_page_bytes.unwrap_or(default.max_page_bytes),
+            max_text_bytes: self.max_text_bytes.unwrap_or(default.max_text_bytes),
             max_result_bytes: self.max_result_bytes.unwrap_or(default.max_result_bytes).min(held_bytes),
-            held_bytes,
-            keep: self.held_ttl_seconds.map_or(default.keep, |seconds| Duration::from_secs(seconds as u64)),
+            max_held_bytes: held_bytes,
+            ttl: self.held_ttl_seconds.map_or(default.ttl, |seconds| Duration::from_secs(seconds as u64)),
             ..default
         }
     }

@@ -48,7 +48,7 @@ pub(crate) async fn engine(
     let engine = Engine::builder(surface).source(source).gate(Arc::new(gate)).store(store).clock(clock).build()?;
     for step in [PART_OF_A_DAY, SECOND] {
         for _ in 1..BUCKETS {
-            let context = Context::new(Caller::nobody(), "req");
+            let context = Context::new(Caller::anonymous(), "req");
             let reply = engine.handle(&Receiver::Unified, call.clone(), context).await;
             ensure!(matches!(reply, Reply::Response(Response::Success(_))), "the gate did not let a call pass");
             ahead.0.fetch_add(step, Ordering::Relaxed);

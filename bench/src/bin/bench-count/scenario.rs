@@ -159,7 +159,7 @@ impl Scenario {
             }
             Scenario::Engine { engine, arguments, render } => {
                 for arguments in turns(arguments, times) {
-                    let context = Context::new(Caller::nobody(), "req");
+                    let context = Context::new(Caller::anonymous(), "req");
                     let reply = engine.handle(&Receiver::Unified, arguments.clone(), context).await;
                     let Reply::Response(response @ Response::Success(_)) = reply else { bail!("a call failed") };
                     if *render {

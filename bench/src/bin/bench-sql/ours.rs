@@ -28,7 +28,7 @@ impl Ours {
 
     /// The text of the answer. A refusal must not pass for one.
     pub(crate) async fn ask(&self, arguments: Map<String, Value>) -> anyhow::Result<String> {
-        let context = Context::new(Caller::nobody(), "req");
+        let context = Context::new(Caller::anonymous(), "req");
         match self.0.handle(&Receiver::Unified, arguments, context).await {
             Reply::Response(response @ Response::Success(_)) => Ok(response.render(&Limits::default()).text),
             Reply::Response(refusal) => bail!("refused: {}", refusal.render(&Limits::default()).text),

@@ -1,7 +1,7 @@
-//! The lists that adapters answer with, as collections: what their items' types say is what can be asked of them.
+//! Describes the lists of adapters as collections, from the types of their items.
 //!
-//! An adapter answers with its whole list. Filters, order, fields, sums and pages are the engine's work, so that every
-//! list has the same query language and no adapter has to implement it.
+//! An adapter returns the whole list. The engine applies filters, order, fields, aggregates and pages, so that every list
+//! has the same query language and no adapter has to implement it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use aquifer_protocol::schema::{Format, Kind, Rest, Schema, Shape, Types};
 use aquifer_query::{Collection, Field, FieldType};
 use serde_json::Value;
 
-/// Fields that tell items apart, the likeliest first.
+/// Fields that identify items, the most likely first.
 const KEYS: &[&str] = &["id", "key", "uuid", "execution_id", "number", "slug", "path", "name"];
 
-/// Fields that tell people what an item is.
+/// Fields that describe an item to people.
 const TITLES: &[&str] = &["title", "name", "summary", "subject", "label", "message", "operation"];
 
-/// The shape of the items of a list: of an array, or of an object with nothing in it but `items`. Only objects can be
-/// queried; other lists are results like any other.
+/// The schema of the items of a list: of an array, or of an object with only the field `items`. Only lists of objects can
+/// be queried.
 pub(super) fn items_of<'a>(answer: &'a Schema, types: &'a Types) -> Option<&'a Schema> {
     let list = match &answer.resolve(types).kind {
         Kind::Object(Shape { fields, rest: Rest::Refused }) => match fields.as_slice() {
@@ -36,7 +36,7 @@ pub(super) fn items_of<'a>(answer: &'a Schema, types: &'a Types) -> Option<&'a S
 fn is_object(schema: &Schema, types: &Types) -> bool {
     match &schema.resolve(types).kind {
         Kind::Object(_) => !schema.nullable,
-        // Written out, a tagged enum is one object or another.
+        // A tagged enum is a union of objects.
         Kind::Union(members) => {
             !members.is_empty() && members.iter().all(|member| matches!(&member.resolve(types).kind, Kind::Object(_)))
         }
@@ -44,7 +44,7 @@ fn is_object(schema: &Schema, types: &Types) -> bool {
     }
 }
 
-/// The collection of items of this shape.
+/// The collection of items with this schema.
 pub(super) fn describe(item: &Schema, types: &Types) -> Collection {
     let shape = match &item.resolve(types).kind {
         Kind::Object(shape) => Some(shape),
@@ -65,7 +65,7 @@ pub(super) fn describe(item: &Schema, types: &Types) -> Collection {
         found.map(|field| field.name.clone()).into_iter().collect()
     };
     let (key, text) = (first(KEYS, FieldType::is_ordered), first(TITLES, |of| *of == FieldType::Text));
-    // The author of a list chose what its items show; nothing of it is too bulky for it.
+    // The author of the list chose the fields of its items, so none of them is too bulky.
     let all = fields.iter().map(|field| field.name.clone()).collect();
     let presets = BTreeMap::from([("standard".into(), all)]);
     let open = shape.is_none_or(|shape| !matches!(shape.rest, Rest::Refused));
@@ -80,20 +80,20 @@ fn field_type(schema: &Schema, types: &Types) -> FieldType {
     };
     match &schema.kind {
         Kind::String => match (words(), &schema.format) {
-            (Some(words), _) if schema.allowed.is_some() => FieldType::Word(words),
+            (Some(words), _) if schema.allowed.is_some() => FieldType::Enum(words),
             (_, Some(Format::DateTime)) => FieldType::Time,
             (_, Some(Format::Date)) => FieldType::Date,
             (_, Some(Format::Uuid)) => FieldType::Uuid,
             _ => FieldType::Text,
         },
         Kind::Any if schema.allowed.as_ref().is_some_and(|all| all.iter().all(Value::is_string)) => {
-            words().map_or(FieldType::Json, FieldType::Word)
+            words().map_or(FieldType::Json, FieldType::Enum)
         }
         Kind::Integer => FieldType::Integer,
         Kind::Number => FieldType::Number,
         Kind::Boolean => FieldType::Boolean,
         Kind::Array(Some(item)) => match field_type(item, types) {
-            // Lists of objects and of lists: paths reach inside.
+            // Lists of objects and of lists: paths refer to values inside.
             FieldType::Json | FieldType::List(_) => FieldType::Json,
             scalar => FieldType::List(Some(Box::new(scalar))),
         },

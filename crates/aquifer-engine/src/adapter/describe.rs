@@ -1,4 +1,4 @@
-//! From Rust types to definitions, by way of their JSON Schema.
+//! Turns Rust types into definitions, through their JSON Schema.
 
 use std::sync::Arc;
 
@@ -15,39 +15,45 @@ use serde_json::Value;
 use super::{AdapterError, collection};
 
 /// The operation that a parameter type defines.
-pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -> Result<Operation, AdapterError> {
+pub(super) fn describe_operation<P: JsonSchema>(
+    category: Category,
+    types: &mut Types,
+) -> Result<Operation, AdapterError> {
     let name = P::schema_name().into_owned();
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<P>().to_value();
-    let schema = read(&json, types)?;
+    let schema = parse_schema(&json, types)?;
     let Some(description) = schema.description.clone() else { return Err(AdapterError::NoDescription(name)) };
     let Kind::Object(shape) = schema.kind else { return Err(AdapterError::NotAStruct(name)) };
     let mut operation = Operation::new(&snake_case(&name), category, &one_line(&description));
-    operation.parameters = shape.fields.into_iter().map(optional_is_not_null).collect();
+    operation.parameters = shape.fields.into_iter().map(make_non_null_if_optional).collect();
     if category == Category::Update {
         keep_identifiers_out_of_input(&mut operation.parameters);
     }
     Ok(operation)
 }
 
-/// What an operation answers with: the type, and the collection where it is a list.
-pub(super) struct Answered {
+/// The type of the answer, and the collection if it is a list.
+pub(super) struct AnswerDescription {
     pub(super) returns: Returns,
     pub(super) collection: Option<Collection>,
 }
 
-/// The type of an answer, entered among the types.
-pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
-    answered::<R>(types, false).map(|answered| answered.returns)
+/// Registers and returns the type of an answer.
+pub(super) fn describe_returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
+    describe_answer::<R>(types, false).map(|answer| answer.returns)
 }
 
-/// The same of an operation whose lists are queried.
-pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Result<Answered, AdapterError> {
-    // The same contract as for parameters: a type that stands on both sides has one shape.
+/// Describes an answer. With `is_queried`, a list becomes a collection.
+pub(super) fn describe_answer<R: JsonSchema>(
+    types: &mut Types,
+    is_queried: bool,
+) -> Result<AnswerDescription, AdapterError> {
+    // The same settings as for parameters: a type that is used for both has one schema.
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
-    let schema = read(&json, types)?;
+    let schema = parse_schema(&json, types)?;
     if is_queried && let Some(item) = collection::items_of(&schema, types) {
         let returns = Returns::page(&type_words(item));
-        return Ok(Answered { returns, collection: Some(collection::describe(item, types)) });
+        return Ok(AnswerDescription { returns, collection: Some(collection::describe(item, types)) });
     }
     let described = schema.description.as_deref().map(one_line);
     let description = described.clone().unwrap_or_else(|| "The result.".to_owned());
@@ -55,7 +61,7 @@ pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Re
     let returns = match &schema.kind {
         Kind::Object(shape) if !shape.fields.is_empty() => {
             let name: Arc<str> = R::schema_name().into_owned().into();
-            enter(&name, schema.clone(), types)?;
+            register_type(&name, schema.clone(), types)?;
             scalar(&name)
         }
         Kind::Named(name) => scalar(name),
@@ -71,26 +77,26 @@ pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Re
         }
         _ => Returns::undeclared(&description),
     };
-    Ok(Answered { returns, collection: None })
+    Ok(AnswerDescription { returns, collection: None })
 }
 
-/// Enters the types that the parameters of queried lists refer to.
-pub(super) fn enter_query_types(types: &mut Types) -> Result<(), AdapterError> {
+/// Registers the types of the query parameters.
+pub(super) fn register_query_types(types: &mut Types) -> Result<(), AdapterError> {
     let query_types = aquifer_query::parameters::types();
-    query_types.iter().try_for_each(|(name, schema)| enter(name, Schema::clone(schema), types))
+    query_types.iter().try_for_each(|(name, schema)| register_type(name, Schema::clone(schema), types))
 }
 
-fn read(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
+fn parse_schema(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
     let mut reader = SchemaReader::new(json);
     let schema = reader.read(json);
     for (name, named) in reader.into_types() {
-        enter(&name, closed(Schema::clone(&named)), types)?;
+        register_type(&name, close_objects(Schema::clone(&named)), types)?;
     }
-    Ok(closed(schema))
+    Ok(close_objects(schema))
 }
 
-/// Two Rust types of one name and different shapes would be told as one.
-fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
+/// Registers a type. Two types with the same name and different schemas are an error.
+fn register_type(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
     if is_taken(name) || types.get(name).is_some_and(|known| !known.is_same(&schema)) {
         return Err(AdapterError::DuplicateType(name.to_string()));
     }
@@ -98,9 +104,9 @@ fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), Adapt
     Ok(())
 }
 
-/// Rust's structs drop fields they do not know; a caller should hear of them instead.
-fn closed(mut schema: Schema) -> Schema {
-    let close = |inner: &mut Schema| *inner = closed(std::mem::take(inner));
+/// Refuses unknown fields, which Rust structs would silently drop.
+fn close_objects(mut schema: Schema) -> Schema {
+    let close = |inner: &mut Schema| *inner = close_objects(std::mem::take(inner));
     match &mut schema.kind {
         Kind::Object(shape) => {
             if !shape.fields.is_empty() && matches!(shape.rest, Rest::Free) {
@@ -118,25 +124,25 @@ fn closed(mut schema: Schema) -> Schema {
     schema
 }
 
-/// `Option` means that a parameter can be left out. Sending `null` for it as well would be a second way to say so.
-fn optional_is_not_null(mut parameter: Parameter) -> Parameter {
+/// `Option` means that a parameter can be omitted. `null` would be a second way to express that.
+fn make_non_null_if_optional(mut parameter: Parameter) -> Parameter {
     if !parameter.required {
         parameter.schema.nullable = false;
     }
     parameter
 }
 
-/// What finds the resource stands beside `input`, never inside it (R-REQ-6).
+/// Identifiers of the resource are parameters next to `input`, never inside it (R-REQ-6).
 fn keep_identifiers_out_of_input(parameters: &mut [Parameter]) {
-    let beside: Vec<Arc<str>> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    let outer_names: Vec<Arc<str>> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
     for parameter in parameters.iter_mut().filter(|parameter| &*parameter.name == "input") {
         if let Kind::Object(shape) = &mut parameter.schema.kind {
-            shape.fields.retain(|field| !beside.contains(&field.name));
+            shape.fields.retain(|field| !outer_names.contains(&field.name));
         }
     }
 }
 
-/// A doc comment wraps where its author's editor did; a description does not.
+/// The first paragraph of a doc comment on one line.
 fn one_line(text: &str) -> String {
     text.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

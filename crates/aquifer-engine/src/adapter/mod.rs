@@ -1,9 +1,8 @@
 //! Adapters written in Rust: a few types and functions become a [`Source`].
 //!
-//! The parameter type of a handler is the definition of its operation: the type's name in snake_case is the
-//! operation's name, its doc comment the description, its fields the parameters with their docs, constraints and
-//! defaults. Nothing is said twice, so nothing can disagree. [`adapter`] makes those types from the methods of an
-//! `impl` block:
+//! The parameter type of a handler defines its operation: the type's name in snake_case is the name of the operation, its
+//! doc comment the description, and its fields are the parameters with their docs, constraints and defaults. There is
+//! one definition, so nothing can disagree. [`adapter`] generates these types from the methods of an `impl` block:
 //!
 //! ```
 //! use aquifer_engine::adapter::{Failure, adapter};
@@ -29,7 +28,7 @@
 
 mod collection;
 mod describe;
-mod long;
+mod long_running;
 mod params;
 
 use std::collections::HashMap;
@@ -40,8 +39,8 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Example, Operation, Returns, Role};
 use aquifer_protocol::schema::Types;
 use aquifer_query::Collection;
-use aquifer_query::shape::offer_collection;
-use describe::Answered;
+use aquifer_query::shape::add_collection_controls;
+use describe::AnswerDescription;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -66,10 +65,10 @@ use crate::source::{Call, Context, Offering, Outcome, ProgressUpdate};
 pub use crate::execution::Reporter;
 pub use crate::source::Source;
 
-/// What a handler answers.
+/// The result of a handler.
 pub type Answer<T> = Result<T, Failure>;
 
-/// What [`adapter`] expands to. Not for use by hand.
+/// Used by the expansion of [`adapter`].
 #[doc(hidden)]
 pub mod macros {
     pub use aquifer_protocol::category::Category;
@@ -80,7 +79,7 @@ pub mod macros {
     pub use serde_json::json;
 }
 
-/// What a handler gets besides its parameters: the adapter's state, and the call it is part of.
+/// The context of a handler: the state of the adapter, and the call.
 pub struct Ctx<S> {
     state: Arc<S>,
     context: Context,
@@ -101,21 +100,20 @@ impl<S> Deref for Ctx<S> {
 }
 
 impl<S> Ctx<S> {
-    /// Who asks.
+    /// The caller.
     pub fn caller(&self) -> &Caller {
         &self.context.caller
     }
 
-    /// Fires when the caller no longer wants the answer. A handler is stopped then by itself; this is for those that
-    /// have something to tidy up.
+    /// Fires when the caller cancels. The handler is stopped anyway; this is for handlers that need to clean up.
     pub fn cancelled(&self) -> &CancellationToken {
         &self.context.cancelled
     }
 
-    /// Tells the caller how far the call is.
+    /// Reports progress to the caller.
     pub fn progress(&self, current: f64, total: f64, message: impl Into<String>) {
         let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
-        self.context.progress.tell(update);
+        self.context.progress.report(update);
     }
 }
 
@@ -123,7 +121,8 @@ type Handler<S> = Box<dyn Fn(Ctx<S>, Map<String, Value>) -> BoxFuture<'static, O
 
 /// An adapter under construction.
 ///
-/// Words about an operation ([`example`](Self::example), [`danger`](Self::danger), …) concern the operation added last.
+/// Methods that describe an operation ([`example`](Self::example), [`danger`](Self::danger), …) apply to the operation
+/// added last.
 pub struct Adapter<S> {
     name: Arc<str>,
     state: Arc<S>,
@@ -134,30 +133,30 @@ pub struct Adapter<S> {
     problems: Vec<AdapterError>,
 }
 
-/// Why an adapter cannot be built.
+/// The error of building an adapter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdapterError {
-    /// Callers would not know what the operation does.
+    /// The operation has no description.
     #[error("parameter type '{0}' needs a doc comment: it is the description of the operation")]
     NoDescription(String),
-    /// The parameters of an operation have names, so they are a struct.
+    /// The parameters are not a struct with named fields.
     #[error("parameter type '{0}' must be a struct with named fields")]
     NotAStruct(String),
-    /// Two types of one name would be told as one.
-    #[error("two different types are called '{0}': rename one with #[schemars(rename = \"…\")]")]
+    /// Two different types have the same name.
+    #[error("two different types are named '{0}': rename one with #[schemars(rename = \"…\")]")]
     DuplicateType(String),
-    /// `example` and the like need an operation before them.
+    /// `example` or a similar method was called before an operation was added.
     #[error("'{0}' must follow an operation")]
     NothingToDescribe(&'static str),
 }
 
 impl<S: Send + Sync + 'static> Adapter<S> {
-    /// An adapter of this name, whose handlers share this state.
+    /// An adapter with this name. Its handlers share the state.
     pub fn new(name: &str, state: S) -> Self {
         Self::with_clock(name, state, Arc::new(SystemClock))
     }
 
-    /// The same, with a clock of one's own for executions.
+    /// Like [`new`](Self::new), with another clock for executions.
     pub fn with_clock(name: &str, state: S, clock: SharedClock) -> Self {
         Self {
             name: name.into(),
@@ -170,7 +169,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         }
     }
 
-    /// Adds an operation that adds something new.
+    /// Adds a CREATE operation.
     #[must_use]
     pub fn create<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
     where
@@ -181,7 +180,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self.operation(Category::Create, handler)
     }
 
-    /// Adds an operation that only looks.
+    /// Adds a READ operation.
     #[must_use]
     pub fn read<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
     where
@@ -192,7 +191,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self.operation(Category::Read, handler)
     }
 
-    /// Adds an operation that changes what exists. Its parameters hold the changes in `input`: see [`Patch`].
+    /// Adds an UPDATE operation. Its parameters contain the changes in `input`: see [`Patch`].
     #[must_use]
     pub fn update<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
     where
@@ -203,7 +202,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self.operation(Category::Update, handler)
     }
 
-    /// Adds an operation that removes what exists.
+    /// Adds a DELETE operation.
     #[must_use]
     pub fn delete<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
     where
@@ -214,7 +213,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self.operation(Category::Delete, handler)
     }
 
-    /// Adds an operation that makes something happen and answers when it has.
+    /// Adds an EXECUTE operation that responds when it is finished.
     #[must_use]
     pub fn execute<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
     where
@@ -237,20 +236,20 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         R: Serialize + JsonSchema,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let handler: Handler<S> = Box::new(move |cx, params| match read_params::<P>(params) {
+        let handler: Handler<S> = Box::new(move |cx, params| match parse_params::<P>(params) {
             Ok(params) => {
                 let answer = handler(cx, params);
                 async move { answer.await.and_then(to_value).into() }.boxed()
             }
             Err(failure) => std::future::ready(Outcome::Failed(failure)).boxed(),
         });
-        let described = describe::parameters::<P>(category, &mut self.types).and_then(|operation| {
-            let Answered { returns, collection } =
-                describe::answered::<R>(&mut self.types, category == Category::Read)?;
+        let described = describe::describe_operation::<P>(category, &mut self.types).and_then(|operation| {
+            let AnswerDescription { returns, collection } =
+                describe::describe_answer::<R>(&mut self.types, category == Category::Read)?;
             Ok((Operation { returns, ..operation }, collection))
         });
         let operation = described.and_then(|(operation, collection)| match collection {
-            Some(collection) => self.queried(operation, collection),
+            Some(collection) => self.make_queryable(operation, collection),
             None => Ok(operation),
         });
         match operation {
@@ -260,20 +259,20 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self
     }
 
-    /// Has the engine query the list that an operation answers with.
-    fn queried(&mut self, mut operation: Operation, collection: Collection) -> Result<Operation, AdapterError> {
-        offer_collection(&mut operation, &collection);
+    /// Lets the engine query the list that an operation returns.
+    fn make_queryable(&mut self, mut operation: Operation, collection: Collection) -> Result<Operation, AdapterError> {
+        add_collection_controls(&mut operation, &collection);
         if operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == "sort")) {
-            describe::enter_query_types(&mut self.types)?;
+            describe::register_query_types(&mut self.types)?;
         }
         self.collections.insert(operation.name.clone(), Arc::new(collection));
         Ok(operation)
     }
 
-    /// Shows a request worth imitating.
+    /// Adds an example request.
     #[must_use]
     pub fn example(self, description: &str, params: Value) -> Self {
-        self.last("example", |operation| {
+        self.with_last_operation("example", |operation| {
             operation.examples.push(Example {
                 description: Some(description.into()),
                 params: params.as_object().cloned().unwrap_or_default(),
@@ -281,28 +280,28 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         })
     }
 
-    /// Declares how much harm the operation can do.
+    /// Sets the danger level.
     #[must_use]
     pub fn danger(self, danger: Danger) -> Self {
-        self.last("danger", |operation| operation.danger = danger)
+        self.with_last_operation("danger", |operation| operation.danger = danger)
     }
 
-    /// Declares that the operation tells what there is, as a schema does.
+    /// Declares that the operation describes what exists, like a schema.
     #[must_use]
     pub fn discovery(self) -> Self {
-        self.last("discovery", |operation| operation.role = Role::Discovery)
+        self.with_last_operation("discovery", |operation| operation.role = Role::Discovery)
     }
 
-    /// Says what the answer means.
+    /// Describes the result.
     #[must_use]
     pub fn returns(self, description: &str) -> Self {
-        self.last("returns", |operation| {
+        self.with_last_operation("returns", |operation| {
             let type_name = operation.returns.type_name.clone();
             operation.returns = Returns { type_name, description: description.into() };
         })
     }
 
-    fn last(mut self, word: &'static str, change: impl FnOnce(&mut Operation)) -> Self {
+    fn with_last_operation(mut self, word: &'static str, change: impl FnOnce(&mut Operation)) -> Self {
         match self.operations.last_mut() {
             Some((operation, _)) => change(operation),
             None => self.problems.push(AdapterError::NothingToDescribe(word)),
@@ -310,7 +309,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self
     }
 
-    /// The finished source.
+    /// Builds the source.
     pub fn build(self) -> Result<Arc<dyn Source>, AdapterError> {
         if let Some(problem) = self.problems.into_iter().next() {
             return Err(problem);
@@ -322,12 +321,12 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         };
         let handlers = self.operations.into_iter().map(|(operation, handler)| (operation.name, handler)).collect();
         let Self { name, state, collections, executions, .. } = self;
-        Ok(Arc::new(Finished { name, state, offering, handlers, collections, executions }))
+        Ok(Arc::new(AdapterSource { name, state, offering, handlers, collections, executions }))
     }
 }
 
-/// The validator has seen these parameters, so this fails only where the type is stricter than its own schema.
-fn read_params<P: DeserializeOwned>(params: Map<String, Value>) -> Result<P, Failure> {
+/// The parameters are already validated, so this fails only if the type is stricter than its schema.
+fn parse_params<P: DeserializeOwned>(params: Map<String, Value>) -> Result<P, Failure> {
     serde_json::from_value(Value::Object(params)).map_err(|cause| {
         Failure::new(
             Code::ValidationInvalidValue,
@@ -341,7 +340,7 @@ fn to_value<R: Serialize>(result: R) -> Result<Value, Failure> {
     serde_json::to_value(result).map_err(Failure::internal)
 }
 
-struct Finished<S> {
+struct AdapterSource<S> {
     name: Arc<str>,
     state: Arc<S>,
     offering: Offering,
@@ -350,7 +349,7 @@ struct Finished<S> {
     executions: Arc<Executions>,
 }
 
-impl<S: Send + Sync + 'static> Source for Finished<S> {
+impl<S: Send + Sync + 'static> Source for AdapterSource<S> {
     fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! Parameters that mean the same in every adapter.
+//! Parameter and result types with the same meaning in every adapter.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -12,19 +12,19 @@ use serde_json::{Map, Value, json};
 
 /// The `dry_run` of an operation that changes something: validate, report what would change, change nothing (R-REQ-9).
 ///
-/// Write it into the parameters as `#[serde(default)] dry_run: DryRun`. An operation without it refuses the parameter,
-/// so a caller can never believe in a rehearsal that was none.
+/// Declare it as `#[serde(default)] dry_run: DryRun`. An operation without it refuses the parameter, so a caller can never
+/// mistake a real change for a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct DryRun(bool);
 
 impl DryRun {
-    /// Whether this is only a rehearsal.
+    /// Whether this is a dry run.
     pub fn is_on(self) -> bool {
         self.0
     }
 
-    /// Makes the change, unless this is only a rehearsal.
+    /// Makes the change, unless this is a dry run.
     pub fn otherwise<T>(self, change: impl FnOnce() -> T) -> Option<T> {
         if self.0 { None } else { Some(change()) }
     }
@@ -54,7 +54,7 @@ impl JsonSchema for DryRun {
     }
 }
 
-/// A list as an answer: `{items: […]}`, so that page information can stand beside it.
+/// A list as a result: `{items: […]}`, so that page information can be added.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Items")]
 pub struct Items<T> {
@@ -68,12 +68,12 @@ impl<T> FromIterator<T> for Items<T> {
     }
 }
 
-/// Bytes as an answer: base64, with its encoding and media type beside it (R-RES-5).
+/// Bytes as a result: base64, with encoding and media type (R-RES-5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What they are.
+    /// Their media type.
     pub media_type: String,
 }
 
@@ -106,7 +106,7 @@ impl JsonSchema for Binary {
 
 /// The `input` of an UPDATE: the fields of `T` to change, merged deeply into what is stored (R-REQ-6).
 ///
-/// Nested objects merge, arrays are replaced whole, `null` removes a field that `T` can do without.
+/// Nested objects merge, arrays are replaced, and `null` removes an optional field.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Patch<T> {
@@ -116,7 +116,7 @@ pub struct Patch<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Patch<T> {
-    /// What `current` becomes.
+    /// Applies the changes to `current`.
     pub fn apply(&self, current: &T) -> Result<T, Failure> {
         let mut value = serde_json::to_value(current).map_err(Failure::internal)?;
         merge(&mut value, &Value::Object(self.changes.clone()));
@@ -144,7 +144,7 @@ fn merge(current: &mut Value, change: &Value) {
                 }
             }
         }
-        // An object in place of something else: its own nulls still mean "not there".
+        // An object replaces another kind of value; its nulls are still removed.
         (current, Value::Object(change)) => {
             let mut fresh = Value::Object(Map::new());
             merge(&mut fresh, &Value::Object(change.clone()));
@@ -165,7 +165,7 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let whole = T::json_schema(generator).to_value();
-        let mut patch = patch_of(&whole, generator, 0);
+        let mut patch = patch_schema(&whole, generator, 0);
         if let Some(object) = patch.as_object_mut() {
             object.insert(
                 "description".to_owned(),
@@ -176,16 +176,16 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
     }
 }
 
-/// The schema of a change to a value of this schema: every field optional, no defaults, `null` where a field can go.
-fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
+/// The schema of a patch: every field is optional, without defaults, and nullable if it can be removed.
+fn patch_schema(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
     const MAX_DEPTH: usize = 8;
     let Some(object) = schema.as_object() else { return schema.clone() };
     if let Some([one, other]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
-        // How an optional struct is written: it, or null.
+        // An optional struct is a union with null.
         let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
         return match (is_null(one), is_null(other)) {
-            (false, true) => patch_of(one, generator, depth + 1),
-            (true, false) => patch_of(other, generator, depth + 1),
+            (false, true) => patch_schema(one, generator, depth + 1),
+            (true, false) => patch_schema(other, generator, depth + 1),
             _ => without_default(schema),
         };
     }
@@ -193,7 +193,7 @@ fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value 
         let definition = target.rsplit('/').next().and_then(|name| generator.definitions().get(name));
         let is_object = definition.is_some_and(|definition| definition.get("properties").is_some());
         if let (Some(definition), true) = (definition, is_object) {
-            return patch_of(definition, generator, depth + 1);
+            return patch_schema(definition, generator, depth + 1);
         }
         return without_default(schema);
     }
@@ -206,7 +206,7 @@ fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value 
         .iter()
         .filter(|(_, field)| field.get("readOnly").and_then(Value::as_bool) != Some(true))
         .map(|(name, field)| {
-            let mut field = patch_of(field, generator, depth + 1);
+            let mut field = patch_schema(field, generator, depth + 1);
             if let (Some(field), false) = (field.as_object_mut(), required.contains(&name.as_str())) {
                 field.insert("nullable".to_owned(), Value::Bool(true));
             }

@@ -1,13 +1,13 @@
 //! A clock that never goes back, for everything that expires.
 //!
-//! The system's clock can be set back: by a time server, by an administrator, by a virtual machine that was resumed.
-//! Tokens that had expired would then hold again. So [`SteadyClock`] shows the system's time as long as that advances, and
-//! goes on from the latest time it has shown, at the pace of the monotonic clock, while the system's clock is behind. A
-//! clock that was set far ahead by mistake and corrected therefore leaves the steady clock ahead, but never frozen:
-//! whatever was issued still ends after its lifetime.
+//! The system clock can be set back: by a time server, by an administrator, or when a virtual machine is resumed. Expired
+//! tokens would then be valid again. [`SteadyClock`] therefore follows the system clock while that advances. While the
+//! system clock is behind, it continues from the latest time at the pace of the monotonic clock. A system clock that was
+//! set far ahead and corrected leaves the steady clock ahead, but never frozen: everything still expires after its
+//! lifetime.
 //!
-//! What one process has shown is lost with it. Stores therefore keep the latest time they were used at
-//! ([`HIGH_WATER`](crate::store::HIGH_WATER)) and tell it to the clock of every process that uses them.
+//! A process loses its latest time when it ends. Stores therefore keep the latest time they were used at
+//! ([`HIGH_WATER`](crate::store::HIGH_WATER)) and advance the clock of every process that uses them.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,15 +16,16 @@ use jiff::Timestamp;
 
 use super::{Clock, SharedClock};
 
-/// The start of the year 2200, in nanoseconds. A later time is a broken clock: believed once, it would be kept for ever.
+/// The start of the year 2200, in nanoseconds. A later time comes from a broken clock and is ignored: once accepted, it
+/// could never be undone.
 const MAX_NANOS: i64 = 7_258_118_400_000_000_000;
 
-/// A jump that is worth telling the operator.
+/// A larger jump is logged.
 const NOTABLE_JUMP: Duration = Duration::from_secs(60);
 
-/// How long this process has been running, never less than before.
+/// A clock that never decreases.
 pub trait MonotonicClock: Send + Sync + 'static {
-    /// The time since some moment that stays the same.
+    /// The time since a fixed point in the past.
     fn elapsed(&self) -> Duration;
 }
 
@@ -44,23 +45,23 @@ impl MonotonicClock for SystemMonotonicClock {
     }
 }
 
-/// A clock that never goes back. See the module's header.
+/// A clock that never goes back. See the module documentation.
 pub struct SteadyClock {
     wall: SharedClock,
     monotonic: Box<dyn MonotonicClock>,
-    /// What has to be added to the monotonic clock's nanoseconds. It only grows.
+    /// The offset from the monotonic clock, in nanoseconds. It only grows.
     offset: AtomicI64,
-    /// Until when something that was issued may still be used, in nanoseconds since the epoch.
+    /// When the last issued item expires, in nanoseconds since the epoch.
     needed_until: AtomicI64,
 }
 
 impl SteadyClock {
-    /// A clock that follows this one wherever it advances.
+    /// Creates a clock that follows `wall` while that advances.
     pub fn new(wall: SharedClock) -> Self {
         Self::with_monotonic(wall, SystemMonotonicClock::default())
     }
 
-    /// The same with a monotonic clock of the caller's own.
+    /// Like [`new`](Self::new), with another monotonic clock.
     pub fn with_monotonic(wall: SharedClock, monotonic: impl MonotonicClock) -> Self {
         let clock = Self {
             wall,
@@ -72,19 +73,19 @@ impl SteadyClock {
         clock
     }
 
-    /// Something that was issued can be used until then. As long as that is so, the time has to be written down now and
-    /// again, lest it be forgotten with the process.
+    /// Records that something was issued that is valid until then. Until then the time has to be stored regularly, so that
+    /// it is not lost with the process.
     pub fn need_until(&self, moment: Timestamp) {
         self.needed_until.fetch_max(nanos_of(moment), Ordering::Relaxed);
     }
 
-    /// Whether anything that was issued may still be used.
+    /// Whether anything that was issued may still be valid.
     pub fn is_needed(&self) -> bool {
         self.nanos() <= self.needed_until.load(Ordering::Relaxed)
     }
 
-    /// Nanoseconds since the epoch. The wall clock is read first: if this thread is held up between the two readings,
-    /// the time still comes out right, and the pause is not added to the offset for ever.
+    /// Nanoseconds since the epoch. The wall clock is read first: if the thread is suspended between the two readings, the
+    /// result is still correct, and the pause is not added to the offset.
     fn nanos(&self) -> i64 {
         let wall = nanos_of(self.wall.now());
         let elapsed = self.elapsed();
@@ -131,7 +132,7 @@ impl Clock for SteadyClock {
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Nanoseconds since the epoch, as far as 64 bits can count them: 128 bits would be most of the cost of a reading.
+/// Nanoseconds since the epoch in 64 bits: 128 bits would dominate the cost of a reading.
 fn nanos_of(moment: Timestamp) -> i64 {
     let seconds = moment.as_second().saturating_mul(NANOS_PER_SECOND);
     seconds.saturating_add(i64::from(moment.subsec_nanosecond()))
@@ -152,18 +153,18 @@ mod tests {
 
     /// Both clocks, set by hand, in seconds.
     #[derive(Clone, Default)]
-    struct Hands {
+    struct ManualClocks {
         wall: Arc<AtomicI64>,
         monotonic: Arc<AtomicI64>,
     }
 
-    impl Clock for Hands {
+    impl Clock for ManualClocks {
         fn now(&self) -> Timestamp {
             Timestamp::from_second(self.wall.load(Ordering::SeqCst)).unwrap()
         }
     }
 
-    impl MonotonicClock for Hands {
+    impl MonotonicClock for ManualClocks {
         fn elapsed(&self) -> Duration {
             Duration::from_secs(self.monotonic.load(Ordering::SeqCst).unsigned_abs())
         }
@@ -172,10 +173,10 @@ mod tests {
     const START: i64 = 1_700_000_000;
     const DAY: i64 = 24 * 60 * 60;
 
-    fn steady() -> (Hands, SteadyClock) {
-        let hands = Hands::default();
-        hands.wall.store(START, Ordering::SeqCst);
-        (hands.clone(), SteadyClock::with_monotonic(Arc::new(hands.clone()), hands))
+    fn steady() -> (ManualClocks, SteadyClock) {
+        let clocks = ManualClocks::default();
+        clocks.wall.store(START, Ordering::SeqCst);
+        (clocks.clone(), SteadyClock::with_monotonic(Arc::new(clocks.clone()), clocks))
     }
 
     #[test]
@@ -192,50 +193,50 @@ mod tests {
             (0, -4 * 365 * DAY, 50 + 4 * 365 * DAY),
             (10, 0, 60 + 4 * 365 * DAY),
         ];
-        let (hands, clock) = steady();
+        let (clocks, clock) = steady();
         for (step, (passed, set, shown)) in table.into_iter().enumerate() {
-            hands.monotonic.fetch_add(passed, Ordering::SeqCst);
-            hands.wall.fetch_add(passed + set, Ordering::SeqCst);
+            clocks.monotonic.fetch_add(passed, Ordering::SeqCst);
+            clocks.wall.fetch_add(passed + set, Ordering::SeqCst);
             assert_eq!(clock.now().as_second() - START, shown, "step {step}");
-            assert_eq!(clock.wall_time(), hands.now(), "step {step}");
+            assert_eq!(clock.wall_time(), clocks.now(), "step {step}");
         }
     }
 
     #[test]
     fn r_saf_3_a_clock_learns_how_late_it_is_and_continues_from_there() {
-        let (hands, clock) = steady();
-        let tell = |seconds: i64| clock.advance_to(Timestamp::from_second(START + seconds).unwrap());
-        tell(-50);
+        let (clocks, clock) = steady();
+        let advance = |seconds: i64| clock.advance_to(Timestamp::from_second(START + seconds).unwrap());
+        advance(-50);
         assert_eq!(clock.now().as_second(), START, "an earlier time changes nothing");
-        tell(600);
+        advance(600);
         assert_eq!(clock.now().as_second(), START + 600);
-        hands.monotonic.fetch_add(10, Ordering::SeqCst);
+        clocks.monotonic.fetch_add(10, Ordering::SeqCst);
         assert_eq!(clock.now().as_second(), START + 610, "it advances while the wall clock is behind");
-        hands.wall.fetch_add(700, Ordering::SeqCst);
+        clocks.wall.fetch_add(700, Ordering::SeqCst);
         assert_eq!(clock.now().as_second(), START + 700, "and follows the wall clock once that is ahead");
     }
 
     #[test]
-    fn r_saf_3_a_time_beyond_belief_is_ignored() {
-        let (hands, clock) = steady();
+    fn r_saf_3_an_implausible_time_is_ignored() {
+        let (clocks, clock) = steady();
         clock.advance_to(Timestamp::MAX);
-        hands.wall.store(Timestamp::MAX.as_second(), Ordering::SeqCst);
-        hands.monotonic.fetch_add(7, Ordering::SeqCst);
+        clocks.wall.store(Timestamp::MAX.as_second(), Ordering::SeqCst);
+        clocks.monotonic.fetch_add(7, Ordering::SeqCst);
         assert_eq!(clock.now().as_second(), START + 7, "it advances with the monotonic clock");
-        let broken = SteadyClock::with_monotonic(Arc::new(hands.clone()), hands.clone());
+        let broken = SteadyClock::with_monotonic(Arc::new(clocks.clone()), clocks.clone());
         broken.advance_to(Timestamp::from_second(START).unwrap());
-        hands.monotonic.fetch_add(1, Ordering::SeqCst);
+        clocks.monotonic.fetch_add(1, Ordering::SeqCst);
         assert_eq!(broken.now().as_second(), START + 1, "a clock that was wrong from the start learns the time");
     }
 
     #[test]
     fn r_saf_3_the_time_is_needed_until_what_was_issued_ends() {
-        let (hands, clock) = steady();
+        let (clocks, clock) = steady();
         assert!(!clock.is_needed());
         clock.need_until(Timestamp::from_second(START + 5).unwrap());
         clock.need_until(Timestamp::from_second(START + 3).unwrap());
         for (passed, needed) in [(4, true), (1, true), (1, false)] {
-            hands.monotonic.fetch_add(passed, Ordering::SeqCst);
+            clocks.monotonic.fetch_add(passed, Ordering::SeqCst);
             assert_eq!(clock.is_needed(), needed);
         }
     }

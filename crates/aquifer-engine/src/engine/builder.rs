@@ -1,4 +1,4 @@
-//! Putting an engine together.
+//! The builder of an engine.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -22,18 +22,18 @@ use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
 
-/// What an operator can set.
+/// The settings of an engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The sizes accepted.
+    /// The limits for requests and responses.
     pub limits: Limits,
     /// How unknown parameters are treated.
     pub strictness: Strictness,
-    /// What happens when an operation of a batch needs confirmation.
+    /// What happens when an operation of a batch requires confirmation.
     pub on_confirmation: OnConfirmation,
-    /// The most operations a batch may have.
+    /// The maximum number of operations in a batch.
     pub max_batch_size: usize,
-    /// Whether answers carry `_meta`.
+    /// Whether responses contain `_meta`.
     pub meta: bool,
 }
 
@@ -49,35 +49,35 @@ impl Default for Settings {
     }
 }
 
-/// Why an engine cannot be built.
+/// The error of building an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The catalog is not valid.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// Two sources share a name.
-    #[error("two sources are called '{0}': give one of them another name")]
+    #[error("two sources are named '{0}': rename one of them")]
     DuplicateSource(String),
-    /// The operating system has no randomness to make a secret of.
-    #[error("the operating system gives no randomness")]
+    /// The operating system provides no randomness for a secret.
+    #[error("the operating system provides no randomness")]
     NoRandomness,
-    /// Limits outside of their range.
+    /// A limit is out of range.
     #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
     Limit {
-        /// Which limit.
+        /// The name of the limit.
         name: &'static str,
-        /// What was set.
+        /// The configured value.
         value: usize,
-        /// The least allowed.
+        /// The minimum.
         min: usize,
-        /// The most allowed.
+        /// The maximum.
         max: usize,
     },
 }
 
-/// Puts an engine together.
+/// Builds an engine.
 pub struct EngineBuilder {
-    mounted: Vec<Mount>,
+    mounts: Vec<Mount>,
     surface: Surface,
     gate: Arc<dyn Gate>,
     store: Option<Arc<dyn StateStore>>,
@@ -85,107 +85,107 @@ pub struct EngineBuilder {
     observer: Arc<dyn Observer>,
     settings: Settings,
     shaping: shape::Settings,
-    cursors: Option<CursorKey>,
+    cursor_key: Option<CursorKey>,
 }
 
 impl EngineBuilder {
-    /// Adds a source. With several sources, operations get the source's name as a prefix.
+    /// Adds a source. With several sources, its name becomes the prefix of its operations.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.mounted.push(Mount::new(source));
+        self.mounts.push(Mount::new(source));
         self
     }
 
-    /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
+    /// Adds a source with a prefix. An empty prefix leaves names unchanged.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
-        self.mounted.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
+        self.mounts.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
         self
     }
 
-    /// Adds a source with everything the operator says of it.
+    /// Adds a mount.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
-        self.mounted.push(mount);
+        self.mounts.push(mount);
         self
     }
 
-    /// Sets the policy. Without one, whatever cannot be undone is refused.
+    /// Sets the gate. Without one, operations that cannot be undone are refused.
     #[must_use]
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.gate = gate;
         self
     }
 
-    /// Takes every safety away: each call runs, however dangerous, unasked and unrecorded. For tests and measurements
-    /// of what lies behind the gate, never for anything an agent can reach.
+    /// Removes every safety: each call runs without confirmation or audit, however dangerous. For tests and benchmarks
+    /// only, never for anything an agent can reach.
     #[must_use]
     pub fn dangerously_let_everything_pass(self) -> Self {
         self.gate(Arc::new(OpenGate))
     }
 
-    /// Sets where state lives.
+    /// Sets the state store.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn StateStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Sets the clock. It should be a [`SteadyClock`]: what is held for callers expires by it.
+    /// Sets the clock. It should be a [`SteadyClock`]: held results expire by it.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets who is told what happens.
+    /// Sets the observer of events.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// Sets limits and modes.
+    /// Sets the settings.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Sets how results are shaped and held.
+    /// Sets the settings for shaping and held results.
     #[must_use]
     pub fn shaping(mut self, settings: shape::Settings) -> Self {
         self.shaping = settings;
         self
     }
 
-    /// Sets the secret that cursors into held results are sealed with, where several processes are to know them.
+    /// Sets the key for cursors into held results, for several processes that share them.
     #[must_use]
     pub fn cursor_key(mut self, key: CursorKey) -> Self {
-        self.cursors = Some(key);
+        self.cursor_key = Some(key);
         self
     }
 
     /// Builds the engine and its first catalog.
     pub fn build(self) -> Result<Engine, BuildError> {
-        const STORED: usize = 100_000;
+        const MAX_RECORDS: usize = 100_000;
         if let Some(wrong) = self.settings.limits.check().into_iter().next() {
             return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
         }
-        check_names(&self.mounted)?;
+        check_names(&self.mounts)?;
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
-        let generation = super::mounts::generation(&self.mounted);
-        let snapshot = Snapshot::build(self.mounted.into(), surface.clone(), self.gate, facts, None)?;
-        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
-        let cursors = match self.cursors {
+        let generation = super::mounts::total_generation(&self.mounts);
+        let snapshot = Snapshot::build(self.mounts.into(), surface.clone(), self.gate, facts, None)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), MAX_RECORDS)));
+        let cursor_key = match self.cursor_key {
             Some(key) => key,
-            None => own_key()?,
+            None => random_key()?,
         };
-        let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
+        let shaper = Shaper::new(cursor_key, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
             shaper,
-            remounted: watch::Sender::new(0),
+            mount_changes: watch::Sender::new(0),
             building: Mutex::new(()),
             surface,
             store,
@@ -200,13 +200,13 @@ impl EngineBuilder {
     }
 }
 
-fn own_key() -> Result<CursorKey, BuildError> {
+fn random_key() -> Result<CursorKey, BuildError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|_| BuildError::NoRandomness)?;
     Ok(CursorKey::new(secret))
 }
 
-/// Whether every source has a name of its own.
+/// Checks that the names of the sources are unique.
 pub(super) fn check_names(mounts: &[Mount]) -> Result<(), BuildError> {
     let mut names: Vec<&str> = mounts.iter().map(|mount| mount.source.name()).collect();
     names.sort_unstable();
@@ -221,10 +221,10 @@ pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
 }
 
 impl Engine {
-    /// Begins an engine with this surface.
+    /// Starts building an engine with this surface.
     pub fn builder(surface: Surface) -> EngineBuilder {
         EngineBuilder {
-            mounted: Vec::new(),
+            mounts: Vec::new(),
             surface,
             gate: Arc::new(ClosedGate),
             store: None,
@@ -232,7 +232,7 @@ impl Engine {
             observer: Arc::new(LogObserver),
             settings: Settings::default(),
             shaping: shape::Settings::default(),
-            cursors: None,
+            cursor_key: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sources of an engine: what they offer becomes the catalog, and the catalog keeps up with them.
+//! The sources of an engine, and how the catalog follows their changes.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -14,45 +14,43 @@ use crate::event::Event;
 use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
-/// How long a request waits for sources to find out whether they offer something else. They have limits of their own;
-/// what is late for this request is there for a later one.
-const FRESHEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request waits for sources to check for changes. Sources have limits of their own; a late change is visible
+/// to later requests.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Has all sources look at the same time whether they offer something else, and takes that over.
-    pub(super) async fn freshen_sources(&self, snapshot: &Snapshot) {
-        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
-        // Most often nothing has changed, and all say so at once: then there is no need for a timer.
-        if (&mut all).now_or_never().is_none() && tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
-            tracing::debug!("a source takes long to find out whether it offers something else");
+    /// Lets all sources check for changes concurrently, and updates the catalog.
+    pub(super) async fn check_sources_for_changes(&self, snapshot: &Snapshot) {
+        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.check_for_changes()));
+        // Usually nothing has changed and all futures are ready immediately. Then no timer is needed.
+        if (&mut all).now_or_never().is_none() && tokio::time::timeout(CHECK_TIMEOUT, all).await.is_err() {
+            tracing::debug!("a source takes long to check for changes");
         }
-        self.catch_up();
+        self.refresh_if_changed();
     }
 
-    /// Asks the sources again what they offer, and replaces the catalog. Says whether callers can notice a difference.
+    /// Rebuilds the catalog from the sources. Returns whether callers can notice a difference.
     ///
-    /// The catalog is replaced in any case: it holds more than callers can see, such as how values are compared and
-    /// whether a rehearsal is safe, and policy decides by that.
-    /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
+    /// The catalog is replaced in any case: it contains more than callers can see, such as how values are compared and
+    /// whether a dry run is safe, and policy depends on that. Running requests finish with the catalog they started with.
+    /// If the new catalog is not valid, the previous one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
-        self.generation.store(generation(before.mounts()), Ordering::Relaxed);
+        self.generation.store(total_generation(before.mounts()), Ordering::Relaxed);
         let snapshot = self.build(before.mounts().clone(), before.gate().clone(), &before)?;
-        Ok(self.show(snapshot))
+        Ok(self.publish(snapshot))
     }
 
-    /// Serves these sources from now on. If their catalog is not valid, nothing changes.
+    /// Replaces the sources. If the new catalog is not valid, nothing changes.
     ///
-    /// Requests under way finish with the sources they began with; a source that is no longer mounted ends with the last
-    /// of them.
+    /// Running requests finish with the sources they started with. An unmounted source is dropped with the last of them.
     pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
         let gate = self.snapshot.load().gate().clone();
         self.reconfigure(mounts, gate)
     }
 
-    /// Serves these sources behind this gate from now on, both from the same moment. If their catalog is not valid,
-    /// nothing changes.
+    /// Replaces the sources and the gate in one step. If the new catalog is not valid, nothing changes.
     pub fn reconfigure(&self, mounts: Vec<Mount>, gate: Arc<dyn Gate>) -> Result<(), BuildError> {
         check_names(&mounts)?;
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,18 +58,18 @@ impl Engine {
         let snapshot = match self.build(mounts.into(), gate, &before) {
             Ok(snapshot) => snapshot,
             Err(error) => {
-                // Sources that are served by both were told what the new gate denies.
+                // Restores the concealed operations of sources that belong to both configurations.
                 let _ = self.build(before.mounts().clone(), before.gate().clone(), &before);
                 return Err(error);
             }
         };
-        self.generation.store(generation(snapshot.mounts()), Ordering::Relaxed);
-        // Changes that were decided under the old configuration and wait inside their sources are refused from here on.
+        self.generation.store(total_generation(snapshot.mounts()), Ordering::Relaxed);
+        // From here on, changes that were decided under the old configuration and wait in their sources are refused.
         before.configuration().retire();
-        // The same operations may be answered by other sources now: the routes count, not only the words.
-        self.show(snapshot);
+        // The same operations may have other sources now, so the snapshot is replaced even with an equal catalog.
+        self.publish(snapshot);
         drop(building);
-        self.remounted.send_modify(|count| *count = count.wrapping_add(1));
+        self.mount_changes.send_modify(|count| *count = count.wrapping_add(1));
         Ok(())
     }
 
@@ -80,22 +78,22 @@ impl Engine {
         Ok(Snapshot::build(mounts, self.surface.clone(), gate, facts, Some(before))?)
     }
 
-    /// Says whether it differs from the one before.
-    fn show(&self, snapshot: Snapshot) -> bool {
+    /// Replaces the snapshot. Returns whether callers can notice a difference.
+    fn publish(&self, snapshot: Snapshot) -> bool {
         let digest = snapshot.digest();
-        let is_other = digest != self.snapshot.load().digest();
-        if is_other {
+        let is_different = digest != self.snapshot.load().digest();
+        if is_different {
             self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
         }
         self.snapshot.store(Arc::new(snapshot));
-        if is_other {
+        if is_different {
             self.changes.send_replace(digest);
         }
-        is_other
+        is_different
     }
 
-    /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
-    /// failure is the answer.
+    /// Reloads every source and rebuilds the catalog. A source that cannot be reloaded keeps its offering; its failure is
+    /// returned.
     pub async fn reload(&self) -> Vec<(String, Failure)> {
         let mut failures = Vec::new();
         for mount in self.snapshot.load_full().mounts().iter() {
@@ -103,18 +101,18 @@ impl Engine {
                 failures.push((mount.source.name().to_owned(), failure));
             }
         }
-        self.refresh_or_tell();
+        self.refresh_or_log();
         failures
     }
 
-    /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
-    pub async fn keep_up(&self) {
-        let mut remounted = self.remounted.subscribe();
+    /// Rebuilds the catalog whenever a source announces a change. Never ends by itself.
+    pub async fn watch_sources(&self) {
+        let mut mount_changes = self.mount_changes.subscribe();
         loop {
             let mut sources: Vec<watch::Receiver<u64>> =
                 self.snapshot.load().mounts().iter().filter_map(|mount| mount.source.changes()).collect();
-            // What has changed before anybody listened is in the catalog now.
-            self.catch_up();
+            // Includes changes from before the subscription.
+            self.refresh_if_changed();
             loop {
                 let other = async {
                     if sources.is_empty() {
@@ -125,23 +123,23 @@ impl Engine {
                     (changed.is_err(), index)
                 };
                 tokio::select! {
-                    again = remounted.changed() => match again {
+                    again = mount_changes.changed() => match again {
                         Ok(()) => break,
-                        // The engine itself holds the sender.
+                        // Unreachable: the engine holds the sender.
                         Err(_) => return,
                     },
                     (is_gone, index) = other => {
                         if is_gone {
                             sources.remove(index);
                         }
-                        self.refresh_or_tell();
+                        self.refresh_or_log();
                     }
                 }
             }
         }
     }
 
-    /// A connection is gone, and with it what was bound to it.
+    /// Releases everything that was bound to a session.
     pub fn session_ended(&self, session: &str) {
         for mount in self.snapshot.load().mounts().iter() {
             mount.source.session_ended(session);
@@ -149,20 +147,20 @@ impl Engine {
         self.shaper.session_ended(session);
     }
 
-    /// Replaces the catalog if a source offers something else by now.
-    pub(super) fn catch_up(&self) {
-        if generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
-            self.refresh_or_tell();
+    /// Rebuilds the catalog if a generation has changed.
+    pub(super) fn refresh_if_changed(&self) {
+        if total_generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
+            self.refresh_or_log();
         }
     }
 
-    fn refresh_or_tell(&self) {
+    fn refresh_or_log(&self) {
         if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the catalog cannot be built; the old one stays");
+            tracing::error!(%error, "the catalog cannot be built; the previous one stays in use");
         }
     }
 }
 
-pub(super) fn generation(mounted: &[Mount]) -> u64 {
-    mounted.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
+pub(super) fn total_generation(mounts: &[Mount]) -> u64 {
+    mounts.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
 }

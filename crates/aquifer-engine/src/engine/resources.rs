@@ -1,11 +1,9 @@
-//! What sources have beside operations: documents to read and prompts to fill in, those of all sources together, under
-//! names that tell them apart.
+//! Resources and prompts of all sources, under unique names.
 //!
-//! With one source everything keeps its name. With several a prompt gets the same prefix as the operations of its source,
-//! and a document stands under `aquifer://SOURCE/` with its own address after that. Only the source that an address names
-//! is ever asked for it: addresses may carry secrets, and another source must neither see nor answer them. So an address
-//! without a source is good only as long as there was never another source, and one that names a source is never handed
-//! to another.
+//! With one source everything keeps its name. With several, a prompt gets the same prefix as the operations of its source,
+//! and a resource gets the URI `aquifer://SOURCE/` followed by its own URI. Only the source that a URI names is asked for
+//! it: URIs may contain secrets, and another source must neither see nor answer them. A URI without a source is therefore
+//! valid only if there was never another source, and a URI that names a source is never passed to another.
 
 use std::time::Duration;
 
@@ -16,14 +14,14 @@ use futures::future::join_all;
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::snapshot::{ADDRESS_SCHEME, Mount, Snapshot, address_prefix};
-use crate::source::{Context, Fetch, SourceCapabilities};
+use crate::snapshot::{Mount, Snapshot, URI_SCHEME, uri_prefix};
+use crate::source::{Context, FetchRequest, SourceCapabilities};
 
-/// How long one source may take for its part of a list. Everybody's list waits for the slowest of them.
+/// How long one source may take for its part of a list. The list waits for the slowest source.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// What there is beside operations.
+    /// The combined capabilities of all sources.
     pub fn capabilities(&self) -> SourceCapabilities {
         self.snapshot
             .load()
@@ -33,13 +31,13 @@ impl Engine {
             .fold(SourceCapabilities::default(), SourceCapabilities::or)
     }
 
-    /// A list of all sources, which are asked at the same time. A source that cannot be asked, or is late, is left out.
-    pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
+    /// The combined list of all sources, which are asked concurrently. Sources that fail or are late are omitted.
+    pub async fn list(&self, list: &FetchRequest, context: Context) -> Vec<Map<String, Value>> {
         let snapshot = self.snapshot.load_full();
-        let asked = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
+        let lists = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
-                let found = part(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
+                let found = list_from_source(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
@@ -47,69 +45,82 @@ impl Engine {
                     Value::Array(entries) => entries,
                     _ => Vec::new(),
                 };
-                entries.into_iter().filter_map(move |entry| named(entry, snapshot, mount, &list)).collect::<Vec<_>>()
+                entries
+                    .into_iter()
+                    .filter_map(move |entry| with_client_name(entry, snapshot, mount, &list))
+                    .collect::<Vec<_>>()
             }
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(lists).await.into_iter().flatten().collect()
     }
 
-    /// One document, prompt or completion, from the source it belongs to.
-    pub async fn fetch(&self, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+    /// A resource, prompt or completion from its source.
+    pub async fn fetch(&self, request: FetchRequest, context: Context) -> Result<Value, Failure> {
         let snapshot = self.snapshot.load_full();
-        let name = wanted.name().unwrap_or_default().to_owned();
-        let Some((mount, own)) = owner(&name, &snapshot, &wanted) else { return Err(unowned(&wanted)) };
-        if !mount.source.capabilities().has(&wanted) {
-            return Err(unowned(&wanted));
+        let name = request.name().unwrap_or_default().to_owned();
+        let Some((mount, own)) = owner(&name, &snapshot, &request) else { return Err(not_found(&request)) };
+        if !mount.source.capabilities().has(&request) {
+            return Err(not_found(&request));
         }
-        let mut found = get(&snapshot, mount, wanted.clone().of(own), context).await?;
-        qualify(&mut found, |own| address(own, &snapshot, mount));
+        let mut found = fetch_from_source(&snapshot, mount, request.clone().with_name(own), context).await?;
+        qualify(&mut found, |own| client_uri(own, &snapshot, mount));
         Ok(found)
     }
 }
 
 impl Snapshot {
-    /// What policy may be asked about beside operations: of every source, as operations that read.
-    pub fn readings(&self) -> Vec<Operation> {
-        self.mounts().iter().flat_map(|mount| ACTIONS.map(|action| reading(self, mount, action))).collect()
+    /// Access to the resources and prompts of every source, as READ operations for policy.
+    pub fn read_operations(&self) -> Vec<Operation> {
+        self.mounts().iter().flat_map(|mount| ACTIONS.map(|action| read_operation(self, mount, action))).collect()
     }
 }
 
-/// Asks one source, if the gate lets pass what is wanted of it.
-async fn get(snapshot: &Snapshot, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-    let reading = reading(snapshot, mount, action(&wanted));
-    snapshot.gate().admit(&reading, &context).await?;
-    mount.source.fetch(wanted, context).await
+/// Fetches from one source, if the gate allows it.
+async fn fetch_from_source(
+    snapshot: &Snapshot,
+    mount: &Mount,
+    request: FetchRequest,
+    context: Context,
+) -> Result<Value, Failure> {
+    let operation = read_operation(snapshot, mount, action(&request));
+    snapshot.gate().admit(&operation, &context).await?;
+    mount.source.fetch(request, context).await
 }
 
-/// The part of a list that one source has. Only the source is under a time limit: the gate may have to ask a person.
-async fn part(snapshot: &Snapshot, mount: &Mount, list: Fetch, context: Context) -> Result<Value, Failure> {
-    let reading = reading(snapshot, mount, action(&list));
-    snapshot.gate().admit(&reading, &context).await?;
+/// The part of a list from one source. The timeout applies to the source only: the gate may have to ask a person.
+async fn list_from_source(
+    snapshot: &Snapshot,
+    mount: &Mount,
+    list: FetchRequest,
+    context: Context,
+) -> Result<Value, Failure> {
+    let operation = read_operation(snapshot, mount, action(&list));
+    snapshot.gate().admit(&operation, &context).await?;
     let name = mount.source.name();
     match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context)).await {
         Ok(found) => found,
         Err(_) => {
             let seconds = LIST_TIMEOUT.as_secs();
-            tracing::warn!(source = name, seconds, "the source did not list what it has in time and is left out");
+            tracing::warn!(source = name, seconds, "the source did not answer in time and is missing from the list");
             Ok(Value::Null)
         }
     }
 }
 
-/// What is wanted of a source, as policy judges it.
-fn reading(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
-    let mut reading = Operation::new(action, Category::Read, "Reads what a source has beside operations.");
-    reading.source = mount.source.name().into();
-    reading.trust = mount.trust(snapshot);
-    reading
+/// The access to a source as an operation for policy.
+fn read_operation(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
+    let mut operation = Operation::new(action, Category::Read, "Reads resources and prompts of a source.");
+    operation.source = mount.source.name().into();
+    operation.trust = mount.trust(snapshot);
+    operation
 }
 
-/// No source has it, or nobody can tell which.
-fn unowned(wanted: &Fetch) -> Failure {
-    let message = if wanted.is_by_address() {
-        "There is no document of this address. With several sources, write aquifer://SOURCE/ADDRESS"
+/// No source has it, or its source is ambiguous.
+fn not_found(request: &FetchRequest) -> Failure {
+    let message = if request.is_by_uri() {
+        "There is no resource with this URI. With several sources, write aquifer://SOURCE/URI"
     } else {
-        "There is no prompt of this name"
+        "There is no prompt with this name"
     };
     Failure::new(Code::NotFoundResource, message)
 }
@@ -120,49 +131,54 @@ const LIST_PROMPTS: &str = "list_prompts";
 const GET_PROMPT: &str = "get_prompt";
 const COMPLETE: &str = "complete";
 
-/// Everything that policy may be asked about beside operations.
+/// All access operations.
 const ACTIONS: [&str; 5] = [LIST_RESOURCES, READ_RESOURCE, LIST_PROMPTS, GET_PROMPT, COMPLETE];
 
-/// What policy calls it.
-fn action(wanted: &Fetch) -> &'static str {
-    match wanted {
-        Fetch::Resources | Fetch::ResourceTemplates => LIST_RESOURCES,
-        Fetch::Resource(_) => READ_RESOURCE,
-        Fetch::Prompts => LIST_PROMPTS,
-        Fetch::Prompt { .. } => GET_PROMPT,
-        Fetch::Completion { .. } => COMPLETE,
+/// The name of the access operation.
+fn action(request: &FetchRequest) -> &'static str {
+    match request {
+        FetchRequest::Resources | FetchRequest::ResourceTemplates => LIST_RESOURCES,
+        FetchRequest::Resource(_) => READ_RESOURCE,
+        FetchRequest::Prompts => LIST_PROMPTS,
+        FetchRequest::Prompt { .. } => GET_PROMPT,
+        FetchRequest::Completion { .. } => COMPLETE,
     }
 }
 
-/// An entry of a list under the name it has for clients. One whose name leads to another source is left out.
-fn named(entry: Value, snapshot: &Snapshot, mount: &Mount, list: &Fetch) -> Option<Map<String, Value>> {
+/// An entry of a list under its name for clients. An entry whose name leads to another source is omitted.
+fn with_client_name(
+    entry: Value,
+    snapshot: &Snapshot,
+    mount: &Mount,
+    list: &FetchRequest,
+) -> Option<Map<String, Value>> {
     let Value::Object(mut entry) = entry else { return None };
     let key = list.key()?;
     let own = entry.get(key)?.as_str()?;
-    let name = match list.is_by_address() {
-        true => address(own, snapshot, mount),
+    let name = match list.is_by_uri() {
+        true => client_uri(own, snapshot, mount),
         false => format!("{}{own}", prompt_prefix(snapshot, mount)),
     };
     let (found, _) = owner(&name, snapshot, list)?;
     if found.source.name() != mount.source.name() {
-        tracing::debug!(source = mount.source.name(), name, "left out: its name belongs to another source");
+        tracing::debug!(source = mount.source.name(), name, "skipped: the name belongs to another source");
         return None;
     }
     entry.insert(key.to_owned(), name.into());
     Some(entry)
 }
 
-/// The source that a name belongs to, and what that source calls it.
-fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, wanted: &Fetch) -> Option<(&'s Mount, &'n str)> {
-    let own_name = |mount: &Mount| match wanted.is_by_address() {
-        true => own_address(name, snapshot, mount),
+/// The source that a name belongs to, and the source's own name.
+fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, request: &FetchRequest) -> Option<(&'s Mount, &'n str)> {
+    let own_name = |mount: &Mount| match request.is_by_uri() {
+        true => own_uri(name, snapshot, mount),
         false => name.strip_prefix(prompt_prefix(snapshot, mount).as_str()),
     };
     let owners = snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(mount)?)));
-    // The prefix of one source may begin with that of another: the longest is the one that is meant, also if its source
-    // is gone.
+    // The prefix of one source may begin with the prefix of another: the longest match counts, even if its source no
+    // longer exists.
     let found = owners.min_by_key(|(_, own)| own.len())?;
-    let is_gone = !wanted.is_by_address() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
+    let is_gone = !request.is_by_uri() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
     (!is_gone).then_some(found)
 }
 
@@ -170,40 +186,40 @@ fn prompt_prefix(snapshot: &Snapshot, mount: &Mount) -> String {
     mount.prefix_among(snapshot.mounts().len())
 }
 
-/// An address of a source as clients see it.
-fn address(own: &str, snapshot: &Snapshot, mount: &Mount) -> String {
-    match snapshot.has_bare_addresses() && !names_source(own) {
+/// A URI of a source for clients.
+fn client_uri(own: &str, snapshot: &Snapshot, mount: &Mount) -> String {
+    match snapshot.has_bare_uris() && !names_source(own) {
         true => own.to_owned(),
-        false => format!("{}{own}", address_prefix(mount.source.name())),
+        false => format!("{}{own}", uri_prefix(mount.source.name())),
     }
 }
 
-/// The address as the source knows it, if it is one of its own.
-fn own_address<'a>(address: &'a str, snapshot: &Snapshot, mount: &Mount) -> Option<&'a str> {
-    let qualified = address.strip_prefix(address_prefix(mount.source.name()).as_str());
-    qualified.or_else(|| (snapshot.has_bare_addresses() && !names_source(address)).then_some(address))
+/// The source's own form of a URI, if it belongs to the source.
+fn own_uri<'a>(uri: &'a str, snapshot: &Snapshot, mount: &Mount) -> Option<&'a str> {
+    let qualified = uri.strip_prefix(uri_prefix(mount.source.name()).as_str());
+    qualified.or_else(|| (snapshot.has_bare_uris() && !names_source(uri)).then_some(uri))
 }
 
-/// Whether an address says which source it belongs to, in whatever case and whatever stands in front of it.
-fn names_source(address: &str) -> bool {
-    // Blanks, controls and marks in front are not part of an address for whoever reads it next.
+/// Whether a URI names its source, in any case and with any leading characters.
+fn names_source(uri: &str) -> bool {
+    // The next reader may ignore leading blanks, control characters and marks.
     let begins = |letter: char| letter.is_alphanumeric();
-    let address = address.trim_start_matches(|letter| !begins(letter));
-    address.get(..ADDRESS_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(ADDRESS_SCHEME))
+    let uri = uri.trim_start_matches(|letter| !begins(letter));
+    uri.get(..URI_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(URI_SCHEME))
 }
 
-/// Has everything that was read stand under the address that leads to it: contents, and documents in a prompt's messages.
-fn qualify(found: &mut Value, address: impl Fn(&str) -> String) {
+/// Replaces the URIs in contents and in the messages of a prompt with the URIs for clients.
+fn qualify(found: &mut Value, uri: impl Fn(&str) -> String) {
     let replace = |fields: &mut Map<String, Value>| {
         if let Some(Value::String(own)) = fields.get_mut("uri") {
-            *own = address(own);
+            *own = uri(own);
         }
     };
     let contents = found.get_mut("contents").and_then(Value::as_array_mut);
     contents.into_iter().flatten().filter_map(Value::as_object_mut).for_each(replace);
     let messages = found.get_mut("messages").and_then(Value::as_array_mut);
     let parts = messages.into_iter().flatten().filter_map(|message| message.get_mut("content"));
-    for part in parts.flat_map(parts_of) {
+    for part in parts.flat_map(content_parts) {
         match part.get("type").and_then(Value::as_str) {
             Some("resource_link") => replace(part),
             Some("resource") => drop(part.get_mut("resource").and_then(Value::as_object_mut).map(replace)),
@@ -212,8 +228,8 @@ fn qualify(found: &mut Value, address: impl Fn(&str) -> String) {
     }
 }
 
-/// A message has one part, or several.
-fn parts_of(content: &mut Value) -> Vec<&mut Map<String, Value>> {
+/// The parts of a message: one or several.
+fn content_parts(content: &mut Value) -> Vec<&mut Map<String, Value>> {
     match content {
         Value::Array(parts) => parts.iter_mut().filter_map(Value::as_object_mut).collect(),
         Value::Object(part) => vec![part],

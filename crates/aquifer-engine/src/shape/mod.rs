@@ -1,15 +1,15 @@
-//! Results shaped after a source gave them (R-DIS-8): the room between source and envelope.
+//! Shapes results between source and envelope (R-DIS-8).
 //!
-//! An operation whose [`Shaping`](aquifer_protocol::operation::Shaping) says so has parameters that are ours. They are
-//! taken away before the source is asked, and applied to what it answers. A result of which only a part is shown is
-//! held, and later pages come from there: the source is not asked again. Without controls a result passes untouched,
-//! except that long text is paged. A source answers such an operation with the result itself: a JSON value, or text as
-//! a JSON string.
+//! An operation with [`Shaping`](aquifer_protocol::operation::Shaping) has parameters of the engine: the controls. They are
+//! removed before the source is called, and applied to its result. If only a part of a result is returned, the result is
+//! held, and later pages come from there without another call to the source. Without controls a result is passed on
+//! unchanged, except that long text is paged. The source answers such an operation with the result itself: a JSON value, or
+//! text as a JSON string.
 
-mod held;
-mod observed;
+mod held_results;
+mod observations;
 mod pages;
-mod pass;
+mod pass_through;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::warning::Warning;
-use aquifer_query::shape::{Asked, Observation, Subject, one, take};
+use aquifer_query::shape::{Observation, ResultContent, ShapingRequest, shape_object, take_controls};
 use aquifer_query::{Collection, CursorKey};
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -28,32 +28,32 @@ use crate::caller::Caller;
 use crate::clock::SharedClock;
 use crate::source::{Answer, Outcome};
 use crate::store::StateStore;
-use held::Held;
-use observed::Observed;
+use held_results::HeldResults;
+use observations::Observations;
 
 pub use aquifer_query::shape::Controls;
-pub use aquifer_query::shape::offer;
-pub use aquifer_query::shape::parameters;
+pub use aquifer_query::shape::add_controls;
+pub use aquifer_query::shape::control_parameters;
 
-/// What an operator can set about shaping.
+/// The settings for shaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest page of rows that can be asked for.
+    /// The maximum number of rows in a page.
     pub max_page_size: usize,
-    /// Rows of more bytes than this page by themselves.
-    pub page_bytes: usize,
-    /// Text of more bytes than this pages by itself.
-    pub text_bytes: usize,
-    /// Results of more bytes in memory than this are not held.
+    /// Rows with more bytes are paged automatically.
+    pub max_page_bytes: usize,
+    /// Text with more bytes is paged automatically.
+    pub max_text_bytes: usize,
+    /// Results with more bytes in memory are not held.
     pub max_result_bytes: usize,
-    /// All held results together have no more bytes in memory than this.
-    pub held_bytes: usize,
-    /// No more results than this are held.
+    /// The maximum number of bytes of all held results in memory.
+    pub max_held_bytes: usize,
+    /// The maximum number of held results.
     pub max_held: usize,
-    /// Results of more bytes than this are held in this process only, not in the state store.
+    /// Results with more bytes are held in this process only, not in the state store.
     pub max_stored_bytes: usize,
     /// How long a result is held.
-    pub keep: Duration,
+    pub ttl: Duration,
 }
 
 impl Default for Settings {
@@ -61,54 +61,54 @@ impl Default for Settings {
         const KIB: usize = 1_024;
         Self {
             max_page_size: 1_000,
-            page_bytes: 64 * KIB,
-            text_bytes: 64 * KIB,
+            max_page_bytes: 64 * KIB,
+            max_text_bytes: 64 * KIB,
             max_result_bytes: 32 * KIB * KIB,
-            held_bytes: 128 * KIB * KIB,
+            max_held_bytes: 128 * KIB * KIB,
             max_held: 256,
             max_stored_bytes: 256 * KIB,
-            keep: Duration::from_secs(10 * 60),
+            ttl: Duration::from_secs(10 * 60),
         }
     }
 }
 
-/// Shapes results and holds them.
+/// Shapes results and holds them for later pages.
 pub(crate) struct Shaper {
     key: CursorKey,
     settings: Settings,
     limits: Limits,
-    held: Held,
-    observed: Observed,
+    held: HeldResults,
+    observations: Observations,
 }
 
 /// A call whose result is to be shaped.
 pub(crate) struct Shaping {
     operation: Arc<Operation>,
-    asked: Asked,
-    /// What cursors are bound to.
+    request: ShapingRequest,
+    /// The binding of its cursors.
     binding: Vec<u8>,
     owned: bool,
     session: Option<Arc<str>>,
 }
 
-/// What to do with a call.
-pub(crate) enum Begun {
-    /// Ask the source, then shape what it answers.
-    Ask(Shaping),
-    /// It is answered already.
+/// How a shaped call starts.
+pub(crate) enum ShapingStart {
+    /// Call the source, then shape its answer.
+    CallSource(Shaping),
+    /// Already answered.
     Answered(Outcome),
 }
 
-/// A page, and what to say about it.
-type Shaped = Result<(Value, Vec<Warning>), Failure>;
+/// A page and its warnings.
+type ShapedPage = Result<(Value, Vec<Warning>), Failure>;
 
 impl Shaping {
     /// Whether the operation has this control.
-    fn offers(&self, control: &str) -> bool {
+    fn is_offered(&self, control: &str) -> bool {
         self.operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
     }
 
-    /// Where the rows are, if somebody said so.
+    /// The configured location of the rows.
     fn rows(&self) -> Option<&str> {
         self.operation.shaping.as_ref()?.rows.as_deref()
     }
@@ -122,105 +122,106 @@ impl Shaper {
         clock: SharedClock,
         store: Arc<dyn StateStore>,
     ) -> Self {
-        let held = Held::new(clock, store, settings);
-        Self { key, settings, limits, held, observed: Observed::default() }
+        let held = HeldResults::new(clock, store, settings);
+        Self { key, settings, limits, held, observations: Observations::default() }
     }
 
-    /// What an operation's results looked like, as introspection shows it.
-    pub(crate) fn observed(&self, operation: &str) -> Option<Value> {
-        self.observed.shown(operation)
+    /// The observed shape of an operation's results, for introspection.
+    pub(crate) fn observation(&self, operation: &str) -> Option<Value> {
+        self.observations.get(operation)
     }
 
     pub(crate) fn session_ended(&self, session: &str) {
         self.held.session_ended(session);
     }
 
-    /// Takes the controls out of a call's parameters. None if the operation's results are not shaped.
+    /// Removes the controls from the parameters of a call. `None` if the operation is not shaped.
     pub(crate) async fn begin(
         &self,
         operation: &Arc<Operation>,
         params: &mut Map<String, Value>,
         caller: &Caller,
         collection: Option<Arc<Collection>>,
-    ) -> Option<Begun> {
+    ) -> Option<ShapingStart> {
         let offered = operation.shaping.as_ref()?;
-        let controls = take(offered, params);
-        let offers = |name: &str| offered.controls.iter().any(|control| &**control == name);
-        if controls.contains_key("aggregate") && is_meant_for_us("include_items", operation, params) {
-            // An operation that takes parameters of any name would pass it on, where it means nothing.
+        let controls = take_controls(offered, params);
+        let is_offered = |name: &str| offered.controls.iter().any(|control| &**control == name);
+        if controls.contains_key("aggregate") && has_undeclared_param("include_items", operation, params) {
+            // An operation that accepts any parameter would pass it on without effect.
             let problem = "is not offered here. Ask for the items in a call without 'aggregate'";
-            return Some(Begun::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
+            return Some(ShapingStart::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
         }
-        let asked = match collection {
-            Some(collection) => Asked::of_collection(controls, collection),
-            None => Asked::new(controls, offers),
+        let request = match collection {
+            Some(collection) => ShapingRequest::for_collection(controls, collection),
+            None => ShapingRequest::new(controls, is_offered),
         };
-        let asked = match asked {
-            Ok(asked) => asked,
-            Err(failure) => return Some(Begun::Answered(Outcome::Failed(failure))),
+        let request = match request {
+            Ok(request) => request,
+            Err(failure) => return Some(ShapingStart::Answered(Outcome::Failed(failure))),
         };
         let owner = caller.owner();
-        let binding = asked.binding(owner, &operation.name, params);
-        // What belongs to a principal outlives its connections.
+        let binding = request.cursor_binding(owner, &operation.name, params);
+        // What belongs to a principal outlives its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
-        let shaping = Shaping { operation: operation.clone(), asked, binding, owned: owner.is_some(), session };
+        let shaping = Shaping { operation: operation.clone(), request, binding, owned: owner.is_some(), session };
         Some(match self.held_page(&shaping).await {
-            Some(page) => Begun::Answered(outcome(page, Vec::new(), Vec::new())),
-            None => Begun::Ask(shaping),
+            Some(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),
+            None => ShapingStart::CallSource(shaping),
         })
     }
 
-    /// Shapes what the source answered.
+    /// Shapes the answer of the source.
     pub(crate) async fn finish(&self, shaping: Shaping, answer: Answer) -> Outcome {
-        if shaping.asked.is_nothing() {
-            return self.pass(&shaping, answer).await;
+        if shaping.request.is_empty() {
+            return self.pass_through(&shaping, answer).await;
         }
         let Answer { data, warnings, attachments } = answer;
-        if shaping.asked.collection().is_some() {
-            let shaped = match value_of(data).and_then(items_of) {
+        if shaping.request.collection().is_some() {
+            let shaped = match into_value(data).and_then(into_items) {
                 Ok(items) => self.first_rows(&shaping, items, Value::Null).await,
                 Err(failure) => Err(failure),
             };
             return outcome(shaped, warnings, attachments);
         }
         let is_long = match &data {
-            Data::Text(text) => text.get().len() > LONG_TEXT,
-            Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LONG_TEXT),
+            Data::Text(text) => text.get().len() > LARGE_TEXT_BYTES,
+            Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LARGE_TEXT_BYTES),
         };
-        let see = || Ok(Subject::of(value_of(data)?, shaping.rows(), shaping.asked.controls()));
-        let subject = match apart(is_long, see) {
-            Ok(subject) => subject,
+        let parse = || Ok(ResultContent::new(into_value(data)?, shaping.rows(), shaping.request.controls()));
+        let content = match run_blocking(is_long, parse) {
+            Ok(content) => content,
             Err(failure) => return Outcome::Failed(failure),
         };
         let name = &shaping.operation.name;
-        let shaped = match subject {
-            Subject::Rows { rows, around, place } => {
-                self.observed.note(name, Observation::of_rows(&rows, &place));
-                self.first_rows(&shaping, rows, around).await
+        let shaped = match content {
+            ResultContent::Rows { rows, envelope, location } => {
+                self.observations.record(name, Observation::from_rows(&rows, &location));
+                self.first_rows(&shaping, rows, envelope).await
             }
-            Subject::One(value) => {
-                self.observed.note(name, Observation::of_one(&value));
-                one(value, &shaping.asked)
+            ResultContent::One(value) => {
+                self.observations.record(name, Observation::from_object(&value));
+                shape_object(value, &shaping.request)
             }
-            Subject::Text(text) => self.first_text(&shaping, text).await,
+            ResultContent::Text(text) => self.first_text(&shaping, text).await,
         };
         outcome(shaped, warnings, attachments)
     }
 }
 
-/// Reading a longer text takes a millisecond and more.
-const LONG_TEXT: usize = 256 * 1_024;
+/// Parsing longer text takes a millisecond or more.
+const LARGE_TEXT_BYTES: usize = 256 * 1_024;
 
-/// Sorting and summing up more rows does, too.
+/// Sorting and aggregating more rows takes a millisecond or more.
 const MANY_ROWS: usize = 2_000;
 
-/// Does what takes long where it holds up nobody else: other calls wait for the same threads.
-fn apart<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
-    let has_others = Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if takes_long && has_others { tokio::task::block_in_place(work) } else { work() }
+/// Runs long work without blocking other tasks of the runtime.
+fn run_blocking<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let is_multi_thread =
+        Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if takes_long && is_multi_thread { tokio::task::block_in_place(work) } else { work() }
 }
 
-fn outcome(shaped: Shaped, mut warnings: Vec<Warning>, attachments: Vec<Attachment>) -> Outcome {
+fn outcome(shaped: ShapedPage, mut warnings: Vec<Warning>, attachments: Vec<Attachment>) -> Outcome {
     match shaped {
         Ok((data, more)) => {
             warnings.extend(more);
@@ -230,7 +231,7 @@ fn outcome(shaped: Shaped, mut warnings: Vec<Warning>, attachments: Vec<Attachme
     }
 }
 
-fn value_of(data: Data) -> Result<Value, Failure> {
+fn into_value(data: Data) -> Result<Value, Failure> {
     match data {
         Data::Value(value) => Ok(value),
         Data::Text(text) => serde_json::from_str(text.get())
@@ -238,19 +239,19 @@ fn value_of(data: Data) -> Result<Value, Failure> {
     }
 }
 
-/// The items of a source that knows what they are.
-fn items_of(answer: Value) -> Result<Vec<Value>, Failure> {
+/// The items of a list with a known collection.
+fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     let list = match answer {
         Value::Object(mut object) => object.remove("items").unwrap_or_default(),
         list => list,
     };
     match list {
         Value::Array(items) => Ok(items),
-        _ => Err(Failure::internal("a source said that it answers with items, and did not")),
+        _ => Err(Failure::internal("a source declared a list and did not return one")),
     }
 }
 
 /// Whether a parameter that the operation does not declare was given.
-fn is_meant_for_us(name: &str, operation: &Operation, params: &Map<String, Value>) -> bool {
+fn has_undeclared_param(name: &str, operation: &Operation, params: &Map<String, Value>) -> bool {
     params.contains_key(name) && operation.parameter(name).is_none()
 }

@@ -1,171 +1,175 @@
-//! Pages of rows and of text: the first from the source's answer, every later one from what is held.
+//! Pages of rows and of text: the first from the answer of the source, later ones from the held result.
 
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
-use aquifer_query::collection::Pages;
-use aquifer_query::shape::{Cursors, PageStart, Picked, Rows, beside, not_applied, text_page};
+use aquifer_query::collection::PageLimits;
+use aquifer_query::shape::{Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, not_applied_warning};
 use serde_json::Value;
 
-use super::held::Content;
-use super::{MANY_ROWS, Shaped, Shaper, Shaping, apart};
+use super::held_results::HeldContent;
+use super::{MANY_ROWS, ShapedPage, Shaper, Shaping, run_blocking};
 
-/// How a held result is found again.
+/// The id of a held result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Id {
-    /// By a number that only a sealed cursor holds.
+enum HeldId {
+    /// A random number inside a sealed cursor.
     Cursor([u8; 8]),
-    /// By the same owner making the same call, for pages that are counted.
+    /// The call of its owner, for pages by offset or number.
     Call(String),
 }
 
-impl Id {
+impl HeldId {
     fn key(&self) -> String {
         match self {
-            Id::Cursor(number) => format!("{:016x}", u64::from_be_bytes(*number)),
-            Id::Call(name) => format!("call/{name}"),
+            HeldId::Cursor(number) => format!("{:016x}", u64::from_be_bytes(*number)),
+            HeldId::Call(name) => format!("call/{name}"),
         }
     }
 }
 
 impl Shaper {
-    /// The page from a held result, if the call asks for a later one. A cursor never leads back to the source.
-    pub(super) async fn held_page(&self, shaping: &Shaping) -> Option<Shaped> {
-        if let Some(sent) = shaping.asked.cursor() {
-            let Some((number, position)) = self.open(sent.cursor, shaping) else {
+    /// The page from a held result, if the call requests a later page. A cursor never leads to another call of the source.
+    pub(super) async fn held_page(&self, shaping: &Shaping) -> Option<ShapedPage> {
+        if let Some(param) = shaping.request.cursor() {
+            let Some((number, position)) = self.open_cursor(param.cursor, shaping) else {
                 let problem = "is not a cursor of this call. Start again without it";
-                return Some(Err(Failure::invalid_value(sent.name, problem)));
+                return Some(Err(Failure::invalid_value(param.name, problem)));
             };
-            let id = Id::Cursor(number);
+            let id = HeldId::Cursor(number);
             let Some(content) = self.held.get(&id.key()).await else {
                 let problem = "leads into a result no longer held. Call again without it";
-                return Some(Err(Failure::invalid_value(sent.name, problem)));
+                return Some(Err(Failure::invalid_value(param.name, problem)));
             };
-            let from = if sent.name == "after" { PageStart::After(position) } else { PageStart::Before(position) };
+            let start_at = if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) };
             return Some(match &*content {
-                Content::Rows(rows) => self.later_rows(shaping, rows, from, &id),
-                Content::Text(text) => Ok(self.text(shaping, text, position, &id)),
+                HeldContent::Rows(rows) => self.later_rows(shaping, rows, start_at, &id),
+                HeldContent::Text(text) => Ok(self.text_page(shaping, text, position, &id)),
             });
         }
-        if !shaping.asked.skips() {
+        if !shaping.request.is_later_counted_page() {
             return None;
         }
-        let id = self.id(shaping)?;
+        let id = self.held_id(shaping)?;
         let content = self.held.get(&id.key()).await?;
         match &*content {
-            Content::Rows(rows) => Some(self.later_rows(shaping, rows, PageStart::Start, &id)),
-            Content::Text(_) => None,
+            HeldContent::Rows(rows) => Some(self.later_rows(shaping, rows, PageStart::Start, &id)),
+            HeldContent::Text(_) => None,
         }
     }
 
-    pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, around: Value) -> Shaped {
-        let mut picked = self.pick(&rows, shaping, PageStart::Start)?;
-        let mut warnings = std::mem::take(&mut picked.warnings);
-        let has_items = picked.has_items();
-        let id = if picked.is_part() { self.id(shaping) } else { None };
+    pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, envelope: Value) -> ShapedPage {
+        let mut selection = self.select_rows(&rows, shaping, PageStart::Start)?;
+        let mut warnings = std::mem::take(&mut selection.warnings);
+        let has_items = selection.has_items();
+        let id = if selection.is_part() { self.held_id(shaping) } else { None };
         let mut data = match id {
             Some(id) if self.held.has_room_for(&rows) => {
-                let content = Arc::new(Content::Rows(rows));
-                self.held.put(&id.key(), content.clone(), shaping.session.clone()).await;
-                let Content::Rows(rows) = &*content else { return Err(Failure::internal("rows are rows")) };
-                self.write(shaping, picked, Rows::Held(rows), Some(&id))
+                let content = Arc::new(HeldContent::Rows(rows));
+                self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
+                let HeldContent::Rows(rows) = &*content else { return Err(Failure::internal("rows are rows")) };
+                self.write(shaping, selection, Rows::Shared(rows), Some(&id))
             }
             Some(_) => {
-                warnings.push(not_held());
-                self.write(shaping, picked, Rows::Ours(rows), None)
+                warnings.push(not_held_warning());
+                self.write(shaping, selection, Rows::Owned(rows), None)
             }
-            None => self.write(shaping, picked, Rows::Ours(rows), None),
+            None => self.write(shaping, selection, Rows::Owned(rows), None),
         };
         if has_items && let Value::Object(data) = &mut data {
-            warnings.extend(beside(data, around));
+            warnings.extend(add_envelope(data, envelope));
         }
         Ok((data, warnings))
     }
 
-    fn later_rows(&self, shaping: &Shaping, rows: &[Value], from: PageStart, id: &Id) -> Shaped {
-        let mut picked = self.pick(rows, shaping, from)?;
-        let warnings = std::mem::take(&mut picked.warnings);
-        Ok((self.write(shaping, picked, Rows::Held(rows), Some(id)), warnings))
+    fn later_rows(&self, shaping: &Shaping, rows: &[Value], start_at: PageStart, id: &HeldId) -> ShapedPage {
+        let mut selection = self.select_rows(rows, shaping, start_at)?;
+        let warnings = std::mem::take(&mut selection.warnings);
+        Ok((self.write(shaping, selection, Rows::Shared(rows), Some(id)), warnings))
     }
 
-    fn write(&self, shaping: &Shaping, picked: Picked, rows: Rows<'_>, id: Option<&Id>) -> Value {
-        let seal = |position| self.seal(id?, position, shaping);
-        Value::Object(picked.write(rows, &Cursors { seal: &seal }))
+    fn write(&self, shaping: &Shaping, selection: RowSelection, rows: Rows<'_>, id: Option<&HeldId>) -> Value {
+        let seal = |position| self.seal_cursor(id?, position, shaping);
+        Value::Object(selection.write(rows, &Cursors { seal: &seal }))
     }
 
-    /// Text, from its beginning. What does not fit is held.
-    pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> Shaped {
-        let first = shaping.asked.first();
-        let page = text_page(&text, 0, self.settings.text_bytes, first);
+    /// The first page of a text. If there are more, the text is held.
+    pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> ShapedPage {
+        let first = shaping.request.first();
+        let page = TextPage::new(&text, 0, self.settings.max_text_bytes, first);
         if page.next.is_none() && first.is_none() {
-            let warnings = self.unused(shaping).into_iter().collect();
+            let warnings = self.unused_controls_warning(shaping).into_iter().collect();
             return Ok((Value::String(text), warnings));
         }
-        let id = if page.next.is_some() && shaping.offers("after") { self.number() } else { None };
+        let id = if page.next.is_some() && shaping.is_offered("after") { self.random_id() } else { None };
         match id {
             Some(id) if self.held.has_room_for_text(&text) => {
-                let content = Arc::new(Content::Text(text));
-                self.held.put(&id.key(), content.clone(), shaping.session.clone()).await;
-                let Content::Text(text) = &*content else { return Err(Failure::internal("text is text")) };
-                Ok(self.text(shaping, text, 0, &id))
+                let content = Arc::new(HeldContent::Text(text));
+                self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
+                let HeldContent::Text(text) = &*content else { return Err(Failure::internal("text is text")) };
+                Ok(self.text_page(shaping, text, 0, &id))
             }
             _ => {
-                let mut warnings: Vec<Warning> = self.unused(shaping).into_iter().collect();
-                warnings.extend(page.next.map(|_| not_held()));
+                let mut warnings: Vec<Warning> = self.unused_controls_warning(shaping).into_iter().collect();
+                warnings.extend(page.next.map(|_| not_held_warning()));
                 Ok((page.write(None), warnings))
             }
         }
     }
 
-    fn text(&self, shaping: &Shaping, text: &str, from: usize, id: &Id) -> (Value, Vec<Warning>) {
-        let page = text_page(text, from, self.settings.text_bytes, shaping.asked.first());
-        let cursor = page.next.and_then(|next| self.seal(id, next, shaping));
-        let warnings = self.unused(shaping).into_iter().chain(page.warning(text)).collect();
+    fn text_page(&self, shaping: &Shaping, text: &str, start_at: usize, id: &HeldId) -> (Value, Vec<Warning>) {
+        let page = TextPage::new(text, start_at, self.settings.max_text_bytes, shaping.request.first());
+        let cursor = page.next.and_then(|next| self.seal_cursor(id, next, shaping));
+        let warnings = self.unused_controls_warning(shaping).into_iter().chain(page.warning(text)).collect();
         (page.write(cursor), warnings)
     }
 
-    /// Controls that mean nothing to text.
-    fn unused(&self, shaping: &Shaping) -> Option<Warning> {
+    /// The warning for controls that do not apply to text.
+    fn unused_controls_warning(&self, shaping: &Shaping) -> Option<Warning> {
         let others: Vec<&str> = shaping
-            .asked
+            .request
             .controls()
             .keys()
             .map(String::as_str)
             .filter(|name| !["first", "after"].contains(name))
             .collect();
-        not_applied(&others, "text")
+        not_applied_warning(&others, "text")
     }
 
-    fn pick(&self, rows: &[Value], shaping: &Shaping, from: PageStart) -> Result<Picked, Failure> {
-        let pages = Pages { default: 1, largest: self.settings.max_page_size, bytes: self.settings.page_bytes };
-        apart(rows.len() > MANY_ROWS, || Picked::new(rows, &shaping.asked, from, pages))
+    fn select_rows(&self, rows: &[Value], shaping: &Shaping, start_at: PageStart) -> Result<RowSelection, Failure> {
+        let pages = PageLimits {
+            default_size: 1,
+            max_size: self.settings.max_page_size,
+            max_bytes: self.settings.max_page_bytes,
+        };
+        run_blocking(rows.len() > MANY_ROWS, || RowSelection::new(rows, &shaping.request, start_at, pages))
     }
 
-    /// How the result of this call will be found again; not at all, where pages are counted and nobody owns them.
-    fn id(&self, shaping: &Shaping) -> Option<Id> {
-        if shaping.asked.counts() {
-            return shaping.owned.then(|| Id::Call(self.key.seal_bytes(&[], &shaping.binding)));
+    /// The id for the result of this call. `None` for pages by offset or number without an owner.
+    fn held_id(&self, shaping: &Shaping) -> Option<HeldId> {
+        if shaping.request.is_counted_page() {
+            return shaping.owned.then(|| HeldId::Call(self.key.seal_bytes(&[], &shaping.binding)));
         }
-        self.number()
+        self.random_id()
     }
 
-    /// A number of its own for a held result. Without randomness nothing is held.
-    fn number(&self) -> Option<Id> {
+    /// A random id for a held result. Without randomness nothing is held.
+    fn random_id(&self) -> Option<HeldId> {
         let mut number = [0; 8];
-        getrandom::fill(&mut number).ok().map(|()| Id::Cursor(number))
+        getrandom::fill(&mut number).ok().map(|()| HeldId::Cursor(number))
     }
 
-    fn seal(&self, id: &Id, position: usize, shaping: &Shaping) -> Option<String> {
-        let Id::Cursor(number) = id else { return None };
+    fn seal_cursor(&self, id: &HeldId, position: usize, shaping: &Shaping) -> Option<String> {
+        let HeldId::Cursor(number) = id else { return None };
         let position = u64::try_from(position).ok()?.to_be_bytes();
-        // Leading zeros are left out: cursors are paid for by the token.
+        // Leading zeros are omitted, because every character of a cursor costs tokens.
         let zeros = position.iter().take_while(|byte| **byte == 0).count();
         let plain: Vec<u8> = number.iter().chain(position.get(zeros..)?).copied().collect();
         Some(self.key.seal_bytes(&plain, &shaping.binding))
     }
 
-    fn open(&self, cursor: &str, shaping: &Shaping) -> Option<([u8; 8], usize)> {
+    fn open_cursor(&self, cursor: &str, shaping: &Shaping) -> Option<([u8; 8], usize)> {
         let plain = self.key.open_bytes(cursor, &shaping.binding)?;
         let (number, position) = plain.split_first_chunk::<8>()?;
         let position =
@@ -174,7 +178,7 @@ impl Shaper {
     }
 }
 
-fn not_held() -> Warning {
+fn not_held_warning() -> Warning {
     Warning::new(
         "RESULT_NOT_HELD",
         "There is more, but the result is too large to be held for later pages. Narrow it with the operation's own parameters or a 'filter'",

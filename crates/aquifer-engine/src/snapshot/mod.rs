@@ -1,6 +1,6 @@
-//! One moment of the catalog with everything derived from it: immutable, shared, replaced whole.
+//! A snapshot: the catalog with everything derived from it. It is immutable, shared, and replaced as a whole.
 
-mod naming;
+mod names;
 mod prefix;
 
 use std::collections::{HashMap, HashSet};
@@ -15,76 +15,75 @@ use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
+use aquifer_search::{Document, SearchIndex};
 
-use crate::configuration::Configuration;
+use crate::engine::configuration::Configuration;
 use crate::gate::Gate;
-use crate::search::{Document, SearchIndex};
 use crate::source::Source;
-use naming::Established;
+use names::EstablishedNames;
 use prefix::RetiredPrefixes;
 
-/// One moment of the catalog, with the sources behind it and the gate in front of it. They change together: there is no
-/// moment at which a new source meets old rules.
+/// The catalog, its sources and the gate. They are replaced together, so that a new source never meets old rules.
 pub struct Snapshot {
     mounts: Arc<[Mount]>,
     gate: Arc<dyn Gate>,
     configuration: Configuration,
     catalog: Catalog,
-    /// Operations that callers do not see: those that policy always denies, and those that stand behind generic ones.
+    /// Operations that callers do not see: those that policy always denies, and those behind generic operations.
     unlisted: Catalog,
     surface: Arc<Surface>,
     tools: Arc<[Tool]>,
     facts: Facts,
     routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
-    established: Established,
+    established: EstablishedNames,
     retired: RetiredPrefixes,
-    bare: Option<Bare>,
+    sole_source: Option<SoleSource>,
     index: OnceLock<SearchIndex>,
-    pub(crate) cache: Cache,
+    pub(crate) cache: AnswerCache,
 }
 
-/// Which source answers an operation, and under which name.
+/// The source of an operation and its own name there.
 #[derive(Clone)]
 pub(crate) struct Route {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) name: Arc<str>,
-    /// Whether policy denies every call of it, so that callers are not shown that it exists.
+    /// Whether policy always denies it, so that it is concealed from callers.
     pub(crate) is_denied: bool,
-    /// Whether its source has to say what a request means before policy judges it.
+    /// Whether its source has to resolve a request before policy evaluates it.
     pub(crate) is_resolved: bool,
-    /// What addresses of its source begin with for callers, where there are several sources.
-    pub(crate) address_prefix: Option<Arc<str>>,
+    /// The prefix of the source's URIs for callers, if there are several sources.
+    pub(crate) uri_prefix: Option<Arc<str>>,
 }
 
-/// Introspection answers already made. Filled on first use: a catalog may be replaced before anybody asks.
+/// Cached introspection answers. Filled on first use: a catalog may be replaced before anybody asks.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct AnswerCache {
     pub(crate) list: OnceLock<JsonText>,
     pub(crate) types: OnceLock<JsonText>,
     pub(crate) details: Vec<OnceLock<JsonText>>,
 }
 
-/// A source and the prefix its operations get.
+/// A mounted source.
 #[derive(Clone)]
 pub struct Mount {
     /// The source.
     pub source: Arc<dyn Source>,
-    /// What its operations begin with. Without one that is the source's name, unless it is the only source.
+    /// The prefix of its operations. By default the name of the source, unless it is the only source.
     pub prefix: Option<String>,
-    /// How far the operator trusts it. Unless they say so, what its operations say counts.
+    /// The operator's trust level. By default the trust level of its operations.
     pub trust: Option<Trust>,
-    /// What stands behind the source's name: which database or server, without secrets. What is confirmed for one place
-    /// is not confirmed for another that is called the same.
+    /// The database or server behind the source's name, without secrets. A confirmation for one place does not apply to
+    /// another with the same source name.
     pub place: Arc<str>,
 }
 
 impl Mount {
-    /// The source under its own name, trusted as far as its operations say.
+    /// Mounts a source under its own name, with the trust level of its operations.
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self { source, prefix: None, trust: None, place: "".into() }
     }
 
-    /// What its operations and prompts begin with, as one of so many mounts.
+    /// The prefix of its operations and prompts among `count` mounts.
     pub(crate) fn prefix_among(&self, count: usize) -> String {
         match (&self.prefix, count) {
             (Some(prefix), _) => prefix.clone(),
@@ -93,7 +92,7 @@ impl Mount {
         }
     }
 
-    /// How far the source itself may be trusted: no further than the least of its operations.
+    /// The trust level of the source: by default the lowest of its operations.
     pub(crate) fn trust(&self, snapshot: &Snapshot) -> Trust {
         let of_operations = || {
             let all = snapshot.catalog.operations().iter().chain(snapshot.unlisted.operations());
@@ -105,7 +104,7 @@ impl Mount {
 }
 
 impl Snapshot {
-    /// Builds the catalog of these sources. Names that operations had in the catalog before stay theirs.
+    /// Builds the catalog of these sources. Operations keep the names they had in the previous catalog.
     pub(crate) fn build(
         mounts: Arc<[Mount]>,
         surface: Arc<Surface>,
@@ -113,28 +112,28 @@ impl Snapshot {
         facts: Facts,
         before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
-        let bare = Bare::of(&mounts, before);
+        let sole_source = SoleSource::new(&mounts, before);
         let same = before.filter(|before| Arc::ptr_eq(&before.mounts, &mounts));
         let configuration = same.map(|before| before.configuration.clone()).unwrap_or_default();
-        let retired = RetiredPrefixes::of(&mounts, before);
-        let mut gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
-        if gathered.conceal(&mounts) {
-            gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
+        let retired = RetiredPrefixes::new(&mounts, before);
+        let mut collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
+        if collected.conceal(&mounts) {
+            collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
         }
-        let Gathered { operations, is_behind, denied, types } = gathered;
+        let CollectedOperations { operations, is_behind, denied, types } = collected;
         let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
-        let (mut routes, mut established) = (HashMap::default(), Established::new());
-        let tokens = Tokens::of(&operations, &*gate);
+        let (mut routes, mut established) = (HashMap::default(), EstablishedNames::new());
+        let tokens = TokenRequirements::new(&operations, &*gate);
         let restricted = restricted_needs(&operations, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
-            // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
+            // An invalid tool of an upstream must not prevent the others from being served.
             if !operation.native
                 && let Err(error) = Catalog::check(&operation, &types)
             {
-                tracing::warn!(source = &*operation.source, "a tool is left out: {error}");
+                tracing::warn!(source = &*operation.source, "skipped an invalid tool: {error}");
                 continue;
             }
-            if tokens.are_taken_by(&operation, &*gate) {
+            if tokens.apply_to(&operation, &*gate) {
                 operation.take_token();
             }
             let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
@@ -145,7 +144,7 @@ impl Snapshot {
                 is_resolved: operation.is_indirect
                     || needs_any(&operation, &restricted)
                     || (operation.generic_name.is_some() && gate.judges_parameters(&operation)),
-                address_prefix: bare.is_none().then(|| address_prefix(&operation.source).into()),
+                uri_prefix: sole_source.is_none().then(|| uri_prefix(&operation.source).into()),
             };
             routes.insert(operation.name.clone(), route);
             let key = (operation.source.clone(), operation.own_name.clone());
@@ -155,7 +154,7 @@ impl Snapshot {
             }
             if is_denied || is_behind { &mut unlisted } else { &mut listed }.push(operation);
         }
-        // What generic operations stand for is not listed, but its types say which fields there are.
+        // Operations behind generic ones are not listed, but their types describe the fields.
         let (hidden, behind): (Vec<&Operation>, Vec<&Operation>) =
             unlisted.iter().partition(|operation| concealed.contains(&operation.name));
         let shown = shown_types(&types, listed.iter().chain(behind), hidden);
@@ -175,9 +174,9 @@ impl Snapshot {
             routes,
             established,
             retired,
-            bare,
+            sole_source,
             index: OnceLock::new(),
-            cache: Cache { details, ..Cache::default() },
+            cache: AnswerCache { details, ..AnswerCache::default() },
         })
     }
 
@@ -191,26 +190,26 @@ impl Snapshot {
         &self.unlisted
     }
 
-    /// A number that changes whenever anything about this catalog changes that callers or policy can notice.
+    /// A digest of everything that callers or policy can notice.
     pub(crate) fn digest(&self) -> u64 {
         self.catalog.digest() ^ self.unlisted.digest().rotate_left(32)
     }
 
-    /// Whether addresses are those of the only source, without its name.
-    pub(crate) fn has_bare_addresses(&self) -> bool {
-        self.bare.is_some()
+    /// Whether URIs are those of the only source, without its name.
+    pub(crate) fn has_bare_uris(&self) -> bool {
+        self.sole_source.is_some()
     }
 
-    /// Whether a name belongs to a source that is gone, and not to one with this prefix.
+    /// Whether a name belongs to a removed source rather than to one with this prefix.
     pub(crate) fn is_retired(&self, name: &str, prefix: &str) -> bool {
-        self.retired.hold(name, prefix)
+        self.retired.reserve(name, prefix)
     }
 
     pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
         &self.mounts
     }
 
-    /// The sources and the gate it was built for.
+    /// The configuration it was built for.
     pub(crate) fn configuration(&self) -> &Configuration {
         &self.configuration
     }
@@ -219,13 +218,13 @@ impl Snapshot {
         &self.gate
     }
 
-    /// The operation of this name, seen by callers or not, and the catalog it stands in.
+    /// The operation of this name, listed or not, and its catalog.
     pub(crate) fn operation(&self, name: &str) -> Option<(&Arc<Operation>, &Catalog)> {
         [&self.catalog, &self.unlisted].into_iter().find_map(|catalog| Some((catalog.operation(name)?, catalog)))
     }
 
-    /// The refusal of an operation that a source offered before and does not offer any more. An operation that policy
-    /// denies to everybody stays unknown.
+    /// The failure for an operation that a source no longer offers. An operation that policy always denies stays
+    /// unknown.
     pub(crate) fn removed_operation(&self, name: &str) -> Option<Failure> {
         self.mounts.iter().find_map(|mount| {
             let own_name = name.strip_prefix(mount.prefix_among(self.mounts.len()).as_str())?;
@@ -242,32 +241,32 @@ impl Snapshot {
         })
     }
 
-    /// An operation by what its source calls it.
+    /// An operation by its source's own name.
     pub(crate) fn operation_of(&self, source: &Arc<str>, own_name: &Arc<str>) -> Option<(&Arc<Operation>, &Catalog)> {
         self.operation(self.established.get(&(source.clone(), own_name.clone()))?)
     }
 
-    /// Whether callers are not to know of this operation.
+    /// Whether the operation is concealed from callers.
     pub(crate) fn is_denied(&self, operation: &str) -> bool {
         self.routes.get(operation).is_some_and(|route| route.is_denied)
     }
 
-    /// Which tools a client sees.
+    /// The surface.
     pub fn surface(&self) -> &Surface {
         &self.surface
     }
 
-    /// The tools themselves.
+    /// The tools.
     pub fn tools(&self) -> &Arc<[Tool]> {
         &self.tools
     }
 
-    /// Introspection of what callers see.
+    /// Introspection of listed operations.
     pub(crate) fn answers(&self) -> Answers<'_> {
         Answers { catalog: &self.catalog, surface: &self.surface, facts: &self.facts }
     }
 
-    /// Introspection of what stands behind generic operations.
+    /// Introspection of operations behind generic ones.
     pub(crate) fn unlisted_answers(&self) -> Answers<'_> {
         Answers { catalog: &self.unlisted, ..self.answers() }
     }
@@ -276,7 +275,7 @@ impl Snapshot {
         self.routes.get(operation)
     }
 
-    /// The search index, made when first needed.
+    /// The search index, built on first use.
     pub(crate) fn index(&self) -> &SearchIndex {
         self.index.get_or_init(|| {
             SearchIndex::build(self.catalog.operations().iter().map(|operation| {
@@ -297,18 +296,18 @@ impl Snapshot {
     }
 }
 
-/// What all sources offer together, under the names that callers know.
-struct Gathered {
+/// The operations of all sources, under their names for callers.
+struct CollectedOperations {
     operations: Vec<Operation>,
-    /// Of each operation, whether it stands behind a generic one.
+    /// For each operation, whether it is behind a generic one.
     is_behind: Vec<bool>,
-    /// Of each operation, whether policy denies every call of it.
+    /// For each operation, whether policy always denies it.
     denied: Vec<bool>,
     types: Types,
 }
 
-impl Gathered {
-    fn of(
+impl CollectedOperations {
+    fn new(
         mounts: &[Mount],
         gate: &dyn Gate,
         before: Option<&Snapshot>,
@@ -331,17 +330,17 @@ impl Gathered {
             }));
         }
         let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
-        check_twice(&operations)?;
-        let none = Established::new();
+        check_duplicates(&operations)?;
+        let none = EstablishedNames::new();
         let known = before.map_or(&none, |before| &before.established);
-        for (wanted, given) in naming::assign(&mut operations, known, &prefixes, retired) {
+        for (wanted, given) in names::assign(&mut operations, known, &prefixes, retired) {
             tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
         }
         let denied = denied(&operations, &is_behind, gate);
         Ok(Self { operations, is_behind, denied, types })
     }
 
-    /// Tells every source which of its operations callers must not learn of. Says whether one offers less because of it.
+    /// Lets every source conceal its denied operations. Returns whether an offering changed.
     fn conceal(&self, mounts: &[Mount]) -> bool {
         let all = self.operations.iter().zip(&self.denied);
         mounts.iter().fold(false, |is_changed, mount| {
@@ -354,34 +353,35 @@ impl Gathered {
     }
 }
 
-/// What addresses that name their source begin with.
-pub(crate) const ADDRESS_SCHEME: &str = "aquifer://";
+/// The scheme of URIs that name their source.
+pub(crate) const URI_SCHEME: &str = "aquifer://";
 
-/// The only source there ever was: its addresses need not name it. Once there was another one, every address does, so that
-/// one which was handed out for a source that is gone reaches nobody else.
+/// The only source there ever was: its URIs do not name it. Once there was another source, every URI names its source, so
+/// that a URI of a removed source never reaches another.
 #[derive(Clone, PartialEq, Eq)]
-struct Bare {
+struct SoleSource {
     source: Arc<str>,
     place: Arc<str>,
 }
 
-impl Bare {
-    fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Option<Self> {
+impl SoleSource {
+    fn new(mounts: &[Mount], before: Option<&Snapshot>) -> Option<Self> {
         let [mount] = mounts else { return None };
-        let bare = Self { source: mount.source.name().into(), place: mount.place.clone() };
-        before.is_none_or(|before| before.bare.as_ref() == Some(&bare)).then_some(bare)
+        let sole_source = Self { source: mount.source.name().into(), place: mount.place.clone() };
+        before.is_none_or(|before| before.sole_source.as_ref() == Some(&sole_source)).then_some(sole_source)
     }
 }
 
-/// What addresses of a source begin with for callers, where there are several sources.
-pub(crate) fn address_prefix(source: &str) -> String {
-    format!("{ADDRESS_SCHEME}{source}/")
+/// The prefix of a source's URIs for callers, if there are several sources.
+pub(crate) fn uri_prefix(source: &str) -> String {
+    format!("{URI_SCHEME}{source}/")
 }
 
-/// Which operations are always denied: those that the gate denies, and generic ones if it denies all that they stand for.
+/// The operations that are always denied: those that the gate denies, and generic ones if it denies everything behind
+/// them.
 fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<bool> {
     let by_gate: Vec<bool> = operations.iter().map(|operation| gate.denies_always(operation)).collect();
-    // Of each source and category, whether anything that stands behind generic operations is left.
+    // For each source and category, whether any operation behind generic ones is allowed.
     let mut is_left: HashMap<(&str, Category), bool> = HashMap::new();
     for ((operation, _), is_denied) in
         operations.iter().zip(is_behind).zip(&by_gate).filter(|((_, behind), _)| **behind)
@@ -396,19 +396,19 @@ fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<
     .collect()
 }
 
-/// Which operations take a confirmation token: those that may have to be confirmed, and generic ones if any operation
+/// The operations that take a confirmation token: those that may require confirmation, and generic ones if any operation
 /// behind them may.
-struct Tokens {
-    /// Sources and categories of operations behind generic ones.
+struct TokenRequirements {
+    /// The sources and categories of operations behind generic ones.
     behind: Vec<(Arc<str>, Category)>,
-    /// Operations that others need, and that may have to be confirmed.
+    /// The operations that others need and that may require confirmation.
     needed: HashSet<OwnName>,
 }
 
-/// A source, and what it calls an operation.
+/// A source and its own name of an operation.
 type OwnName = (Arc<str>, Arc<str>);
 
-/// The operations that others may need, and for which this holds.
+/// The operations that others may need and for which `holds` is true.
 fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> HashSet<OwnName> {
     let names = |operation: &Operation| -> Vec<OwnName> {
         operation.may_need.iter().map(|needed| (operation.source.clone(), needed.clone())).collect()
@@ -419,19 +419,19 @@ fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> 
     found.map(own_name).collect()
 }
 
-/// The operations that others may need, and that policy does not simply allow.
+/// The operations that others may need and that policy restricts.
 fn restricted_needs(operations: &[Operation], gate: &dyn Gate) -> HashSet<OwnName> {
     needs_where(operations, |operation| gate.restricts(operation))
 }
 
-/// Whether a request of an operation may need one of these.
+/// Whether a request of the operation may need one of these.
 fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
     !among.is_empty()
         && operation.may_need.iter().any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
 }
 
-impl Tokens {
-    fn of(operations: &[Operation], gate: &dyn Gate) -> Self {
+impl TokenRequirements {
+    fn new(operations: &[Operation], gate: &dyn Gate) -> Self {
         let mut behind = Vec::new();
         if operations.iter().any(|operation| operation.is_indirect) {
             for operation in operations.iter().filter(|operation| !operation.is_indirect) {
@@ -444,7 +444,7 @@ impl Tokens {
         Self { behind, needed: needs_where(operations, |operation| gate.may_confirm(operation)) }
     }
 
-    fn are_taken_by(&self, operation: &Operation, gate: &dyn Gate) -> bool {
+    fn apply_to(&self, operation: &Operation, gate: &dyn Gate) -> bool {
         let behind = || {
             self.behind.iter().any(|(source, category)| *source == operation.source && *category == operation.category)
         };
@@ -452,8 +452,8 @@ impl Tokens {
     }
 }
 
-/// A source of ours that defines an operation twice is wrong; an upstream's second one gets another name.
-fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
+/// A duplicate operation of a native source is an error. A duplicate of an upstream gets another name.
+fn check_duplicates(operations: &[Operation]) -> Result<(), CatalogError> {
     let mut seen = HashSet::with_capacity(operations.len());
     for operation in operations.iter().filter(|operation| operation.native) {
         if !seen.insert((&operation.source, &operation.own_name)) {
@@ -463,7 +463,7 @@ fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
     Ok(())
 }
 
-/// The types that callers see: all but those that only hidden operations use.
+/// The types that callers see: all except those that only hidden operations use.
 fn shown_types<'a>(types: &Types, shown: impl IntoIterator<Item = &'a Operation>, hidden: Vec<&'a Operation>) -> Types {
     if hidden.is_empty() {
         return types.clone();
@@ -473,7 +473,7 @@ fn shown_types<'a>(types: &Types, shown: impl IntoIterator<Item = &'a Operation>
     types.iter().filter(|(name, _)| is_shown(name)).map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
 
-/// The types that operations refer to, also by way of other types, and those that their results are said to be.
+/// The types that operations refer to, directly or through other types, including the types of their results.
 fn used_types<'a>(types: &Types, operations: impl IntoIterator<Item = &'a Operation>) -> HashSet<Arc<str>> {
     let mut open = Vec::new();
     for operation in operations {

@@ -1,4 +1,4 @@
-//! One source's offering as the catalog shows it: under the source's prefix, with types that nobody else has.
+//! Adds the prefix of a source to its offering, and makes its type names unique.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use aquifer_protocol::schema::{Schema, Types};
 use super::{Mount, Snapshot};
 use crate::source::Offering;
 
-/// Prefixes of sources that are gone which are remembered. The oldest are forgotten.
+/// How many prefixes of removed sources are remembered. The oldest are dropped.
 const MAX_RETIRED: usize = 1_000;
 
-/// The prefixes of sources that were served earlier. Callers may still know names that begin with them: no other source
-/// gets such a name, if only because its own prefix is the beginning of one that is gone.
+/// The prefixes of sources that were served earlier. Callers may still use names with these prefixes, so no other source
+/// gets such a name, even if its own prefix is the beginning of a removed one.
 #[derive(Clone, Default)]
 pub(super) struct RetiredPrefixes(Vec<String>);
 
 impl RetiredPrefixes {
-    pub(super) fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
+    pub(super) fn new(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
         let Some(before) = before else { return Self::default() };
         let is_mounted = |mount: &&Mount| mounts.iter().any(|now| now.source.name() == mount.source.name());
         let gone = before.mounts.iter().filter(|mount| !is_mounted(mount));
@@ -35,22 +35,22 @@ impl RetiredPrefixes {
         Self(all)
     }
 
-    /// Whether a name begins with the prefix of a source that is gone, and that is more of it than `prefix`.
-    pub(super) fn hold(&self, name: &str, prefix: &str) -> bool {
+    /// Whether a name begins with the prefix of a removed source that is longer than `prefix`.
+    pub(super) fn reserve(&self, name: &str, prefix: &str) -> bool {
         self.0.iter().any(|gone| gone.len() > prefix.len() && name.starts_with(gone.as_str()))
     }
 }
 
-/// An operation under its full name. `own_name` keeps what the source calls it.
-pub(super) struct Prefixed {
+/// An offering with full names. `own_name` keeps the source's own name.
+pub(super) struct PrefixedOffering {
     pub(super) operations: Vec<Operation>,
     pub(super) indirect: Vec<Operation>,
     pub(super) types: Types,
 }
 
-/// Puts the prefix in front of operations and types. A type whose name is taken gets another one: two sources may each
-/// have a `Task`, and an upstream chooses its names without asking anybody.
-pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed {
+/// Adds the prefix to operations and types. A type whose name is taken gets another one: two sources may each have a
+/// `Task`.
+pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> PrefixedOffering {
     let Offering { operations, types, indirect } = offering;
     let type_prefix = pascal_case(prefix);
     let mut renamed: HashMap<Arc<str>, Arc<str>> = HashMap::new();
@@ -81,7 +81,7 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
     };
     let operations = operations.into_iter().map(prefixed).collect();
     let indirect = indirect.into_iter().map(prefixed).collect();
-    Prefixed { operations, indirect, types }
+    PrefixedOffering { operations, indirect, types }
 }
 
 fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {

@@ -1,8 +1,8 @@
 //! The latest time a store was used at, for stores that outlive the process.
 //!
-//! Such a store keeps that time under [`HIGH_WATER`], reads it with every call and writes it with every change, else once
-//! a second. That is how processes on one store agree about the time, and how a process that was restarted learns it: a
-//! clock that was set back meanwhile brings back nothing that had expired or was counted.
+//! Such a store keeps this time under [`HIGH_WATER`]. It reads the time with every call and writes it with every change,
+//! otherwise once a second. Processes with one store thus agree about the time, and a restarted process learns it. A clock
+//! that was set back meanwhile does not revive anything that had expired.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use jiff::Timestamp;
 use super::milliseconds;
 use crate::clock::{Clock as _, SteadyClock};
 
-/// Where stores keep the latest time they were used at: milliseconds since the epoch, in decimal digits.
+/// The key of the latest time the store was used at: milliseconds since the epoch, in decimal digits.
 pub const HIGH_WATER: &str = "clock/high_water";
 
-/// How far the kept time may be behind, in milliseconds, before a call that only reads writes it.
+/// How far the stored time may be behind, in milliseconds, before a read updates it.
 const WRITE_INTERVAL: u64 = 1000;
 
-/// The time by which a store counts.
+/// The clock of a store.
 #[derive(Clone)]
 pub struct HighWater {
     clock: Arc<SteadyClock>,
 }
 
 impl HighWater {
-    /// Counts by this clock.
+    /// Uses this clock.
     pub fn new(clock: Arc<SteadyClock>) -> Self {
         Self { clock }
     }
@@ -34,7 +34,7 @@ impl HighWater {
         milliseconds(self.clock.now())
     }
 
-    /// Now, given what the store has kept. If that is later, the clock learns it.
+    /// Now, given the stored time. If that is later, the clock advances to it.
     pub fn now_after(&self, kept: u64) -> u64 {
         let now = self.now();
         if kept <= now {
@@ -46,13 +46,12 @@ impl HighWater {
         self.now()
     }
 
-    /// Whether a call that only reads has to write the time down. A kept time that the clock did not believe is
-    /// overwritten.
+    /// Whether a read has to update the stored time. A stored time that the clock did not accept is overwritten.
     pub fn is_due(kept: u64, now: u64) -> bool {
         kept.abs_diff(now) >= WRITE_INTERVAL
     }
 
-    /// What a store has kept; zero if that cannot be read.
+    /// Parses the stored time; zero if it is invalid.
     pub fn parse(value: &[u8]) -> u64 {
         std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }

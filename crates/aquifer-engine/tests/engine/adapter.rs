@@ -1,4 +1,4 @@
-//! Writing adapters in Rust: what the types say is what callers see.
+//! Adapters written in Rust: definitions come from the types.
 
 use aquifer_engine::Engine;
 use aquifer_engine::adapter::{
@@ -92,7 +92,7 @@ impl Kinds {
     /// Execute an experiment.
     #[example("A lucky one", { "fail": false })]
     async fn execute_experiment(&self, fail: bool, reporter: Reporter) -> Answer<String> {
-        reporter.tell(1, 2, "half way");
+        reporter.report(1, 2, "half way");
         assert!(!reporter.cancelled().is_cancelled());
         if fail { Err(Failure::not_found("luck", "any")) } else { Ok("done".to_owned()) }
     }
@@ -148,7 +148,7 @@ async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
         ])
     );
     assert_eq!(details("ring_bell").await["semantic_category"], "EXECUTE");
-    // What is said of a long-running operation is not taken for words about the operations that come with it.
+    // Descriptions of a long-running operation do not apply to the operations added with it.
     assert_eq!(details("execute_experiment").await["examples"][0]["description"], "A lucky one");
     assert_ne!(details("cancel_execution").await["examples"][0]["description"], "A lucky one");
     let returns = details("list_things").await["returns"].clone();

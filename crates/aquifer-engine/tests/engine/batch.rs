@@ -7,14 +7,14 @@ use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Value, json};
 
-use crate::fixture::{Careful, ask, ask_at, builder, context, demo, operation};
+use crate::fixture::{ConfirmingGate, ask, ask_at, builder, context, demo, operation};
 
 fn batch(operations: Value) -> Value {
     json!({ "operations": operations })
 }
 
 #[tokio::test]
-async fn r_bat_1_operations_run_in_order_and_one_failure_stops_nothing() {
+async fn r_bat_1_operations_run_in_order_and_a_failure_does_not_stop_the_batch() {
     let engine = demo();
     let answer = ask(
         &engine,
@@ -48,7 +48,7 @@ async fn r_bat_1_operations_run_in_order_and_one_failure_stops_nothing() {
 }
 
 #[tokio::test]
-async fn r_bat_2_each_operation_of_another_family_fails_alone() {
+async fn r_bat_2_operations_of_another_family_fail_individually() {
     let engine = demo();
     let create = Receiver::Family("create".into());
     let request = batch(json!([
@@ -63,7 +63,7 @@ async fn r_bat_2_each_operation_of_another_family_fails_alone() {
 
 #[tokio::test]
 async fn r_bat_3_confirmation_halts_and_the_rest_can_be_sent_again() {
-    let engine = builder().gate(Arc::new(Careful)).build().unwrap();
+    let engine = builder().gate(Arc::new(ConfirmingGate)).build().unwrap();
     ask(&engine, operation("create_task", json!({ "title": "a" }))).await;
     let request = batch(json!([
         { "operation": "create_task", "params": { "title": "b" } },
@@ -91,7 +91,7 @@ async fn r_bat_3_confirmation_halts_and_the_rest_can_be_sent_again() {
 #[tokio::test]
 async fn r_bat_3_a_batch_never_asks_and_skips_only_by_configuration() {
     let settings = Settings { on_confirmation: OnConfirmation::Skip, ..Settings::default() };
-    let engine = builder().gate(Arc::new(Careful)).settings(settings).build().unwrap();
+    let engine = builder().gate(Arc::new(ConfirmingGate)).settings(settings).build().unwrap();
     ask(&engine, operation("create_task", json!({ "title": "a" }))).await;
     let request = batch(json!([{ "operation": "delete_task", "params": { "id": 1 } }, { "operation": "list_tasks" }]));
     let interactive = aquifer_engine::Context { interaction: aquifer_engine::Interaction::Available, ..context() };
@@ -101,7 +101,7 @@ async fn r_bat_3_a_batch_never_asks_and_skips_only_by_configuration() {
 }
 
 #[tokio::test]
-async fn r_bat_4_a_malformed_batch_is_code_and_message() {
+async fn r_bat_4_a_malformed_batch_returns_code_and_message() {
     let answer = ask(&demo(), json!({ "operations": [] })).await;
     let keys: Vec<&String> = answer["error"].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["code", "message"]);
@@ -111,7 +111,7 @@ async fn r_bat_4_a_malformed_batch_is_code_and_message() {
 }
 
 #[tokio::test]
-async fn r_bat_1_results_hold_nothing_the_schema_has_no_room_for() {
+async fn r_bat_1_results_contain_only_what_the_schema_allows() {
     let engine = builder().settings(Settings { meta: true, ..Settings::default() }).build().unwrap();
     let answer = ask(&engine, batch(json!([{ "operation": "list_tasks" }]))).await;
     let page = json!({ "items": [], "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });

@@ -60,7 +60,7 @@ async fn r_end_6_an_execution_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn r_end_6_a_failed_execution_tells_why() {
+async fn r_end_6_a_failed_execution_reports_why() {
     let engine = crate::adapter::kinds();
     let ended =
         ask(&engine, operation("execute_experiment", json!({ "fail": true, "wait": true }))).await["data"].clone();
@@ -69,7 +69,7 @@ async fn r_end_6_a_failed_execution_tells_why() {
 }
 
 #[tokio::test]
-async fn waiting_tells_progress() {
+async fn waiting_reports_progress() {
     let engine = with_tasks(4).await;
     let (progress, mut updates) = Progress::channel();
     let ended = ask_as(
@@ -79,15 +79,15 @@ async fn waiting_tells_progress() {
     )
     .await;
     assert_eq!(ended["data"]["status"], "completed");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while let Ok(update) = updates.try_recv() {
-        told.push(update.current);
+        reported.push(update.current);
     }
-    assert!(told.len() >= 2 && told.is_sorted() && told.last() == Some(&4.0), "{told:?}");
+    assert!(reported.len() >= 2 && reported.is_sorted() && reported.last() == Some(&4.0), "{reported:?}");
 }
 
 #[tokio::test]
-async fn r_end_6_executions_belong_to_their_session_and_die_with_it() {
+async fn r_end_6_executions_belong_to_their_session_and_end_with_it() {
     let engine = with_tasks(1).await;
     let started = ask(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 }))).await["data"].clone();
     let stranger = || Context::new(Caller::session("stranger"), "req");
@@ -103,15 +103,16 @@ async fn r_end_6_executions_belong_to_their_session_and_die_with_it() {
 }
 
 #[tokio::test]
-async fn executions_of_nobody_are_found_by_whoever_has_the_id() {
+async fn anonymous_executions_are_found_by_id() {
     let engine = with_tasks(1).await;
-    let nobody = || Context::new(Caller::nobody(), "req");
+    let anonymous = || Context::new(Caller::anonymous(), "req");
     let started =
-        ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), nobody()).await["data"].clone();
+        ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), anonymous()).await["data"].clone();
     let found =
-        ask_as(&engine, operation("get_execution", json!({ "execution_id": started["execution_id"] })), nobody()).await;
+        ask_as(&engine, operation("get_execution", json!({ "execution_id": started["execution_id"] })), anonymous())
+            .await;
     assert_eq!(found["success"], true);
-    let listed = ask_as(&engine, operation("list_executions", json!({})), nobody()).await;
+    let listed = ask_as(&engine, operation("list_executions", json!({})), anonymous()).await;
     assert_eq!(listed["data"]["items"], json!([]), "but never listed");
 }
 
@@ -133,7 +134,7 @@ async fn executions_are_bounded_for_each_owner() {
 }
 
 #[tokio::test]
-async fn r_req_9_executions_can_be_rehearsed() {
+async fn r_req_9_executions_support_dry_runs() {
     let engine = with_tasks(1).await;
     let rehearsed = ask(&engine, operation("execute_tasks", json!({ "ms_each": 1, "dry_run": true }))).await;
     assert_eq!(rehearsed["data"], json!({ "operation": "execute_tasks", "status": "pending", "dry_run": true }));

@@ -1,4 +1,4 @@
-//! Engines to ask, and the shortest way to ask them.
+//! Test engines and helpers to call them.
 
 use std::sync::{Arc, Mutex};
 
@@ -56,19 +56,19 @@ pub(crate) fn operation(name: &str, params: Value) -> Value {
     json!({ "operation": name, "params": params })
 }
 
-/// A source made of operations and one function.
-pub(crate) struct Scripted {
+/// A source with given operations and one function as the handler.
+pub(crate) struct ScriptedSource {
     pub(crate) operations: Mutex<Vec<Operation>>,
     pub(crate) answer: fn(&str, Map<String, Value>) -> Outcome,
 }
 
-impl Scripted {
+impl ScriptedSource {
     pub(crate) fn new(operations: Vec<Operation>, answer: fn(&str, Map<String, Value>) -> Outcome) -> Arc<Self> {
         Arc::new(Self { operations: Mutex::new(operations), answer })
     }
 }
 
-impl Source for Scripted {
+impl Source for ScriptedSource {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -83,10 +83,10 @@ impl Source for Scripted {
     }
 }
 
-/// Wants confirmation for everything that deletes, as a failure or as a question.
-pub(crate) struct Careful;
+/// Requires confirmation for `delete_task`, as a failure or as a question.
+pub(crate) struct ConfirmingGate;
 
-impl Gate for Careful {
+impl Gate for ConfirmingGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let confirmed = request.metadata().confirmation.is_some() || context.answers.contains_key("sure");
         let decision = if &*request.operation().name != "delete_task" || confirmed {
@@ -104,11 +104,11 @@ impl Gate for Careful {
     }
 }
 
-/// Remembers what happened.
+/// Records events.
 #[derive(Default)]
-pub(crate) struct Diary(pub(crate) Mutex<Vec<String>>);
+pub(crate) struct RecordingObserver(pub(crate) Mutex<Vec<String>>);
 
-impl Observer for Diary {
+impl Observer for RecordingObserver {
     fn observe(&self, event: Event<'_>) {
         self.0.lock().unwrap().push(format!("{event:?}"));
     }

@@ -1,9 +1,9 @@
-//! The seam to policy: what passes, what is on record afterwards, what beside operations is stopped.
+//! The gate: allowed calls, recorded outcomes, and access to resources.
 
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass, Receipt};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, SourceCapabilities};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{ask, ask_as, context, operation, surface};
 
-/// Lets pass what is trusted, and keeps a journal.
+/// Allows trusted operations and keeps a journal.
 #[derive(Default, Clone)]
 struct Journal(Arc<Mutex<Vec<String>>>);
 
@@ -83,7 +83,7 @@ impl Gate for Journal {
     }
 }
 
-/// Answers with what it got; has one document.
+/// Answers with its parameters; has one resource.
 struct Echo(&'static str);
 
 impl Source for Echo {
@@ -118,10 +118,10 @@ impl Source for Echo {
         SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }
 
-    fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         let found = match wanted {
-            Fetch::Resources if self.0 == "silent" => return std::future::pending().boxed(),
-            Fetch::Resources => json!([{ "uri": "memo://1" }]),
+            FetchRequest::Resources if self.0 == "silent" => return std::future::pending().boxed(),
+            FetchRequest::Resources => json!([{ "uri": "memo://1" }]),
             _ => json!({ "contents": [] }),
         };
         std::future::ready(Ok(found)).boxed()
@@ -129,13 +129,13 @@ impl Source for Echo {
 }
 
 #[tokio::test]
-async fn a_source_that_does_not_list_is_left_out() {
+async fn a_source_that_does_not_answer_is_missing_from_lists() {
     let engine = ["silent", "memos", "more"]
         .into_iter()
         .fold(Engine::builder(surface()), |builder, name| builder.source(Arc::new(Echo(name))));
     let engine = engine.dangerously_let_everything_pass().build().unwrap();
-    let listed = engine.list(&Fetch::Resources, crate::fixture::context());
-    // Without a limit of its own the silent source would keep the list for ever.
+    let listed = engine.list(&FetchRequest::Resources, crate::fixture::context());
+    // Without a timeout the silent source would block the list forever.
     let listed = tokio::time::timeout(std::time::Duration::from_secs(120), listed).await.unwrap();
     let uris: Vec<&str> = listed.iter().filter_map(|entry| entry["uri"].as_str()).collect();
     assert_eq!(uris, ["aquifer://memos/memo://1", "aquifer://more/memo://1"]);
@@ -148,7 +148,7 @@ fn engine(trust: Option<Trust>) -> (Engine, Journal) {
 }
 
 #[tokio::test]
-async fn r_saf_5_the_gate_learns_what_came_of_a_call_it_let_pass() {
+async fn r_saf_5_the_gate_receives_the_outcome_of_an_allowed_call() {
     let (engine, journal) = engine(None);
     ask(&engine, operation("get_it", json!({}))).await;
     assert_eq!(journal.read(), ["get_it", "done"]);
@@ -170,8 +170,8 @@ async fn r_saf_3_the_token_is_a_parameter_where_it_may_be_asked_for_and_stays_wi
         assert_eq!(ask(&engine, operation("delete_it", place)).await["data"], json!({}));
         assert_eq!(journal.read(), ["delete_it", "conf_1", "done"]);
     }
-    let beside = json!({ "operation": "delete_it", "confirmation_token": "conf_1" });
-    assert_eq!(ask(&engine, beside).await["data"], json!({}));
+    let with_token = json!({ "operation": "delete_it", "confirmation_token": "conf_1" });
+    assert_eq!(ask(&engine, with_token).await["data"], json!({}));
     assert_eq!(journal.read(), ["delete_it", "conf_1", "done"]);
     let both = operation("delete_it", json!({ "confirmation_token": "conf_1", "_confirmation": "conf_2" }));
     ask(&engine, both).await;
@@ -187,18 +187,18 @@ async fn r_saf_3_the_token_is_a_parameter_where_it_may_be_asked_for_and_stays_wi
 }
 
 #[tokio::test]
-async fn r_saf_2_documents_of_an_untested_source_are_not_read() {
+async fn r_saf_2_resources_of_an_untested_source_are_not_read() {
     for (trust, readable) in [(Some(Trust::Untested), false), (Some(Trust::Generated), true), (None, true)] {
         let (engine, journal) = engine(trust);
-        let read = engine.fetch(Fetch::Resource("memo://1".to_owned()), context()).await;
+        let read = engine.fetch(FetchRequest::Resource("memo://1".to_owned()), context()).await;
         assert_eq!(read.is_ok(), readable, "{trust:?}");
-        assert_eq!(engine.list(&Fetch::Resources, context()).await.len(), usize::from(readable));
+        assert_eq!(engine.list(&FetchRequest::Resources, context()).await.len(), usize::from(readable));
         assert_eq!(journal.read(), ["read_resource of memos", "list_resources of memos"]);
     }
 }
 
 #[tokio::test]
-async fn r_int_6_quotas_are_asked_for_when_they_are_told() {
+async fn r_int_6_quotas_are_fetched_when_they_are_shown() {
     let (engine, _) = engine(None);
     let quota = ask(&engine, operation("introspect", json!({ "query": "quota" }))).await;
     assert_eq!(quota["data"]["quotas"], json!(["asked for"]));

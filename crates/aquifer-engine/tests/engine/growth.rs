@@ -1,5 +1,5 @@
-//! A catalog costs what it is long: building, searching and introspecting four times the operations takes about four
-//! times the work. Work is the processor time of this thread; one that grows with the square would take sixteen times.
+//! The cost of a catalog is linear: building, searching and introspecting four times the operations takes about four times
+//! the work. Work is the CPU time of this thread. Quadratic growth would take sixteen times.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::fixture::{ask, operation, surface};
 
-/// Work for four times the input, in multiples of the work for one.
+/// The maximum ratio of the work for four times the input.
 const MAX_RATIO: f64 = 9.0;
 
-struct Many(Vec<Operation>);
+struct LargeSource(Vec<Operation>);
 
-impl Source for Many {
+impl Source for LargeSource {
     fn name(&self) -> &str {
         "many"
     }
@@ -33,7 +33,7 @@ impl Source for Many {
     }
 }
 
-/// The processor time of this thread, in milliseconds.
+/// The CPU time of this thread, in milliseconds.
 fn work() -> f64 {
     let scheduled = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     scheduled.split(' ').next().unwrap().parse::<u64>().unwrap() as f64 / 1e6
@@ -43,7 +43,7 @@ async fn measured(operations: &[Operation]) -> f64 {
     let mut least = f64::INFINITY;
     for _ in 0..3 {
         let before = work();
-        let engine = Engine::builder(surface()).source(Arc::new(Many(operations.to_vec()))).build().unwrap();
+        let engine = Engine::builder(surface()).source(Arc::new(LargeSource(operations.to_vec()))).build().unwrap();
         engine.refresh().unwrap();
         for query in [
             json!({ "query": "operations" }),
@@ -62,7 +62,7 @@ async fn measured(operations: &[Operation]) -> f64 {
 }
 
 #[tokio::test]
-async fn r_int_6_a_catalog_costs_what_it_is_long() {
+async fn r_int_6_the_cost_of_a_catalog_is_linear() {
     let parameters = |count: usize| -> Vec<Parameter> {
         let fields = |number: usize| vec![Parameter::optional(&format!("f{number}"), Schema::string())];
         let of = |number: usize| match number % 5 {
@@ -81,7 +81,7 @@ async fn r_int_6_a_catalog_costs_what_it_is_long() {
         };
         (0..count).map(of).collect()
     };
-    // Equal names, as two tools of a hostile upstream may have them.
+    // Equal names, as a hostile upstream may have them.
     let alike = |count: usize| -> Vec<Operation> {
         many(count)
             .into_iter()

@@ -1,4 +1,4 @@
-//! Introspection through the engine: the same answers as any operation's, made once.
+//! Introspection through the engine.
 
 use aquifer_engine::source::{Answer, Outcome};
 use aquifer_engine::{Engine, Settings};
@@ -7,7 +7,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
-use crate::fixture::{Scripted, ask, builder, demo, operation, surface};
+use crate::fixture::{ScriptedSource, ask, builder, demo, operation, surface};
 
 fn done(_: &str, _: Map<String, Value>) -> Outcome {
     Outcome::Done(Answer::new(json!({})))
@@ -21,7 +21,7 @@ fn many(count: usize) -> Engine {
         .collect();
     Engine::builder(surface())
         .dangerously_let_everything_pass()
-        .source(Scripted::new(operations, done))
+        .source(ScriptedSource::new(operations, done))
         .settings(Settings::default())
         .build()
         .unwrap()
@@ -97,7 +97,7 @@ async fn r_int_6_search_finds_the_operation_for_a_task() {
 }
 
 #[tokio::test]
-async fn r_int_6_search_and_filters_go_together() {
+async fn r_int_6_search_and_filters_can_be_combined() {
     let engine = demo();
     let answer = ask(
         &engine,
@@ -110,7 +110,7 @@ async fn r_int_6_search_and_filters_go_together() {
 }
 
 #[tokio::test]
-async fn r_int_6_quota_and_policy_tell_the_state_of_the_gate() {
+async fn r_int_6_quota_and_policy_show_the_state_of_the_gate() {
     let engine = demo();
     for query in ["quota", "quota_status"] {
         assert_eq!(
@@ -123,7 +123,7 @@ async fn r_int_6_quota_and_policy_tell_the_state_of_the_gate() {
 }
 
 #[tokio::test]
-async fn r_int_6_adapter_info_tells_who_answers() {
+async fn r_int_6_adapter_info_names_the_adapter() {
     let ask_info = async |engine: &Engine, more: Value| {
         let mut params = json!({ "query": "adapter_info" });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -136,7 +136,7 @@ async fn r_int_6_adapter_info_tells_who_answers() {
     assert_eq!(ask_info(&demo(), json!({ "source": "tasks" })).await["error"]["code"], "VALIDATION_UNKNOWN_PARAM");
     let mut careless = Operation::new("get_thing", Category::Read, "Get.");
     careless.trust = Trust::Untested;
-    let several = builder().source(Scripted::new(vec![careless], done)).build().unwrap();
+    let several = builder().source(ScriptedSource::new(vec![careless], done)).build().unwrap();
     let scripted = json!({ "name": "scripted", "version": version, "trust": { "level": "untested" } });
     assert_eq!(
         ask_info(&several, json!({})).await["data"],
@@ -157,7 +157,7 @@ async fn r_int_6_adapter_info_tells_who_answers() {
 }
 
 #[tokio::test]
-async fn r_int_6_a_large_list_pages_by_itself() {
+async fn r_int_6_a_large_list_is_paged_automatically() {
     let engine = many(3_000);
     let answer = ask(&engine, operation("introspect", json!({ "query": "operations" }))).await;
     let page = &answer["data"]["_protocol"]["page"];
@@ -181,7 +181,7 @@ async fn r_int_6_a_large_list_pages_by_itself() {
 
 #[tokio::test]
 async fn r_int_7_answers_are_stable_until_the_catalog_changes() {
-    let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], done);
+    let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], done);
     let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(source.clone()).build().unwrap();
     let changes = engine.changes();
     let list = || operation("introspect", json!({ "query": "operations" }));

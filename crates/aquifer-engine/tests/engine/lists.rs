@@ -1,4 +1,4 @@
-//! Lists of adapters: the adapter answers with everything, the engine with what was asked for.
+//! Lists of adapters: the adapter returns everything, the engine applies the query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,7 +101,7 @@ impl Zoo {
     }
     /// Feed all.
     async fn execute_feeding(&self, reporter: Reporter) -> Answer<u32> {
-        reporter.tell(1, 1, "fed");
+        reporter.report(1, 1, "fed");
         Ok(self.size)
     }
 }
@@ -119,7 +119,7 @@ fn ids(answer: &Value) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn r_col_1_lists_of_adapters_have_the_whole_language() {
+async fn r_col_1_adapter_lists_support_the_whole_query_language() {
     let (engine, _) = zoo(12);
     let list = async |params: Value| ask(&engine, operation("list_animals", params)).await;
     for (params, expected) in [
@@ -132,7 +132,7 @@ async fn r_col_1_lists_of_adapters_have_the_whole_language() {
         (json!({ "filter": { "tags": { "contains": "t1" }, "id": { "gt": 6 } } }), vec![11, 9, 7]),
         (json!({ "filter": { "home.cage": { "gte": 10 } } }), vec![12, 10]),
         (json!({ "filter": { "or": [{ "id": 1 }, { "name": { "ends_with": " 2" } }] } }), vec![2, 1]),
-        // Equal ones stay in the adapter's order.
+        // Ties keep the order of the adapter.
         (json!({ "sort": { "field": "weight", "order": "desc" }, "first": 4 }), vec![9, 4, 8, 3]),
         (json!({ "sort": [{ "field": "mood" }, { "field": "id" }], "last": 2 }), vec![9, 12]),
         (json!({ "limit": 2, "offset": 3 }), vec![9, 8]),
@@ -153,7 +153,7 @@ async fn r_col_1_lists_of_adapters_have_the_whole_language() {
 }
 
 #[tokio::test]
-async fn r_col_7_pages_of_adapters_are_cut_by_the_engine_and_stand_still() {
+async fn r_col_7_the_engine_pages_adapter_lists_and_pages_are_stable() {
     let (engine, calls) = zoo(250);
     let list = async |params: Value| ask(&engine, operation("list_animals", params)).await;
     let first = list(json!({})).await;
@@ -188,7 +188,7 @@ async fn r_col_7_pages_of_adapters_are_cut_by_the_engine_and_stand_still() {
 }
 
 #[tokio::test]
-async fn r_col_3_what_the_type_does_not_have_is_refused_before_the_adapter_is_asked() {
+async fn r_col_3_unknown_fields_are_refused_before_the_adapter_is_called() {
     let (engine, calls) = zoo(3);
     for (params, words) in [
         (json!({ "filter": { "nmae": "x" } }), "Did you mean 'name'?"),
@@ -197,7 +197,7 @@ async fn r_col_3_what_the_type_does_not_have_is_refused_before_the_adapter_is_as
         (json!({ "sort": "home" }), "cannot sort by 'home'"),
         (json!({ "sort": "tags" }), "cannot sort by 'tags'"),
         (json!({ "fields": ["colour"] }), "Unknown field 'colour'"),
-        (json!({ "aggregate": { "n": { "count": true } }, "first": 2 }), "has no effect beside 'aggregate'"),
+        (json!({ "aggregate": { "n": { "count": true } }, "first": 2 }), "has no effect with 'aggregate'"),
         (json!({ "first": 1, "page": 1 }), "different styles"),
         (json!({ "after": "x" }), "needs 'first'"),
     ] {
@@ -209,7 +209,7 @@ async fn r_col_3_what_the_type_does_not_have_is_refused_before_the_adapter_is_as
 }
 
 #[tokio::test]
-async fn r_int_5_introspection_tells_which_lists_can_be_queried() {
+async fn r_int_5_introspection_shows_which_lists_can_be_queried() {
     let (engine, _) = zoo(3);
     let details = async |name: &str| {
         let answer = ask(&engine, operation("introspect", json!({ "query": "operations", "name": name }))).await;
@@ -237,13 +237,13 @@ async fn r_int_5_introspection_tells_which_lists_can_be_queried() {
     let animals = details("list_animals").await;
     assert_eq!(animals["returns"]["description"], "{items: Animal[], pageInfo}, or {aggregations}");
     assert_eq!(animals["aggregation_support"]["numeric_fields"], json!(["id", "weight"]));
-    // What is no list of objects stays what it is.
+    // Other results than lists of objects are unchanged.
     for name in ["list_names", "list_checks"] {
         assert_eq!(parameters(&details(name).await), [""; 0], "{name}");
     }
     assert_eq!(ask(&engine, operation("list_names", json!({}))).await["data"][0], "Animal 3");
     assert_eq!(ask(&engine, operation("list_checks", json!({}))).await["data"]["checked"], true);
-    // Its own 'limit' reaches the adapter, and does not page.
+    // The adapter's own 'limit' is passed to it and does not page.
     let found = ask(&engine, operation("search_animals", json!({ "query": "Animal", "limit": 2, "sort": "id" }))).await;
     assert_eq!(ids(&found), [2, 3]);
     let loose =

@@ -1,4 +1,4 @@
-//! Sources that come and go while the engine answers.
+//! Sources that are added and removed at run time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,27 +31,27 @@ async fn r_dis_7_other_sources_are_served_without_a_restart() {
     assert!(changes.has_changed().unwrap(), "clients are told");
     assert_eq!(ask(&engine, operation("tasks_list_tasks", json!({}))).await["data"]["items"][0]["title"], "Milk");
     assert_eq!(ask(&engine, operation("house_list_tasks", json!({}))).await["data"]["items"], json!([]));
-    // The same words, another source behind them.
+    // The same catalog with another source.
     engine.remount(vec![alone(first)]).unwrap();
     engine.remount(vec![alone(board())]).unwrap();
     assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["data"]["items"], json!([]));
 }
 
 #[tokio::test]
-async fn r_dis_7_what_cannot_be_mounted_changes_nothing() {
+async fn r_dis_7_an_invalid_mount_changes_nothing() {
     let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(board()).build().unwrap();
     let twins = engine.remount(vec![alone(named("a")), alone(named("a"))]).unwrap_err();
-    assert!(twins.to_string().contains("two sources are called 'a'"), "{twins}");
+    assert!(twins.to_string().contains("two sources are named 'a'"), "{twins}");
     assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["success"], true);
 }
 
 #[tokio::test]
-async fn the_catalog_keeps_up_with_whoever_is_mounted() {
+async fn the_catalog_follows_the_mounted_sources() {
     let engine =
         Arc::new(Engine::builder(surface()).dangerously_let_everything_pass().source(board()).build().unwrap());
     let keeping = tokio::spawn({
         let engine = engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     for round in 0..20 {
         engine.remount(vec![alone(named(&format!("n{round}"))), alone(named("b"))]).unwrap();
@@ -62,10 +62,10 @@ async fn the_catalog_keeps_up_with_whoever_is_mounted() {
     keeping.abort();
 }
 
-/// A source that has found out what it offers when all others look, too.
-struct Together(&'static str, Arc<Barrier>);
+/// A source whose check for changes ends only when all others check as well.
+struct SynchronizedSource(&'static str, Arc<Barrier>);
 
-impl Source for Together {
+impl Source for SynchronizedSource {
     fn name(&self) -> &str {
         self.0
     }
@@ -74,7 +74,7 @@ impl Source for Together {
         Offering::default()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         async move {
             self.1.wait().await;
         }
@@ -86,16 +86,16 @@ impl Source for Together {
     }
 }
 
-/// A caller waits for the slowest source, not for one after the other.
+/// A caller waits for the slowest source, not for the sum of all.
 #[tokio::test]
-async fn r_dis_7_sources_look_at_the_same_time_whether_they_offer_something_else() {
+async fn r_dis_7_sources_check_for_changes_concurrently() {
     let barrier = Arc::new(Barrier::new(3));
-    let builder = ["a", "b", "c"]
-        .iter()
-        .fold(Engine::builder(surface()), |builder, name| builder.source(Arc::new(Together(name, barrier.clone()))));
+    let builder = ["a", "b", "c"].iter().fold(Engine::builder(surface()), |builder, name| {
+        builder.source(Arc::new(SynchronizedSource(name, barrier.clone())))
+    });
     let engine = builder.source(board()).build().unwrap();
     for asked in ["introspect", "no_such_operation"] {
-        // One after the other, the first would wait for ever.
+        // Sequential checks would wait forever.
         let answer = tokio::time::timeout(Duration::from_secs(60), ask(&engine, operation(asked, json!({})))).await;
         assert!(answer.is_ok(), "{asked}");
     }

@@ -1,5 +1,5 @@
-//! What was decided under a configuration that is no longer in force: a change that waits inside its source learns of it,
-//! and every operation of a batch is judged by the rules of the moment it begins.
+//! Decisions under a configuration that is no longer in force: a change that waits inside its source is refused, and every
+//! operation of a batch is evaluated under the rules in force when it starts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,21 +26,21 @@ const OPERATIONS: [(&str, Category); 5] = [
     ("run_thing", Category::Execute),
 ];
 
-/// Lets every call wait until it is released, and then does it if it may still be done.
+/// Lets every call wait until it is released, and then carries it out if it is still valid.
 #[derive(Default)]
-struct Waiting {
+struct WaitingSource {
     has_begun: Notify,
     release: Notify,
     done: AtomicUsize,
 }
 
-impl Source for Waiting {
+impl Source for WaitingSource {
     fn name(&self) -> &str {
         "waiting"
     }
 
     fn offering(&self) -> Offering {
-        // Like the tools of an upstream, which need no 'input' to change something.
+        // Like the tools of an upstream, which change something without 'input'.
         let operations = OPERATIONS.map(|(name, category)| {
             let mut operation = Operation::new(name, category, "Does it.");
             operation.native = false;
@@ -64,33 +64,33 @@ impl Source for Waiting {
 }
 
 /// Denies every call.
-struct Closed;
+struct DenyingGate;
 
-impl Gate for Closed {
+impl Gate for DenyingGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         std::future::ready(Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied"))).boxed()
     }
 }
 
-/// Lets every call pass.
-struct Open;
+/// Allows every call.
+struct AllowingGate;
 
-impl Gate for Open {
+impl Gate for AllowingGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 }
 
-fn stage() -> (Arc<Waiting>, Engine) {
-    let source = Arc::new(Waiting::default());
-    let engine = Engine::builder(surface()).gate(Arc::new(Open)).source(source.clone()).build().unwrap();
+fn stage() -> (Arc<WaitingSource>, Engine) {
+    let source = Arc::new(WaitingSource::default());
+    let engine = Engine::builder(surface()).gate(Arc::new(AllowingGate)).source(source.clone()).build().unwrap();
     (source, engine)
 }
 
 #[tokio::test]
 async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configuration() {
     #[derive(Debug, Clone, Copy, PartialEq)]
-    enum Meanwhile {
+    enum ChangeDuringWait {
         Nothing,
         NewCatalog,
         Denied,
@@ -98,7 +98,7 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
         Removed,
         RefusedReload,
     }
-    use Meanwhile::*;
+    use ChangeDuringWait::*;
     for (name, category) in OPERATIONS {
         for meanwhile in [Nothing, NewCatalog, Denied, SameAgain, Removed, RefusedReload] {
             let (source, engine) = stage();
@@ -110,8 +110,8 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
                     NewCatalog => {
                         engine.refresh().unwrap();
                     }
-                    Denied => engine.reconfigure(vec![mount()], Arc::new(Closed)).unwrap(),
-                    SameAgain => engine.reconfigure(vec![mount()], Arc::new(Open)).unwrap(),
+                    Denied => engine.reconfigure(vec![mount()], Arc::new(DenyingGate)).unwrap(),
+                    SameAgain => engine.reconfigure(vec![mount()], Arc::new(AllowingGate)).unwrap(),
                     Removed => engine.remount(Vec::new()).unwrap(),
                     // Two sources of the same name are refused.
                     RefusedReload => drop(engine.remount(vec![mount(), mount()]).unwrap_err()),
@@ -128,21 +128,21 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
 }
 
 #[tokio::test]
-async fn r_saf_2_each_operation_of_a_batch_is_judged_by_the_rules_of_its_moment() {
+async fn r_saf_2_each_operation_of_a_batch_uses_the_rules_in_force_when_it_starts() {
     for name in ["get_thing", "update_thing"] {
         let (source, engine) = stage();
         let changing = async {
             source.has_begun.notified().await;
             source.release.notify_one();
             source.has_begun.notified().await;
-            engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(Closed)).unwrap();
+            engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(DenyingGate)).unwrap();
             source.release.notify_one();
         };
         let batch = json!({ "operations": vec![json!({ "operation": name }); 5] });
         let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
         let codes: Vec<_> =
             answer["results"].as_array().unwrap().iter().map(|one| &one["result"]["error"]["code"]).collect();
-        // The second one was under way: a read finishes, a change does not.
+        // The second one was running: a read finishes, a change does not.
         let second = if name == "get_thing" { json!(null) } else { json!("CONFLICT_VERSION_MISMATCH") };
         let denied = json!("PERMISSION_DENIED");
         assert_eq!(codes, [&json!(null), &second, &denied, &denied, &denied], "{name}: {answer}");

@@ -1,4 +1,4 @@
-//! One request through all rooms.
+//! Single requests through the whole pipeline.
 
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use aquifer_protocol::validate::Strictness;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Value, json};
 
-use crate::fixture::{Careful, Diary, Scripted, ask, ask_as, ask_at, builder, context, demo, operation, surface};
+use crate::fixture::{
+    ConfirmingGate, RecordingObserver, ScriptedSource, ask, ask_as, ask_at, builder, context, demo, operation, surface,
+};
 use crate::task_board::Board;
 
 #[tokio::test]
@@ -70,7 +72,7 @@ async fn r_req_6_updates_merge_deeply() {
 }
 
 #[tokio::test]
-async fn r_req_9_a_dry_run_tells_and_changes_nothing() {
+async fn r_req_9_a_dry_run_reports_and_changes_nothing() {
     let engine = demo();
     let rehearsed = ask(&engine, operation("create_task", json!({ "title": "Milk", "dry_run": true }))).await;
     assert_eq!(rehearsed["data"]["title"], "Milk");
@@ -94,7 +96,7 @@ async fn r_end_4_the_wrong_family_is_never_run() {
 }
 
 #[tokio::test]
-async fn r_req_4a_a_failed_introspect_is_code_and_message() {
+async fn r_req_4a_a_failed_introspect_returns_code_and_message() {
     let engine = demo();
     for params in [
         json!({}),
@@ -130,14 +132,14 @@ async fn r_res_1_meta_only_where_configured() {
 }
 
 #[tokio::test]
-async fn r_res_2_a_session_hears_of_deprecation_once() {
+async fn r_res_2_a_session_is_warned_of_a_deprecation_once() {
     fn warn(_: &str, _: serde_json::Map<String, Value>) -> Outcome {
         let mut answer = Answer::new(json!({}));
         answer.warnings =
             vec![Warning::deprecated("old", "use new"), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
         Outcome::Done(answer)
     }
-    let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);
+    let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);
     let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(source).build().unwrap();
     let codes = async |context: Context| -> Vec<String> {
         let answer = ask_as(&engine, operation("get_x", json!({})), context).await;
@@ -152,21 +154,21 @@ async fn r_res_2_a_session_hears_of_deprecation_once() {
     assert_eq!(codes(context()).await, ["PERFORMANCE_SLOW_QUERY_WARNING"]);
     let other = Context::new(Caller::session("another"), "req");
     assert_eq!(codes(other).await.len(), 2, "another session has not heard it");
-    assert_eq!(codes(Context::new(Caller::nobody(), "req")).await.len(), 2, "nobody in particular hears it always");
+    assert_eq!(codes(Context::new(Caller::anonymous(), "req")).await.len(), 2, "nobody in particular hears it always");
 }
 
 #[tokio::test]
-async fn r_res_4_a_panic_is_an_internal_error_and_the_engine_lives() {
+async fn r_res_4_a_panic_is_an_internal_error_and_the_engine_survives() {
     fn panic(name: &str, _: serde_json::Map<String, Value>) -> Outcome {
         assert!(name != "get_bad", "secret /etc/passwd");
         Outcome::Done(Answer::new(json!(1)))
     }
     let operations =
         vec![Operation::new("get_bad", Category::Read, "Bad."), Operation::new("get_good", Category::Read, "Good.")];
-    let diary = Arc::new(Diary::default());
+    let diary = Arc::new(RecordingObserver::default());
     let engine = Engine::builder(surface())
         .dangerously_let_everything_pass()
-        .source(Scripted::new(operations, panic))
+        .source(ScriptedSource::new(operations, panic))
         .observer(diary.clone())
         .build()
         .unwrap();
@@ -198,7 +200,7 @@ async fn a_cancelled_call_stops_its_handler() {
 
 #[tokio::test]
 async fn the_gate_can_ask_and_the_answer_is_brought_along() {
-    let engine = builder().gate(Arc::new(Careful)).build().unwrap();
+    let engine = builder().gate(Arc::new(ConfirmingGate)).build().unwrap();
     ask(&engine, operation("create_task", json!({ "title": "Milk" }))).await;
     let delete = || operation("delete_task", json!({ "id": 1 }));
     assert_eq!(ask(&engine, delete()).await["error"]["code"], "CONFIRMATION_REQUIRED");
@@ -233,7 +235,7 @@ async fn several_sources_get_prefixes_and_keep_their_types_apart() {
         .source(crate::fixture::board())
         .source(crate::fixture::board())
         .build();
-    assert_eq!(twins.err().unwrap().to_string(), "two sources are called 'tasks': give one of them another name");
+    assert_eq!(twins.err().unwrap().to_string(), "two sources are named 'tasks': rename one of them");
 }
 
 #[tokio::test]
@@ -245,12 +247,12 @@ async fn r_req_7_limits_outside_their_range_are_refused_when_building() {
 }
 
 #[tokio::test]
-async fn r_res_4_a_failure_of_a_source_keeps_its_cause_from_the_caller() {
+async fn r_res_4_the_cause_of_a_source_failure_is_hidden_from_the_caller() {
     fn fail(_: &str, _: serde_json::Map<String, Value>) -> Outcome {
         Outcome::Failed(Failure::internal("driver says: no such table secrets"))
     }
-    let diary = Arc::new(Diary::default());
-    let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], fail);
+    let diary = Arc::new(RecordingObserver::default());
+    let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], fail);
     let engine = Engine::builder(surface())
         .dangerously_let_everything_pass()
         .source(source)

@@ -1,10 +1,10 @@
-//! What the engine itself guarantees, whichever gate stands in front of it: nothing runs ungated by oversight, names do
-//! not change hands, denied operations are not shown, and policy judges what will really be done.
+//! Guarantees of the engine itself, with any gate: nothing runs without the gate, names do not move to other operations,
+//! denied operations are concealed, and policy evaluates what will be done.
 
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Resolved, SourceCapabilities};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, Resolution, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -19,22 +19,22 @@ use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, context, operation, surface};
 
-/// A source of any operations, which answers with its own name and what it was called.
+/// A source of any operations that answers with its own name and the name of the call.
 #[derive(Default)]
-struct Named {
+struct NamedSource {
     name: &'static str,
     operations: Mutex<Vec<Operation>>,
     indirect: Vec<Operation>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Named {
+impl NamedSource {
     fn new(name: &'static str, operations: Vec<Operation>) -> Arc<Self> {
         Arc::new(Self { name, operations: Mutex::new(operations), ..Self::default() })
     }
 }
 
-impl Source for Named {
+impl Source for NamedSource {
     fn name(&self) -> &str {
         self.name
     }
@@ -44,14 +44,14 @@ impl Source for Named {
         Offering { operations, indirect: self.indirect.clone(), ..Offering::default() }
     }
 
-    fn resolve(&self, _operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, _operation: &str, mut params: Map<String, Value>) -> Result<Resolution, Failure> {
         let table = params.remove("table_name").unwrap_or_default();
         match table.as_str() {
             // An alias for the table.
             Some("orders" | "order") => {
-                Ok(Resolved { operation: Some("delete_order".into()), params, ..Resolved::default() })
+                Ok(Resolution { operation: Some("delete_order".into()), params, ..Resolution::default() })
             }
-            Some("both") => Ok(Resolved { params, also_needs: vec!["list_secrets".into()], ..Resolved::default() }),
+            Some("both") => Ok(Resolution { params, also_needs: vec!["list_secrets".into()], ..Resolution::default() }),
             _ => Err(Failure::not_found("table", table)),
         }
     }
@@ -65,12 +65,12 @@ impl Source for Named {
         SourceCapabilities { resources: true, prompts: true, completions: true }
     }
 
-    fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         self.asked.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
         let found = match wanted {
-            Fetch::Resources => json!([{ "uri": "doc://1" }]),
-            Fetch::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
-            Fetch::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
+            FetchRequest::Resources => json!([{ "uri": "doc://1" }]),
+            FetchRequest::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
+            FetchRequest::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
             _ => json!({ "messages": [
                 { "role": "user", "content": { "type": "resource_link", "uri": "doc://1", "name": "one" } },
                 { "role": "user", "content": [{ "type": "resource", "resource": { "uri": "aquifer://bank/doc://1" } }] },
@@ -80,14 +80,14 @@ impl Source for Named {
     }
 }
 
-/// Denies what begins with these words, and writes down what it was asked about.
+/// Denies operations with these prefixes, and records what it was asked about.
 #[derive(Default)]
-struct Denies {
+struct DenyingGate {
     what: Vec<&'static str>,
     judged: Arc<Mutex<Vec<String>>>,
 }
 
-impl Gate for Denies {
+impl Gate for DenyingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
         let names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
@@ -119,7 +119,7 @@ async fn called(engine: &Engine, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn r_saf_2_an_engine_that_was_given_no_gate_refuses_what_cannot_be_undone() {
+async fn r_saf_2_an_engine_without_a_gate_refuses_what_cannot_be_undone() {
     let danger = |name: &str, danger: Danger| Operation { danger, ..plain(name, Category::Execute) };
     let trusted = |name: &str, category: Category, trust: Trust| Operation { trust, ..plain(name, category) };
     let mut asked_for = plain("run_asked_for", Category::Execute);
@@ -141,7 +141,7 @@ async fn r_saf_2_an_engine_that_was_given_no_gate_refuses_what_cannot_be_undone(
         (changed, Some("PERMISSION_DENIED")),
     ];
     let operations = table.iter().map(|(operation, _)| operation.clone()).collect();
-    let engine = Engine::builder(surface()).source(Named::new("adapter", operations)).build().unwrap();
+    let engine = Engine::builder(surface()).source(NamedSource::new("adapter", operations)).build().unwrap();
     for (operation, refused) in table {
         let answer = called(&engine, &operation.name).await;
         match refused {
@@ -153,12 +153,12 @@ async fn r_saf_2_an_engine_that_was_given_no_gate_refuses_what_cannot_be_undone(
 }
 
 #[tokio::test]
-async fn r_dis_7a_a_newcomer_never_takes_a_name_over() {
-    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
-    let shop = Named::new("shop", vec![plain("list_orders", Category::Read)]);
-    let files = Named::new("files", vec![upstream("list_orders"), upstream("read_file")]);
-    let other = Named::new("other", vec![upstream("read_file")]);
-    // Whoever is mounted first: what the operator's own source calls itself is not an upstream's to take.
+async fn r_dis_7a_a_new_operation_never_takes_over_a_name() {
+    let unprefixed = |source: &Arc<NamedSource>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let shop = NamedSource::new("shop", vec![plain("list_orders", Category::Read)]);
+    let files = NamedSource::new("files", vec![upstream("list_orders"), upstream("read_file")]);
+    let other = NamedSource::new("other", vec![upstream("read_file")]);
+    // In any mount order, an upstream cannot take the name of a native source.
     let mounts = [unprefixed(&files), unprefixed(&other), unprefixed(&shop)];
     let engine =
         mounts.iter().cloned().fold(Engine::builder(surface()), |builder, mount| builder.mount(mount)).build().unwrap();
@@ -170,14 +170,14 @@ async fn r_dis_7a_a_newcomer_never_takes_a_name_over() {
     let before = names(&engine);
     assert_eq!(before.iter().filter(|name| name.starts_with("list_orders_")).count(), 1, "{before:?}");
     assert_eq!(before.iter().filter(|name| name.starts_with("read_file_")).count(), 1, "{before:?}");
-    // An established operation keeps its name, whoever comes and in whatever order.
-    let newest = Named::new("newest", vec![plain("list_orders", Category::Read), upstream("read_file")]);
+    // An established operation keeps its name, in any mount order.
+    let newest = NamedSource::new("newest", vec![plain("list_orders", Category::Read), upstream("read_file")]);
     engine.remount(vec![unprefixed(&newest), mounts[1].clone(), mounts[0].clone(), mounts[2].clone()]).unwrap();
     assert_eq!(called(&engine, "list_orders").await["source"], "shop");
     assert_eq!(called(&engine, "read_file").await["source"], "files");
     let now = names(&engine);
     assert!(before.iter().all(|name| now.contains(name)), "{before:?} {now:?}");
-    // A tool that appears later does not take the name of one that was there, even in the same source.
+    // A new tool does not take the name of an existing one, even in the same source.
     newest.operations.lock().unwrap().insert(0, Operation { is_established: false, ..upstream("read_file") });
     engine.refresh().unwrap();
     assert!(names(&engine).len() > now.len());
@@ -186,7 +186,7 @@ async fn r_dis_7a_a_newcomer_never_takes_a_name_over() {
 
 #[tokio::test]
 async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
-    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let unprefixed = |source: &Arc<NamedSource>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
     let since =
         |at: Option<u64>| Operation { is_established: at.is_some(), established_at: at, ..upstream("read_file") };
     for (first, second, owner) in [
@@ -196,13 +196,13 @@ async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
         (Some(9), None, "first"),
         (None, None, "first"),
     ] {
-        let sources = [Named::new("first", vec![since(first)]), Named::new("second", vec![since(second)])];
+        let sources = [NamedSource::new("first", vec![since(first)]), NamedSource::new("second", vec![since(second)])];
         let mut mounts: Vec<Mount> = sources.iter().map(unprefixed).collect();
         for _ in 0..2 {
             let builder = mounts.iter().cloned().fold(Engine::builder(surface()), |all, mount| all.mount(mount));
             let engine = builder.build().unwrap();
             let found = called(&engine, "read_file").await["source"].clone();
-            // Of two that are equally old the first one mounted has it.
+            // Of two equally old operations, the first mounted one has the name.
             let expected = if first == second { mounts[0].source.name() } else { owner };
             assert_eq!(found, expected, "{first:?} {second:?}");
             mounts.reverse();
@@ -212,9 +212,9 @@ async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
 
 #[tokio::test]
 async fn r_dis_7a_a_name_is_not_inherited() {
-    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
-    let files = Named::new("files", vec![upstream("read_file")]);
-    let other = Named::new("other", vec![upstream("read_file")]);
+    let unprefixed = |source: &Arc<NamedSource>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let files = NamedSource::new("files", vec![upstream("read_file")]);
+    let other = NamedSource::new("other", vec![upstream("read_file")]);
     let builder = Engine::builder(surface()).mount(unprefixed(&files)).mount(unprefixed(&other));
     let engine = builder.build().unwrap();
     let marked = |engine: &Engine| {
@@ -224,7 +224,7 @@ async fn r_dis_7a_a_name_is_not_inherited() {
     };
     let name = marked(&engine).unwrap();
     assert_eq!(called(&engine, &name).await["source"], "other");
-    // Whoever calls an operation that is gone must not reach another one.
+    // A call of a removed operation must not reach another one.
     files.operations.lock().unwrap().clear();
     engine.refresh().unwrap();
     assert_eq!(called(&engine, "read_file").await, "NOT_FOUND_OPERATION");
@@ -243,8 +243,8 @@ async fn r_dis_7_one_upstream_cannot_keep_the_others_from_being_served() {
         operation
     };
     let hostile = vec![upstream("introspect"), upstream("Not Snake"), bad("twice"), upstream("fine"), upstream("fine")];
-    let mount = Mount { prefix: Some(String::new()), ..Mount::new(Named::new("hostile", hostile)) };
-    let shop = Named::new("shop", vec![plain("list_orders", Category::Read)]);
+    let mount = Mount { prefix: Some(String::new()), ..Mount::new(NamedSource::new("hostile", hostile)) };
+    let shop = NamedSource::new("shop", vec![plain("list_orders", Category::Read)]);
     let engine = Engine::builder(surface()).mount(mount).source(shop).build().unwrap();
     assert_eq!(called(&engine, "shop_list_orders").await["source"], "shop");
     assert_eq!(called(&engine, "fine").await["source"], "hostile");
@@ -254,14 +254,14 @@ async fn r_dis_7_one_upstream_cannot_keep_the_others_from_being_served() {
 }
 
 #[tokio::test]
-async fn r_saf_2_what_is_always_denied_is_not_shown_and_still_refused() {
+async fn r_saf_2_always_denied_operations_are_concealed_and_still_refused() {
     let operations = vec![
         plain("get_order", Category::Read),
         plain("delete_order", Category::Delete),
         plain("create_order", Category::Create),
     ];
-    let gate = Arc::new(Denies { what: vec!["delete_", "create_"], ..Denies::default() });
-    let engine = Engine::builder(surface()).source(Named::new("shop", operations)).gate(gate).build().unwrap();
+    let gate = Arc::new(DenyingGate { what: vec!["delete_", "create_"], ..DenyingGate::default() });
+    let engine = Engine::builder(surface()).source(NamedSource::new("shop", operations)).gate(gate).build().unwrap();
     let shown = |params: Value| ask(&engine, operation("introspect", params));
     for params in [
         json!({ "query": "operations" }),
@@ -285,7 +285,7 @@ async fn r_saf_2_what_is_always_denied_is_not_shown_and_still_refused() {
 }
 
 #[tokio::test]
-async fn r_saf_2_policy_judges_the_operation_that_is_meant_under_its_one_name() {
+async fn r_saf_2_policy_evaluates_the_resolved_operation_under_its_one_name() {
     let generic = |name: &str, category: Category| {
         let mut operation = Operation { is_indirect: true, ..plain(name, category) };
         operation.parameters =
@@ -294,30 +294,30 @@ async fn r_saf_2_policy_judges_the_operation_that_is_meant_under_its_one_name() 
     };
     let mut delete_order = plain("delete_order", Category::Delete);
     delete_order.parameters = vec![Parameter::required("id", Schema::string())];
-    let source = Arc::new(Named {
+    let source = Arc::new(NamedSource {
         name: "shop",
         operations: Mutex::new(vec![generic("delete_record", Category::Delete), generic("walk", Category::Read)]),
         indirect: vec![delete_order, plain("list_secrets", Category::Read)],
-        ..Named::default()
+        ..NamedSource::default()
     });
     let judged = Arc::new(Mutex::new(Vec::new()));
-    let gate = Denies { what: vec!["list_secrets"], judged: judged.clone() };
+    let gate = DenyingGate { what: vec!["list_secrets"], judged: judged.clone() };
     let engine = Engine::builder(surface()).source(source).gate(Arc::new(gate)).build().unwrap();
     for table in ["orders", "order"] {
         let answer = ask(&engine, operation("delete_record", json!({ "table_name": table, "id": "7" }))).await;
         assert_eq!(answer["data"]["called"], "delete_order", "{answer}");
         assert_eq!(judged.lock().unwrap().pop().unwrap(), r#"delete_order {"id":"7"}"#);
     }
-    // Checked as what it is, before policy is asked.
+    // The resolved request is checked before policy decides.
     let unfit = ask(&engine, operation("delete_record", json!({ "table_name": "orders" }))).await;
     assert_eq!(unfit["error"]["code"], "VALIDATION_MISSING_PARAM", "{unfit}");
     let unknown = ask(&engine, operation("delete_record", json!({ "table_name": "nothing" }))).await;
     assert_eq!(unknown["error"]["code"], "NOT_FOUND_RESOURCE");
     assert!(judged.lock().unwrap().is_empty());
-    // Whoever may not read a table may not read it by way of another operation.
+    // A caller who may not read a table cannot read it through another operation.
     let by_detour = ask(&engine, operation("walk", json!({ "table_name": "both" }))).await;
     assert_eq!(by_detour["error"]["code"], "PERMISSION_DENIED", "{by_detour}");
-    // What stands behind is not listed, and can be called and introspected under its own name.
+    // Operations behind generic ones are not listed, but can be called and introspected by name.
     let direct = ask(&engine, operation("delete_order", json!({ "id": "7" }))).await;
     assert_eq!(direct["data"]["called"], "delete_order", "{direct}");
     let named = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "delete_order" }))).await;
@@ -327,20 +327,20 @@ async fn r_saf_2_policy_judges_the_operation_that_is_meant_under_its_one_name() 
 }
 
 #[tokio::test]
-async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
-    let (bank, thief) = (Named::new("bank", Vec::new()), Named::new("thief", Vec::new()));
+async fn r_dis_7_only_the_source_named_in_a_uri_is_asked_for_it() {
+    let (bank, thief) = (NamedSource::new("bank", Vec::new()), NamedSource::new("thief", Vec::new()));
     let engine = Engine::builder(surface()).source(thief.clone()).source(bank.clone()).build().unwrap();
     let secret = "bank://doc/1?sig=s3cret";
-    let bare = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+    let bare = engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap_err();
     assert_eq!(bare.code(), Code::NotFoundResource);
     assert!(bare.message().contains("aquifer://SOURCE/ADDRESS"), "{}", bare.message());
     let qualified = format!("aquifer://bank/{secret}");
-    let read = engine.fetch(Fetch::Resource(qualified.clone()), context()).await.unwrap();
+    let read = engine.fetch(FetchRequest::Resource(qualified.clone()), context()).await.unwrap();
     assert_eq!(read["contents"][0], json!({ "uri": qualified, "text": "bank" }));
     for wanted in [
-        Fetch::Completion { of: secret.to_owned(), by_address: true, params: Map::new() },
-        Fetch::Prompt { name: "bank_greet".to_owned(), arguments: None },
-        Fetch::Prompt { name: "greet".to_owned(), arguments: None },
+        FetchRequest::Completion { of: secret.to_owned(), by_uri: true, params: Map::new() },
+        FetchRequest::Prompt { name: "bank_greet".to_owned(), arguments: None },
+        FetchRequest::Prompt { name: "greet".to_owned(), arguments: None },
     ] {
         let _ = engine.fetch(wanted, context()).await;
     }
@@ -348,14 +348,14 @@ async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
     assert_eq!(*thief.asked.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
 }
 
-/// Addresses that were handed out for a source that is gone reach nobody else.
+/// URIs of a removed source never reach another source.
 #[tokio::test]
-async fn r_dis_7_an_address_is_not_inherited() {
-    let (bank, thief) = (Named::new("bank", Vec::new()), Named::new("thief", Vec::new()));
+async fn r_dis_7_a_uri_is_not_inherited() {
+    let (bank, thief) = (NamedSource::new("bank", Vec::new()), NamedSource::new("thief", Vec::new()));
     let secret = "bank://doc/1?sig=s3cret";
-    let mount = |source: &Arc<Named>| vec![Mount::new(source.clone())];
+    let mount = |source: &Arc<NamedSource>| vec![Mount::new(source.clone())];
     let engine = Engine::builder(surface()).source(bank.clone()).build().unwrap();
-    let read = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap();
+    let read = engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap();
     assert_eq!(read["contents"][0]["uri"], secret, "alone, it keeps its addresses");
     let qualified = format!("aquifer://bank/{secret}");
     let tried = [
@@ -370,45 +370,46 @@ async fn r_dis_7_an_address_is_not_inherited() {
     engine.remount(mount(&thief)).unwrap();
     for address in tried {
         for engine in [&engine, &alone] {
-            // Alone from the beginning, every address without a source is its own.
+            // For a source that was always the only one, every URI without a source is its own.
             if address != secret || !std::ptr::eq(engine, &alone) {
-                engine.fetch(Fetch::Resource(address.clone()), context()).await.unwrap_err();
+                engine.fetch(FetchRequest::Resource(address.clone()), context()).await.unwrap_err();
             }
         }
     }
     assert_eq!(*thief.asked.lock().unwrap(), [""; 0]);
-    // What it hands out leads to it.
-    let listed = engine.list(&Fetch::Resources, context()).await;
+    // The URIs that it returns lead to it.
+    let listed = engine.list(&FetchRequest::Resources, context()).await;
     assert_eq!(listed[0]["uri"], "aquifer://thief/doc://1");
-    let own = engine.fetch(Fetch::Resource("aquifer://thief/doc://1".to_owned()), context()).await.unwrap();
+    let own = engine.fetch(FetchRequest::Resource("aquifer://thief/doc://1".to_owned()), context()).await.unwrap();
     assert_eq!(own["contents"][0], json!({ "uri": "aquifer://thief/doc://1", "text": "thief" }));
     engine.remount(mount(&bank)).unwrap();
-    engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+    engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap_err();
 }
 
-/// Prompts point to documents of their own source, and no source takes the name of another's.
+/// Prompts refer to resources of their own source, and no source takes the name of another's prompt.
 #[tokio::test]
 async fn r_dis_7_prompts_belong_to_their_source() {
-    let (a, ab) = (Named::new("a", Vec::new()), Named::new("a_b", Vec::new()));
+    let (a, ab) = (NamedSource::new("a", Vec::new()), NamedSource::new("a_b", Vec::new()));
     let engine = Engine::builder(surface()).source(a.clone()).source(ab.clone()).build().unwrap();
     let listed: Vec<String> =
-        engine.list(&Fetch::Prompts, context()).await.iter().map(|entry| entry["name"].to_string()).collect();
+        engine.list(&FetchRequest::Prompts, context()).await.iter().map(|entry| entry["name"].to_string()).collect();
     assert_eq!(listed, ["\"a_pay\"", "\"a_b_pay\"", "\"a_b_b_pay\""]);
-    let got = engine.fetch(Fetch::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
+    let got =
+        engine.fetch(FetchRequest::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["uri"], "aquifer://a/doc://1");
     assert_eq!(got["messages"][1]["content"][0]["resource"]["uri"], "aquifer://a/aquifer://bank/doc://1");
 }
 
-/// With prefixes `a_` and `a_b_`, names that begin with the longer one belong to its source, also after that is gone.
+/// With prefixes `a_` and `a_b_`, names with the longer prefix belong to its source, even after it is removed.
 #[tokio::test]
 async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
     let since =
         |at: Option<u64>, name: &str| Operation { is_established: at.is_some(), established_at: at, ..upstream(name) };
-    // The one that trespasses may have been there for longer.
+    // The conflicting operation may be older.
     for (first, second) in [(None, None), (Some(1), Some(2)), (Some(1), None), (Some(2), Some(1))] {
         for is_reversed in [false, true] {
-            let a = Named::new("a", vec![since(first, "b_list"), upstream("list")]);
-            let ab = Named::new("a_b", vec![since(second, "list")]);
+            let a = NamedSource::new("a", vec![since(first, "b_list"), upstream("list")]);
+            let ab = NamedSource::new("a_b", vec![since(second, "list")]);
             let mut mounts = vec![Mount::new(a.clone()), Mount::new(ab.clone())];
             if is_reversed {
                 mounts.reverse();
@@ -417,7 +418,7 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
             let engine = builder.build().unwrap();
             assert_eq!(called(&engine, "a_b_list").await["source"], "a_b", "{first:?} {second:?}");
             assert_eq!(called(&engine, "a_list").await["source"], "a");
-            // Without the other source nobody gets its names, not even with another prefix.
+            // Without the other source, nobody gets its names, even with another prefix.
             for prefix in ["a_", ""] {
                 let alone = Mount { prefix: Some(prefix.to_owned()), ..Mount::new(a.clone()) };
                 engine.remount(vec![alone]).unwrap();
@@ -426,29 +427,32 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
                 for gone in ["a_b_list", "a_b_more"] {
                     assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone} {prefix}");
                 }
-                let pay = |name: &str| Fetch::Prompt { name: name.to_owned(), arguments: None };
+                let pay = |name: &str| FetchRequest::Prompt { name: name.to_owned(), arguments: None };
                 a.asked.lock().unwrap().clear();
                 engine.fetch(pay("a_b_pay"), context()).await.unwrap_err();
                 assert_eq!(*a.asked.lock().unwrap(), [""; 0], "{prefix}");
                 let own = format!("{prefix}pay");
                 engine.fetch(pay(&own), context()).await.unwrap();
-                let listed = engine.list(&Fetch::Prompts, context()).await;
+                let listed = engine.list(&FetchRequest::Prompts, context()).await;
                 assert!(listed.iter().all(|entry| entry["name"] != "a_b_pay"), "{listed:?}");
                 assert!(listed.iter().any(|entry| entry["name"] == *own), "{listed:?}");
                 a.operations.lock().unwrap().truncate(2);
             }
-            // It comes back under its own names.
+            // It comes back with its own names.
             engine.remount(vec![Mount::new(a), Mount::new(ab)]).unwrap();
             assert_eq!(called(&engine, "a_b_list").await["source"], "a_b");
-            engine.fetch(Fetch::Prompt { name: "a_b_pay".to_owned(), arguments: None }, context()).await.unwrap();
+            engine
+                .fetch(FetchRequest::Prompt { name: "a_b_pay".to_owned(), arguments: None }, context())
+                .await
+                .unwrap();
         }
     }
 }
 
-/// A gate that lets something pass once the configuration has changed.
-struct Slow(tokio::sync::Notify, tokio::sync::Notify);
+/// A gate that allows a call after the configuration has changed.
+struct SlowGate(tokio::sync::Notify, tokio::sync::Notify);
 
-impl Gate for Slow {
+impl Gate for SlowGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         async {
             self.0.notify_one();
@@ -460,11 +464,11 @@ impl Gate for Slow {
 }
 
 #[tokio::test]
-async fn r_saf_2_what_was_decided_under_another_configuration_does_not_run() {
+async fn r_saf_2_changes_decided_under_another_configuration_do_not_run() {
     for (category, is_run) in [(Category::Delete, false), (Category::Update, false), (Category::Read, true)] {
         let name = format!("{}_order", category.as_str().to_lowercase());
-        let source = Named::new("shop", vec![Operation { native: false, ..plain(&name, category) }]);
-        let gate = Arc::new(Slow(tokio::sync::Notify::new(), tokio::sync::Notify::new()));
+        let source = NamedSource::new("shop", vec![Operation { native: false, ..plain(&name, category) }]);
+        let gate = Arc::new(SlowGate(tokio::sync::Notify::new(), tokio::sync::Notify::new()));
         let engine = Arc::new(Engine::builder(surface()).source(source.clone()).gate(gate.clone()).build().unwrap());
         let asking = tokio::spawn({
             let engine = engine.clone();
@@ -480,10 +484,10 @@ async fn r_saf_2_what_was_decided_under_another_configuration_does_not_run() {
     }
 }
 
-/// A gate that tells what it was shown of the operation and its first parameter.
-struct Shown(Arc<Mutex<Vec<(bool, Comparison)>>>);
+/// A gate that records what it sees of the operation and its first parameter.
+struct InspectingGate(Arc<Mutex<Vec<(bool, Comparison)>>>);
 
-impl Gate for Shown {
+impl Gate for InspectingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
         let comparison = operation.parameters.first().map_or(Comparison::Exact, |first| first.schema.comparison);
@@ -493,7 +497,7 @@ impl Gate for Shown {
 }
 
 #[tokio::test]
-async fn r_saf_2_what_only_policy_can_see_is_taken_over_too() {
+async fn r_saf_2_changes_visible_only_to_policy_are_applied() {
     let offered = |is_safe: bool, comparison: Comparison| {
         let mut schema = Schema::string();
         schema.comparison = comparison;
@@ -501,9 +505,9 @@ async fn r_saf_2_what_only_policy_can_see_is_taken_over_too() {
         offered.parameters = vec![Parameter::optional("name", schema)];
         offered
     };
-    let source = Named::new("shop", vec![offered(true, Comparison::Exact)]);
+    let source = NamedSource::new("shop", vec![offered(true, Comparison::Exact)]);
     let seen = Arc::default();
-    let gate = Arc::new(Shown(Arc::clone(&seen)));
+    let gate = Arc::new(InspectingGate(Arc::clone(&seen)));
     let engine = Engine::builder(surface()).source(source.clone()).gate(gate).build().unwrap();
     called(&engine, "read_order").await;
     *source.operations.lock().unwrap() = vec![offered(false, Comparison::IgnoreCase)];

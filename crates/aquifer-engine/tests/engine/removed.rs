@@ -1,4 +1,4 @@
-//! Operations that a source offered before: callers are told that they are gone, unless policy hides them.
+//! Operations that a source no longer offers: callers learn that they are gone, unless policy conceals them.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use serde_json::json;
 
 use crate::fixture::{ask, board, operation, surface};
 
-/// Has `get_one`, and had others before.
-struct Forgetful;
+/// Has `get_one`, and had other operations earlier.
+struct ShrinkingSource;
 
-impl Source for Forgetful {
+impl Source for ShrinkingSource {
     fn name(&self) -> &str {
         "shop"
     }
@@ -44,10 +44,10 @@ impl Source for Forgetful {
     }
 }
 
-/// Denies what is forbidden, of sources that are trusted as one said.
-struct Hiding;
+/// Denies forbidden operations, depending on the trust of the source.
+struct ConcealingGate;
 
-impl Gate for Hiding {
+impl Gate for ConcealingGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
@@ -64,10 +64,14 @@ fn mount(source: Arc<dyn Source>) -> Mount {
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_is_gone_is_told_unless_policy_hides_it() {
-    let alone = Engine::builder(surface()).gate(Arc::new(Hiding)).mount(mount(Arc::new(Forgetful))).build().unwrap();
-    let beside = Engine::builder(surface()).gate(Arc::new(Hiding));
-    let beside = beside.mount(mount(Arc::new(Forgetful))).source(board()).build().unwrap();
+async fn r_dis_7a_removed_operations_are_reported_unless_policy_conceals_them() {
+    let alone = Engine::builder(surface())
+        .gate(Arc::new(ConcealingGate))
+        .mount(mount(Arc::new(ShrinkingSource)))
+        .build()
+        .unwrap();
+    let beside = Engine::builder(surface()).gate(Arc::new(ConcealingGate));
+    let beside = beside.mount(mount(Arc::new(ShrinkingSource))).source(board()).build().unwrap();
     for (engine, name, is_told) in [
         (&alone, "get_two", true),
         (&alone, "drop_two", false),

@@ -1,4 +1,4 @@
-//! Results of upstreams, shaped by the engine: what is shown, what is held, and how often the source is asked.
+//! Shaped results of upstreams: what is returned, what is held, and how often the source is called.
 
 mod held;
 mod page_info;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use aquifer_engine::clock::Clock;
 use aquifer_engine::shape::{self, Controls};
 use aquifer_engine::source::{Call, Offering, Outcome};
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, ask_as, operation, surface};
 
-/// An upstream that always answers the same, and remembers what it was asked.
+/// An upstream that always gives the same answer and records its calls.
 pub(crate) struct Upstream {
     result: Mutex<Value>,
     operations: Vec<Operation>,
@@ -40,10 +40,10 @@ impl Upstream {
         read.native = false;
         read.parameters =
             own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any).describe("Own."))).collect();
-        assert!(shape::offer(&mut read, rows, controls));
+        assert!(shape::add_controls(&mut read, rows, controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
         write.native = false;
-        assert!(!shape::offer(&mut write, None, controls), "only READ is shaped");
+        assert!(!shape::add_controls(&mut write, None, controls), "only READ is shaped");
         Arc::new(Self {
             result: Mutex::new(result),
             operations: vec![read, write],
@@ -53,7 +53,7 @@ impl Upstream {
         })
     }
 
-    /// The same, answering with JSON text that nobody has read yet.
+    /// Like `new`, with the answer as unparsed JSON text.
     fn raw(result: Value) -> Arc<Self> {
         let mut upstream = Self::new(result, &[], Controls::Few, None);
         Arc::get_mut(&mut upstream).unwrap().raw = true;
@@ -83,9 +83,9 @@ impl Source for Upstream {
     }
 }
 
-struct Fixed(Mutex<Timestamp>);
+struct ManualClock(Mutex<Timestamp>);
 
-impl Clock for Fixed {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.0.lock().unwrap()
     }
@@ -122,7 +122,7 @@ async fn list(engine: &Engine, params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn r_dis_8_without_controls_a_result_is_passed_on_as_it_is() {
+async fn r_dis_8_without_controls_a_result_is_passed_on_unchanged() {
     let upstream = Upstream::new(issues(100), &["owner"], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "owner": "a" })).await;
@@ -131,7 +131,7 @@ async fn r_dis_8_without_controls_a_result_is_passed_on_as_it_is() {
 }
 
 #[tokio::test]
-async fn r_dis_8_exactly_the_fields_and_rows_asked_for() {
+async fn r_dis_8_exactly_the_requested_fields_and_rows_are_returned() {
     let upstream = Upstream::new(issues(30), &["owner"], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(
@@ -159,7 +159,7 @@ async fn r_dis_8_exactly_the_fields_and_rows_asked_for() {
 }
 
 #[tokio::test]
-async fn r_dis_8_sums_instead_of_rows() {
+async fn r_dis_8_aggregates_replace_rows() {
     let upstream = Upstream::new(issues(30), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let sums = json!({ "n": { "count": true }, "by": { "group_by": "user.login", "sum": "comments" } });
@@ -176,7 +176,7 @@ async fn r_dis_8_later_pages_come_from_the_held_result() {
     let mut seen = Vec::new();
     for _ in 0..10 {
         let answer = list(&engine, params.clone()).await;
-        // The upstream changes meanwhile, and nobody notices.
+        // The upstream changes meanwhile, which has no effect.
         *upstream.result.lock().unwrap() = json!({ "items": [] });
         seen.extend(answer["data"]["items"].as_array().unwrap().iter().map(|item| item["number"].as_u64().unwrap()));
         let info = &answer["data"]["pageInfo"];
@@ -191,7 +191,7 @@ async fn r_dis_8_later_pages_come_from_the_held_result() {
 }
 
 #[tokio::test]
-async fn r_dis_8_pages_that_are_counted_are_held_for_their_owner() {
+async fn r_dis_8_numbered_pages_are_held_for_their_owner() {
     let upstream = Upstream::new(issues(55), &[], Controls::All, None);
     let engine = builder(&upstream).build().unwrap();
     let page = |offset: usize| json!({ "limit": 20, "offset": offset, "fields": ["number"], "total": true });
@@ -204,19 +204,20 @@ async fn r_dis_8_pages_that_are_counted_are_held_for_their_owner() {
         assert_eq!(answer["data"]["pagination"], expected);
     }
     assert_eq!(upstream.calls(), 1);
-    // Nobody in particular owns nothing: every page is a call.
+    // An anonymous caller owns nothing: every page is a call.
     for offset in [0, 20] {
-        let answer = ask_as(&engine, operation("list_issues", page(offset)), Context::new(Caller::nobody(), "r")).await;
+        let answer =
+            ask_as(&engine, operation("list_issues", page(offset)), Context::new(Caller::anonymous(), "r")).await;
         assert_eq!(answer["data"]["items"][0]["number"], offset);
     }
     assert_eq!(upstream.calls(), 3);
-    // The first page is always fresh.
+    // The first page is always a new call.
     list(&engine, page(0)).await;
     assert_eq!(upstream.calls(), 4);
 }
 
 #[tokio::test]
-async fn r_dis_8_backwards_and_edges() {
+async fn r_dis_8_backward_pages_and_edges() {
     let upstream = Upstream::new(issues(10), &[], Controls::All, None);
     let engine = builder(&upstream).build().unwrap();
     let last = list(&engine, json!({ "last": 4, "fields": ["number"] })).await;
@@ -234,7 +235,7 @@ async fn r_dis_8_backwards_and_edges() {
 }
 
 #[tokio::test]
-async fn r_dis_8_a_control_that_the_upstream_uses_is_the_upstreams() {
+async fn r_dis_8_a_parameter_of_the_upstream_is_not_a_control() {
     let own = &["filter", "first", "limit", "order"];
     let upstream = Upstream::new(issues(5), own, Controls::All, None);
     let engine = builder(&upstream).build().unwrap();
@@ -252,13 +253,13 @@ async fn r_dis_8_a_control_that_the_upstream_uses_is_the_upstreams() {
 }
 
 #[tokio::test]
-async fn r_dis_8_what_cannot_work_is_refused_before_the_upstream_is_asked() {
+async fn r_dis_8_invalid_controls_are_refused_before_the_upstream_is_called() {
     let upstream = Upstream::new(issues(5), &[], Controls::All, None);
     let engine = builder(&upstream).build().unwrap();
     let cases = [
         (json!({ "filter": { "number": { ">": 3 } } }), "Did you mean 'gt'?"),
         (json!({ "first": 1, "limit": 1 }), "different styles"),
-        (json!({ "first": 1, "last": 1 }), "cannot stand beside"),
+        (json!({ "first": 1, "last": 1 }), "cannot be combined with"),
         (json!({ "aggregate": { "n": { "median": "x" } } }), "median"),
         (json!({ "sort": { "by": "x" } }), "field"),
         (json!({ "fields": [] }), "empty"),
@@ -273,7 +274,7 @@ async fn r_dis_8_what_cannot_work_is_refused_before_the_upstream_is_asked() {
 }
 
 #[tokio::test]
-async fn r_col_5_fields_nobody_has_are_a_warning_with_near_names() {
+async fn r_col_5_unknown_fields_are_a_warning_with_similar_names() {
     let upstream = Upstream::new(issues(5), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "fields": ["number", "titel"], "filter": { "colour": { "ne": 1 } } })).await;
@@ -286,7 +287,7 @@ async fn r_col_5_fields_nobody_has_are_a_warning_with_near_names() {
 }
 
 #[tokio::test]
-async fn r_col_7a_rows_without_a_page_are_all_there_until_they_are_too_heavy() {
+async fn r_col_7a_rows_without_a_page_are_complete_up_to_the_size_limit() {
     let upstream = Upstream::new(issues(150), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let all = list(&engine, json!({ "fields": ["number"] })).await;
@@ -303,7 +304,7 @@ async fn r_col_7a_rows_without_a_page_are_all_there_until_they_are_too_heavy() {
 }
 
 #[tokio::test]
-async fn r_dis_8_one_object_only_has_fields() {
+async fn r_dis_8_only_fields_apply_to_one_object() {
     let one =
         json!({ "id": 1, "title": "x", "user": { "login": "ann", "id": 5 }, "labels": [{ "name": "bug", "id": 1 }] });
     let upstream = Upstream::new(one, &[], Controls::Few, None);
@@ -372,7 +373,7 @@ async fn r_dis_8_long_text_is_paged_from_the_held_result() {
 }
 
 #[tokio::test]
-async fn r_dis_8_long_json_in_text_is_not_cut() {
+async fn r_dis_8_long_json_in_text_is_not_split() {
     let text = issues(500).to_string();
     let upstream = Upstream::new(json!(text), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
@@ -380,7 +381,7 @@ async fn r_dis_8_long_json_in_text_is_not_cut() {
 }
 
 #[tokio::test]
-async fn r_req_7_an_answer_too_large_says_which_control_helps() {
+async fn r_req_7_a_too_large_answer_names_the_controls_that_help() {
     let upstream = Upstream::new(json!([{ "a": "x".repeat(11 << 20) }]), &["filter"], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({})).await;
@@ -396,7 +397,7 @@ async fn r_req_7_an_answer_too_large_says_which_control_helps() {
 }
 
 #[tokio::test]
-async fn r_int_2_what_results_looked_like_is_told_as_an_observation() {
+async fn r_int_2_the_shape_of_results_is_shown_as_an_observation() {
     let upstream = Upstream::new(issues(3), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let details = |fields: &str| {
@@ -411,7 +412,7 @@ async fn r_int_2_what_results_looked_like_is_told_as_an_observation() {
     assert_eq!(observed["fields"]["user.login"], "string");
     assert_eq!(observed["fields"]["labels"], "array");
     assert_eq!(observed["fields"]["created_at"], "time");
-    assert!(observed["note"].as_str().unwrap().contains("not promised"));
+    assert!(observed["note"].as_str().unwrap().contains("not guaranteed"));
     assert_eq!(ask(&engine, details("standard")).await, standard, "nothing a client remembers has changed");
     assert_eq!(engine.snapshot().catalog().digest(), digest);
 }
@@ -433,7 +434,7 @@ async fn r_int_2a_every_control_is_a_parameter() {
 }
 
 #[tokio::test]
-async fn r_dis_8_where_the_rows_are_can_be_said() {
+async fn r_dis_8_the_location_of_rows_can_be_configured() {
     let result = json!({ "items": [{ "a": 1 }], "other": { "people": [{ "b": 2 }, { "b": 1 }] } });
     let upstream = Upstream::new(result, &[], Controls::Few, Some("other.people"));
     let engine = builder(&upstream).build().unwrap();
@@ -442,7 +443,7 @@ async fn r_dis_8_where_the_rows_are_can_be_said() {
 }
 
 #[tokio::test]
-async fn r_dis_8_json_text_that_nobody_read_is_shaped_alike() {
+async fn r_dis_8_unparsed_json_text_is_shaped_in_the_same_way() {
     let upstream = Upstream::raw(issues(30));
     let engine = builder(&upstream).build().unwrap();
     assert_eq!(list(&engine, json!({})).await["data"], issues(30));

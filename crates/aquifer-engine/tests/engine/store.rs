@@ -1,29 +1,29 @@
-//! State in memory: versions, expiry, windows, bounds.
+//! The memory store: versions, expiry, windows, limits.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
-use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, Spent, StateStore};
+use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, SpendResult, StateStore};
 use jiff::Timestamp;
 
-struct HandClock(Mutex<Timestamp>);
+struct ManualClock(Mutex<Timestamp>);
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.0.lock().unwrap()
     }
 }
 
-impl HandClock {
+impl ManualClock {
     fn pass(&self, seconds: i64) {
         let mut now = self.0.lock().unwrap();
         *now += jiff::SignedDuration::from_secs(seconds);
     }
 }
 
-fn store(most: usize) -> (Arc<HandClock>, MemoryStore) {
-    let clock = Arc::new(HandClock(Mutex::new(Timestamp::UNIX_EPOCH)));
+fn store(most: usize) -> (Arc<ManualClock>, MemoryStore) {
+    let clock = Arc::new(ManualClock(Mutex::new(Timestamp::UNIX_EPOCH)));
     (clock.clone(), MemoryStore::new(clock, most))
 }
 
@@ -48,7 +48,7 @@ async fn records_and_counts_pass_away() {
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 1);
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 2);
     let refused = store.spend("c", 1, 2, MINUTE).await.unwrap();
-    assert_eq!(refused, Spent { accepted: false, total: 2, frees: Duration::from_millis(60_500) });
+    assert_eq!(refused, SpendResult { accepted: false, total: 2, retry_after: Duration::from_millis(60_500) });
     clock.pass(61);
     assert_eq!(store.get("k").await.unwrap(), None);
     assert_eq!(store.spend("c", 1, 2, MINUTE).await.unwrap().total, 1);

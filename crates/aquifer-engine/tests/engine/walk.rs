@@ -1,4 +1,4 @@
-//! R-INT-5: what introspection says is accepted is exactly what is accepted, for every operation, both ways.
+//! R-INT-5: for every operation, exactly what introspection documents is accepted.
 
 use aquifer_engine::Engine;
 use aquifer_protocol::error::wording::looks_like_a_leak;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, demo, operation};
 
-/// Names that requests often carry although an operation may not know them.
+/// Common parameter names that an operation may not have.
 const CROSS_CUTTING: &[&str] = &[
     "fields",
     "filter",
@@ -41,7 +41,7 @@ fn is_validation(answer: &Value) -> bool {
     answer["error"]["code"].as_str().is_some_and(|code| code.starts_with("VALIDATION_"))
 }
 
-/// A value that fits none of the types in words.
+/// A value that has none of the named types.
 fn misfit(words: &str) -> Option<Value> {
     [json!({ "x": [] }), json!([{}]), json!(true), json!("\u{2003}")].into_iter().find(|value| {
         let of = match value {
@@ -59,7 +59,7 @@ fn misfit(words: &str) -> Option<Value> {
     })
 }
 
-/// Values of the right type that break what introspection says of a parameter.
+/// Values of the right type that violate a documented constraint.
 fn violations(parameter: &Value) -> Vec<Value> {
     let mut wrong = Vec::new();
     if parameter["enum"].is_array() && parameter["type"] == "string" {
@@ -93,7 +93,7 @@ async fn walk(engine: &Engine) -> usize {
         let parameters = details["parameters"].as_array().unwrap();
         let snapshot = engine.snapshot();
         let defined = snapshot.catalog().operation(name).unwrap();
-        // Where no value can be made up (a pattern), the operation's own example has one.
+        // Where no value can be generated (a pattern), the example of the operation has one.
         let fitting = |parameter: &str| {
             let made_up = sample(&defined.parameter(parameter).unwrap().schema, snapshot.catalog().types());
             made_up.unwrap_or_else(|| details["examples"][0]["request"]["params"][parameter].clone())
@@ -107,7 +107,7 @@ async fn walk(engine: &Engine) -> usize {
             })
             .collect();
 
-        // What is documented is accepted: the least, and each parameter with it.
+        // Documented requests are accepted: the minimum, and each parameter in addition.
         let least = ask(engine, operation(name, Value::Object(valid.clone()))).await;
         assert!(!is_validation(&least), "{name}: {least}");
         for parameter in parameters {
@@ -135,7 +135,7 @@ async fn walk(engine: &Engine) -> usize {
                 assert!(answer["error"]["message"].as_str().unwrap().contains(parameter_name));
                 proofs += 1;
             }
-            // Every constraint that is told is held.
+            // Every documented constraint is enforced.
             for wrong in violations(parameter) {
                 let mut with = valid.clone();
                 with.insert(parameter_name.to_owned(), wrong.clone());
@@ -158,7 +158,7 @@ async fn walk(engine: &Engine) -> usize {
             }
         }
 
-        // What is not documented is not accepted.
+        // Undocumented parameters are refused.
         for other in
             CROSS_CUTTING.iter().filter(|other| !parameters.iter().any(|parameter| parameter["name"] == **other))
         {
@@ -169,7 +169,7 @@ async fn walk(engine: &Engine) -> usize {
             proofs += 1;
         }
 
-        // Examples are requests that work.
+        // Examples are valid requests.
         for example in details["examples"].as_array().unwrap() {
             assert_eq!(example["request"]["operation"], name);
             let answer = ask(engine, example["request"].clone()).await;

@@ -135,23 +135,23 @@ pub(super) fn unshowable(operation: &Operation, bytes: Option<usize>) -> Failure
 }
 
 /// A caller fills the store with calls that wait for approvals.
-pub(super) fn too_much_waits(max_bytes: u64, frees: Duration, now: Timestamp) -> Failure {
+pub(super) fn too_much_waits(max_bytes: u64, retry_after: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, "API rate limit exceeded: too many bytes of requests wait for approval")
         .detail("limit", max_bytes)
         .detail("remaining", 0)
         .detail("window", "hour")
-        .detail("resets_at", to_the_second(later(now, frees)))
-        .detail("retry_after_seconds", whole_seconds(frees))
+        .detail("resets_at", to_the_second(later(now, retry_after)))
+        .detail("retry_after_seconds", whole_seconds(retry_after))
 }
 
 /// A caller does something too often.
-pub(crate) fn too_many(what: &str, most: u64, frees: Duration, now: Timestamp) -> Failure {
+pub(crate) fn too_many(what: &str, most: u64, retry_after: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, format!("API rate limit exceeded: too many {what}"))
         .detail("limit", most)
         .detail("remaining", 0)
         .detail("window", "minute")
-        .detail("resets_at", to_the_second(later(now, frees)))
-        .detail("retry_after_seconds", whole_seconds(frees))
+        .detail("resets_at", to_the_second(later(now, retry_after)))
+        .detail("retry_after_seconds", whole_seconds(retry_after))
 }
 
 /// Rounded up, so that whoever waits so long has waited long enough.

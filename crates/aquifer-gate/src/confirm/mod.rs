@@ -165,7 +165,7 @@ impl Confirmations {
         let key = counter("waiting_bytes", caller);
         let spent = within(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(failure::too_much_waits(MAX_WAITING_BYTES, spent.frees, self.now())));
+            return Err(Refusal::Token(failure::too_much_waits(MAX_WAITING_BYTES, spent.retry_after, self.now())));
         }
         Ok(call)
     }
@@ -267,7 +267,9 @@ impl Confirmations {
         let most = self.settings.wrong_per_minute.max(1);
         match within(self.store.spend(&counter("wrong", caller), 1, most, MINUTE)).await {
             Ok(tried) if tried.accepted => Refusal::Token(failure),
-            Ok(tried) => Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.frees, self.now())),
+            Ok(tried) => {
+                Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.retry_after, self.now()))
+            }
             Err(error) => Refusal::Store(error),
         }
     }
@@ -277,7 +279,12 @@ impl Confirmations {
         let most = if caller.owner().is_some() { most } else { most.saturating_mul(SHARED) };
         let spent = within(self.store.spend(&counter(what, caller), 1, most, MINUTE)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(failure::too_many("requests for confirmation", most, spent.frees, self.now())));
+            return Err(Refusal::Token(failure::too_many(
+                "requests for confirmation",
+                most,
+                spent.retry_after,
+                self.now(),
+            )));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use aquifer_engine::Caller;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{Spent, StateStore, StoreError};
+use aquifer_engine::store::{SpendResult, StateStore, StoreError};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
@@ -334,16 +334,16 @@ impl Quotas {
         self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.millionths)
     }
 
-    fn limited(&self, rate: &Rate, spent: &Spent) -> Failure {
+    fn limited(&self, rate: &Rate, spent: &SpendResult) -> Failure {
         let failure = Failure::new(Code::RateLimitExceeded, "API rate limit exceeded")
             .detail("limit_name", rate.name.as_str())
             .detail("limit", rate.most)
             .detail("remaining", 0)
             .detail("window", rate.span.as_str());
-        self.waiting(failure, spent.frees)
+        self.waiting(failure, spent.retry_after)
     }
 
-    fn stopped(&self, quota: &Quota, amount: u64, spent: &Spent) -> Stop {
+    fn stopped(&self, quota: &Quota, amount: u64, spent: &SpendResult) -> Stop {
         let used = spent.total;
         match quota.stop {
             Some(stop) if used.saturating_add(amount) > stop => {
@@ -351,7 +351,7 @@ impl Quotas {
                     .detail("metric", quota.metric.as_str())
                     .detail("current", quota.shown(used))
                     .detail("hard_stop_threshold", quota.shown(stop));
-                let failure = self.waiting(failure, spent.frees);
+                let failure = self.waiting(failure, spent.retry_after);
                 Stop::Exhausted { metric: quota.metric.clone(), used, most: stop, failure }
             }
             stop => {
@@ -369,12 +369,14 @@ impl Quotas {
     }
 
     /// Adds how long to wait, unless waiting does not help.
-    fn waiting(&self, failure: Failure, frees: Duration) -> Failure {
-        let resets_at = SignedDuration::try_from(frees).ok().and_then(|frees| self.clock.now().checked_add(frees).ok());
+    fn waiting(&self, failure: Failure, retry_after: Duration) -> Failure {
+        let resets_at = SignedDuration::try_from(retry_after)
+            .ok()
+            .and_then(|retry_after| self.clock.now().checked_add(retry_after).ok());
         match resets_at {
             Some(resets_at) => failure
                 .detail("resets_at", to_the_second(after(resets_at)))
-                .detail("retry_after_seconds", whole_seconds(frees)),
+                .detail("retry_after_seconds", whole_seconds(retry_after)),
             None => failure,
         }
     }

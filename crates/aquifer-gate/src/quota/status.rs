@@ -28,7 +28,7 @@ impl Quotas {
                         let reset = self.next_reset(&key, spent.total, rate.span).await;
                         next_reset = earliest(next_reset, reset);
                         told.insert("remaining".to_owned(), rate.most.saturating_sub(spent.total).into());
-                        let frees = SignedDuration::try_from(spent.frees).ok();
+                        let frees = SignedDuration::try_from(spent.retry_after).ok();
                         if let Some(at) = frees.and_then(|frees| self.clock.now().checked_add(frees).ok()) {
                             told.insert("resets_at".to_owned(), to_the_second(super::after(at)).into());
                         }
@@ -52,7 +52,7 @@ impl Quotas {
     async fn next_reset(&self, key: &str, used: u64, span: Span) -> Option<Timestamp> {
         let less = used.checked_sub(1)?;
         let spent = within(self.store.spend(key, 0, less, span.duration())).await.ok()?;
-        self.clock.now().checked_add(SignedDuration::try_from(spent.frees).ok()?).ok()
+        self.clock.now().checked_add(SignedDuration::try_from(spent.retry_after).ok()?).ok()
     }
 
     /// Every limit and quota that counts a call of this operation, and how far each is used up.

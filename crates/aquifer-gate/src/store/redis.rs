@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::{SteadyClock, SystemClock};
-use aquifer_engine::store::{HIGH_WATER, HighWater, MAX_VALUE_BYTES, Record, Spent, StateStore, StoreError, Window};
+use aquifer_engine::store::{
+    HIGH_WATER, HighWater, MAX_VALUE_BYTES, Record, SpendResult, StateStore, StoreError, Window,
+};
 use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
@@ -183,11 +185,11 @@ impl StateStore for RedisStore {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         async move {
             let window = Window::new(window);
             // One more than the largest is just as unacceptable as anything above, and the script can count so far.
-            let (amount, most) = (amount.min(Window::MAX_BYTES + 1), most.min(Window::MAX_BYTES));
+            let (amount, most) = (amount.min(Window::MAX_AMOUNT + 1), most.min(Window::MAX_AMOUNT));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
             script.arg(window.width()).arg(amount).arg(most).arg(self.time.now());
@@ -198,7 +200,7 @@ impl StateStore for RedisStore {
             let (accepted, total, frees, now) = told;
             self.time.now_after(now);
             let frees = u64::try_from(frees).map_or(Duration::MAX, Duration::from_millis);
-            Ok(Spent { accepted, total, frees })
+            Ok(SpendResult { accepted, total, retry_after: frees })
         }
         .boxed()
     }

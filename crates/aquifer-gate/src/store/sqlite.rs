@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
-use aquifer_engine::store::{HighWater, MAX_VALUE_BYTES, Record, Spent, StateStore, StoreError, Window};
+use aquifer_engine::store::{HighWater, MAX_VALUE_BYTES, Record, SpendResult, StateStore, StoreError, Window};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
@@ -156,7 +156,7 @@ impl StateStore for SqliteStore {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         let (key, window) = (key.to_owned(), Window::new(window));
         self.ask(key.len(), move |keeper| match amount {
             0 => keeper.read(|connection, now| tables::spent(connection, now, &key, most, window)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_engine::source::Fetch;
+use aquifer_engine::source::FetchRequest;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_protocol::trust::Trust;
@@ -68,7 +68,7 @@ async fn r_saf_2_each_danger_meets_what_its_source_is_trusted_for() {
             let answer = house.ask(request(&format!("alpha_{name}"), params())).await;
             assert_eq!(code(&answer), expected, "{trust} {name}");
         }
-        let read = house.engine.fetch(Fetch::Resource("aquifer://alpha/memo://1".to_owned()), anna()).await;
+        let read = house.engine.fetch(FetchRequest::Resource("aquifer://alpha/memo://1".to_owned()), anna()).await;
         assert_eq!(read.is_ok(), trust > Trust::Untested, "{trust}: a document");
         assert_eq!(code(&house.ask(request("introspect", json!({ "query": "operations" }))).await), "done");
     }

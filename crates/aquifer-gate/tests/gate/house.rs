@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
-use aquifer_engine::source::{Call, Fetch, Offering, SourceCapabilities};
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::source::{Call, FetchRequest, Offering, SourceCapabilities};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
 use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
@@ -154,7 +154,7 @@ impl StateStore for Shaky {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         if self.is_gone() {
             return self.or_down(std::future::pending().boxed());
         }
@@ -227,7 +227,7 @@ impl Source for Things {
         SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }
 
-    fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, _wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         std::future::ready(Ok(json!([{ "uri": "memo://1" }]))).boxed()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use aquifer_engine::source::{Call, Offering, Resolved};
+use aquifer_engine::source::{Call, Offering, Resolution};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_engine::{Answer, Context, Engine, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
@@ -70,7 +70,7 @@ impl Source for Shop {
         }
     }
 
-    fn resolve(&self, operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, operation: &str, mut params: Map<String, Value>) -> Result<Resolution, Failure> {
         let table = params.remove("table_name").unwrap_or_default();
         let (singular, plural) = match table.as_str().unwrap_or_default() {
             "order" | "orders" | "Orders" => ("order", "orders"),
@@ -79,12 +79,12 @@ impl Source for Shop {
         };
         params.clear();
         let judged_params = Map::from_iter([("table_name".to_owned(), json!([singular, plural, table]))]);
-        let resolved = Resolved { judged_params, ..Resolved::default() };
+        let resolved = Resolution { judged_params, ..Resolution::default() };
         Ok(match operation {
-            "delete_record" => Resolved { operation: Some(format!("delete_{singular}").into()), params, ..resolved },
+            "delete_record" => Resolution { operation: Some(format!("delete_{singular}").into()), params, ..resolved },
             _ => {
                 params.insert("table_name".to_owned(), plural.into());
-                Resolved { params, also_needs: vec![format!("list_{plural}").into()], ..resolved }
+                Resolution { params, also_needs: vec![format!("list_{plural}").into()], ..resolved }
             }
         })
     }

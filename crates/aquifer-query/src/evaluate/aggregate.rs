@@ -1,50 +1,53 @@
-//! Sums.
+//! Evaluates aggregates.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{Matched, Notes, at};
+use super::{Match, Warnings, value_at};
 use crate::collection::FieldType;
-use crate::order::{compare, number, whole};
+use crate::order::{as_float, as_integer, compare};
 use crate::plan::{Aggregate, Function, MAX_GROUPS, Path, group_label};
 
-pub(crate) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
-    let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched, notes)));
+pub(crate) fn evaluate_all(aggregates: &[Aggregate], matched: &[Match<'_>], warnings: &mut Warnings) -> Value {
+    let named =
+        aggregates.iter().map(|aggregate| (aggregate.name.to_string(), evaluate_one(aggregate, matched, warnings)));
     Value::Object(named.collect())
 }
 
-fn one(aggregate: &Aggregate, matched: &[Matched<'_>], notes: &mut Notes) -> Value {
+fn evaluate_one(aggregate: &Aggregate, matched: &[Match<'_>], warnings: &mut Warnings) -> Value {
     if aggregate.group_by.is_empty() {
         return calculate(aggregate, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
     }
-    // Groups in the order of their values, so that the same items give the same answer. Members keep theirs.
+    // Groups are ordered by their values, so that the same items give the same answer. Members keep their order.
     let mut keyed: Vec<(Vec<&Value>, &Value)> = matched
         .iter()
-        .map(|one| (aggregate.group_by.iter().map(|(path, _)| at(one.item, path)).collect(), one.item))
+        .map(|one| (aggregate.group_by.iter().map(|(path, _)| value_at(one.item, path)).collect(), one.item))
         .collect();
-    keyed.sort_by(|(a, _), (b, _)| by_values(aggregate, a, b));
+    keyed.sort_by(|(a, _), (b, _)| compare_groups(aggregate, a, b));
     let mut groups: Vec<(Vec<&Value>, Vec<&Value>)> = Vec::new();
     for (values, item) in keyed {
         match groups.last_mut() {
-            Some((known, members)) if by_values(aggregate, known, &values) == Ordering::Equal => members.push(item),
+            Some((known, members)) if compare_groups(aggregate, known, &values) == Ordering::Equal => {
+                members.push(item)
+            }
             _ => groups.push((values, vec![item])),
         }
     }
     if groups.len() > MAX_GROUPS {
         groups.truncate(MAX_GROUPS);
-        notes.push(crate::evaluate::groups_cut(&aggregate.name));
+        warnings.push(crate::evaluate::groups_truncated(&aggregate.name));
     }
     let mut answer = Map::new();
     for (values, members) in groups {
         let labels: Vec<String> =
             aggregate.group_by.iter().zip(&values).map(|((_, of), value)| group_label(of, value)).collect();
-        nest(&mut answer, &labels, calculate(aggregate, &members));
+        insert_nested(&mut answer, &labels, calculate(aggregate, &members));
     }
     Value::Object(answer)
 }
 
-fn by_values(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
+fn compare_groups(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
     let types = aggregate.group_by.iter().map(|(_, of)| of);
     types
         .zip(a.iter().zip(b))
@@ -53,8 +56,8 @@ fn by_values(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-/// One level of the answer for each field that was grouped by.
-pub fn nest(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
+/// Inserts a result under nested labels, one level for each group field.
+pub fn insert_nested(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
     match labels {
         [] => {}
         [last] => {
@@ -63,30 +66,30 @@ pub fn nest(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
         [first, rest @ ..] => {
             let inner = answer.entry(first.clone()).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(inner) = inner {
-                nest(inner, rest, result);
+                insert_nested(inner, rest, result);
             }
         }
     }
 }
 
-/// The number itself, or an object where several were asked for.
+/// The value itself, or an object for several functions.
 fn calculate(aggregate: &Aggregate, items: &[&Value]) -> Value {
     match aggregate.functions.as_slice() {
-        [only] => value(only, items),
+        [only] => function_value(only, items),
         several => {
-            let values = several.iter().map(|function| value(function, items));
+            let values = several.iter().map(|function| function_value(function, items));
             Value::Object(aggregate.names().into_iter().zip(values).collect())
         }
     }
 }
 
-fn value(function: &Function, items: &[&Value]) -> Value {
+fn function_value(function: &Function, items: &[&Value]) -> Value {
     match function {
         Function::Count => json!(items.len()),
         Function::Sum(path, of) => sum(path, of, items).map_or(Value::Null, |(sum, _)| sum),
         Function::Avg(path, of) => match sum(path, of, items) {
             #[expect(clippy::cast_precision_loss, reason = "counts of items")]
-            Some((total, count)) => double(number(&total) / count as f64),
+            Some((total, count)) => float_value(as_float(&total) / count as f64),
             None => Value::Null,
         },
         Function::Min(path, of) => extreme(path, of, items, Ordering::Less),
@@ -94,34 +97,40 @@ fn value(function: &Function, items: &[&Value]) -> Value {
     }
 }
 
-/// The sum and how many values it is of; whole as long as they are. Numbers of no known type are doubles.
+/// The sum and the number of values. It is exact for integers; untyped numbers are doubles.
 fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> {
-    let values: Vec<&Value> =
-        items.iter().map(|item| at(item, path)).filter(|value| counts(of, value) && is_numeric(value)).collect();
+    let values: Vec<&Value> = items
+        .iter()
+        .map(|item| value_at(item, path))
+        .filter(|value| is_included(of, value) && is_numeric(value))
+        .collect();
     if values.is_empty() {
         return None;
     }
-    let exact = || values.iter().try_fold(0_i128, |total, value| Some(total + i128::from(whole(value)?)));
+    let exact = || values.iter().try_fold(0_i128, |total, value| Some(total + i128::from(as_integer(value)?)));
     let exact = if *of == FieldType::Json { None } else { exact() };
-    let total = exact.map_or_else(|| double(Doubles::of(values.iter().map(|value| number(value))).total()), integer);
+    let total = exact.map_or_else(
+        || float_value(CompensatedSum::from_values(values.iter().map(|value| as_float(value))).total()),
+        integer_value,
+    );
     Some((total, values.len()))
 }
 
-/// A sum of doubles that also adds up what rounding takes from each step (after Neumaier): prices add up to a price.
+/// A compensated sum of doubles (Neumaier): prices add up to a price.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Doubles {
+pub struct CompensatedSum {
     sum: f64,
     lost: f64,
 }
 
-impl Doubles {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut doubles = Self::default();
-        values.for_each(|value| doubles.add(value));
-        doubles
+impl CompensatedSum {
+    fn from_values(values: impl Iterator<Item = f64>) -> Self {
+        let mut sum = Self::default();
+        values.for_each(|value| sum.add(value));
+        sum
     }
 
-    /// Adds one more.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         let sum = self.sum + value;
         let (larger, smaller) = if self.sum.abs() >= value.abs() { (self.sum, value) } else { (value, self.sum) };
@@ -129,24 +138,24 @@ impl Doubles {
         self.sum = sum;
     }
 
-    /// What they add up to.
+    /// The sum.
     pub fn total(self) -> f64 {
-        // Nothing is lost on the way to infinity.
+        // The compensation is meaningless once the sum is infinite.
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
 
-/// A whole number; as text where JavaScript would round it (R-RES-5).
-fn integer(number: i128) -> Value {
-    const SAFE: i128 = (1 << 53) - 1;
+/// An integer, as text where JavaScript would round it (R-RES-5).
+fn integer_value(number: i128) -> Value {
+    const MAX_SAFE_INTEGER: i128 = (1 << 53) - 1;
     match i64::try_from(number) {
-        Ok(small) if number.abs() <= SAFE => small.into(),
+        Ok(small) if number.abs() <= MAX_SAFE_INTEGER => small.into(),
         _ => number.to_string().into(),
     }
 }
 
-/// A number; as text where JSON has none for it.
-fn double(number: f64) -> Value {
+/// A float, as text where JSON cannot represent it.
+fn float_value(number: f64) -> Value {
     if number.is_nan() {
         return "NaN".into();
     }
@@ -159,14 +168,15 @@ fn is_numeric(value: &Value) -> bool {
 }
 
 fn extreme(path: &Path, of: &FieldType, items: &[&Value], wanted: Ordering) -> Value {
-    let values = items.iter().map(|item| at(item, path)).filter(|value| !value.is_null() && counts(of, value));
+    let values =
+        items.iter().map(|item| value_at(item, path)).filter(|value| !value.is_null() && is_included(of, value));
     values
         .reduce(|best, value| if compare(of, value, best) == wanted { value } else { best })
         .cloned()
         .unwrap_or(Value::Null)
 }
 
-/// Of values of no known type only numbers are calculated with.
-fn counts(of: &FieldType, value: &Value) -> bool {
+/// Of untyped values only numbers are aggregated.
+fn is_included(of: &FieldType, value: &Value) -> bool {
     *of != FieldType::Json || value.is_number()
 }

@@ -1,10 +1,10 @@
-//! A plan carried out over JSON values in memory.
+//! Evaluates a plan over JSON values in memory.
 //!
-//! It is how results of servers without a query language are shaped, and the reference every database translation is
-//! held against: the same plan over the same items gives the same answer everywhere.
+//! This shapes the results of servers without a query language. It is also the reference for the translation to SQL: the
+//! same plan over the same items gives the same answer everywhere.
 
 pub(crate) mod aggregate;
-pub(crate) mod matches;
+pub(crate) mod filter;
 mod page;
 pub mod text;
 
@@ -18,51 +18,51 @@ use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
 use crate::order::compare;
 use crate::plan::{MAX_GROUPS, Page, Path, Plan, SortKey};
-use crate::selection::{Lists, Selection, index, position};
+use crate::selection::{ListSteps, Selection, element_position, parse_index};
 
-pub use aggregate::Doubles;
-pub use aggregate::nest;
+pub use aggregate::CompensatedSum;
+pub use aggregate::insert_nested;
 
-/// An item that matched, with how well it did.
-pub(crate) struct Matched<'a> {
+/// A matching item and its rank.
+pub(crate) struct Match<'a> {
     pub(crate) item: &'a Value,
     pub(crate) rank: i64,
 }
 
-/// What a plan came to.
+/// The result of a query.
 #[derive(Debug, Clone)]
-pub struct Evaluated {
+pub struct QueryResult {
     /// The `data` of the response.
     pub data: Value,
-    /// What was cut.
+    /// What was truncated or not found.
     pub warnings: Vec<Warning>,
 }
 
-pub(crate) type Notes = Vec<Warning>;
+pub(crate) type Warnings = Vec<Warning>;
 
-/// There were more groups than an answer shows.
-pub fn groups_cut(name: &str) -> Warning {
+/// The warning for more groups than a result shows.
+pub fn groups_truncated(name: &str) -> Warning {
     Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MAX_GROUPS} shown"))
         .detail("aggregate", name)
         .detail("shown", MAX_GROUPS)
 }
 
-/// A page ended early because its items are large. Counted pages do not go on where this one ended, so that the warning
-/// says where the rest is.
-pub fn page_cut(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warning {
+/// The warning for a page that ends early because its items are large. The next page by offset or number would not
+/// continue where this one ends, so the warning says where the rest is.
+pub fn page_truncated(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warning {
     let (rest, next_offset) = match page {
         Page::Forward { .. } | Page::Backward { .. } => {
-            ("Go on from the last one, or ask for fewer fields".to_owned(), None)
+            ("Continue from the last one, or select fewer fields".to_owned(), None)
         }
         Page::Offset { offset, .. } => {
             let next = offset.saturating_add(shown);
-            (format!("Go on with 'offset' {next}, or ask for fewer fields"), Some(next))
+            (format!("Continue with 'offset' {next}, or select fewer fields"), Some(next))
         }
         Page::Numbered { page, size } => {
             let next = page.saturating_sub(1).saturating_mul(*size).saturating_add(shown);
             let rest = format!(
-                "The next page begins after the rest: ask for a smaller 'page_size' or fewer fields, or go on with 'limit' \
-                 and 'offset' {next}"
+                "The next page would skip the rest: use a smaller 'page_size', select fewer fields, or continue with \
+                 'limit' and 'offset' {next}"
             );
             (rest, Some(next))
         }
@@ -76,99 +76,102 @@ pub fn page_cut(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warnin
     }
 }
 
-/// Carries out a plan.
-pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &CursorKey) -> Evaluated {
-    let mut matched: Vec<Matched<'_>> = items
+/// Evaluates a plan.
+pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &CursorKey) -> QueryResult {
+    let mut matched: Vec<Match<'_>> = items
         .iter()
-        .filter(|item| plan.filter.as_ref().is_none_or(|filter| matches::filter(filter, item)))
+        .filter(|item| plan.filter.as_ref().is_none_or(|filter| filter::matches_filter(filter, item)))
         .filter_map(|item| {
-            let rank = plan.text.as_ref().map_or(Some(0), |text| matches::rank(collection, text, item))?;
-            Some(Matched { item, rank })
+            let rank = plan.text.as_ref().map_or(Some(0), |text| filter::text_rank(collection, text, item))?;
+            Some(Match { item, rank })
         })
         .collect();
     let mut data = Map::new();
-    let mut warnings = Notes::new();
+    let mut warnings = Warnings::new();
     if collection.open && plan.items {
-        warnings.extend(not_found(&plan.select, items));
+        warnings.extend(missing_fields_warning(&plan.select, items));
     }
     if !plan.aggregates.is_empty() {
-        data.insert("aggregations".to_owned(), aggregate::all(&plan.aggregates, &matched, &mut warnings));
+        data.insert("aggregations".to_owned(), aggregate::evaluate_all(&plan.aggregates, &matched, &mut warnings));
     }
     if plan.items {
         let order = plan.order(collection);
-        matched.sort_by(|a, b| by_place(&order, plan, &place(&order, plan, a), &place(&order, plan, b)));
-        page::cut(collection, plan, &matched, key, &mut data, &mut warnings);
+        matched.sort_by(|a, b| {
+            compare_positions(&order, plan, &sort_position(&order, plan, a), &sort_position(&order, plan, b))
+        });
+        page::write_page(collection, plan, &matched, key, &mut data, &mut warnings);
     }
-    Evaluated { data: Value::Object(data), warnings }
+    QueryResult { data: Value::Object(data), warnings }
 }
 
-/// Paths that were asked for without anybody knowing whether there is such a thing, and there is none (R-COL-5).
-fn not_found(select: &[Path], items: &[Value]) -> Option<Warning> {
-    let lacking = |path: &&Path| !items.iter().any(|item| has(item, path));
+/// The warning for selected paths that no item of an open collection has (R-COL-5).
+fn missing_fields_warning(select: &[Path], items: &[Value]) -> Option<Warning> {
+    let lacking = |path: &&Path| !items.iter().any(|item| has_path(item, path));
     let fields: Vec<String> = select.iter().filter(lacking).map(Path::to_string).collect();
     (!fields.is_empty() && !items.is_empty()).then(|| {
         Warning::new("FIELD_NOT_FOUND", "Some of the 'fields' are in none of the items").detail("fields", fields)
     })
 }
 
-/// Whether a path leads anywhere, if only to null.
-fn has(item: &Value, path: &Path) -> bool {
+/// Whether the path exists in the item, even with the value null.
+fn has_path(item: &Value, path: &Path) -> bool {
     let (last, before) = match path.inside.split_last() {
         None => return path.computed || item.get(&*path.name).is_some(),
         Some(split) => split,
     };
     let outer = Path { inside: before.to_vec(), ..path.clone() };
-    match at(item, &outer) {
+    match value_at(item, &outer) {
         Value::Object(object) => object.contains_key(&**last),
-        outer => !step_into(outer, std::slice::from_ref(last)).is_null(),
+        outer => !resolve_steps(outer, std::slice::from_ref(last)).is_null(),
     }
 }
 
-/// The value a path leads to; null where there is none.
-pub(crate) fn at<'a>(item: &'a Value, path: &Path) -> &'a Value {
-    const NOTHING: &Value = &Value::Null;
+/// The value at a path; null if there is none.
+pub(crate) fn value_at<'a>(item: &'a Value, path: &Path) -> &'a Value {
+    const NULL: &Value = &Value::Null;
     let start =
         if path.computed { item.get("_computed").and_then(|all| all.get(&*path.name)) } else { item.get(&*path.name) };
-    step_into(start.unwrap_or(NOTHING), &path.inside)
+    resolve_steps(start.unwrap_or(NULL), &path.inside)
 }
 
-/// The value that steps lead to; null where there is none.
-pub fn step_into<'a>(value: &'a Value, steps: &[Arc<str>]) -> &'a Value {
-    const NOTHING: &Value = &Value::Null;
+/// The value at the end of the steps; null if there is none.
+pub fn resolve_steps<'a>(value: &'a Value, steps: &[Arc<str>]) -> &'a Value {
+    const NULL: &Value = &Value::Null;
     steps
         .iter()
         .try_fold(value, |value, step| match value {
-            Value::Array(elements) => elements.get(position(elements.len(), index(step)?)?),
+            Value::Array(elements) => elements.get(element_position(elements.len(), parse_index(step)?)?),
             other => other.get(&**step),
         })
-        .unwrap_or(NOTHING)
+        .unwrap_or(NULL)
 }
 
-/// Where an item stands in the order: its rank, its sort keys, its key.
-fn place(order: &[SortKey], plan: &Plan, matched: &Matched<'_>) -> Vec<Value> {
+/// The position of an item in the order: its rank, sort keys and key.
+fn sort_position(order: &[SortKey], plan: &Plan, matched: &Match<'_>) -> Vec<Value> {
     let rank = plan.is_ranked().then(|| json!(matched.rank));
-    rank.into_iter().chain(order.iter().map(|key| at(matched.item, &key.path).clone())).collect()
+    rank.into_iter().chain(order.iter().map(|key| value_at(matched.item, &key.path).clone())).collect()
 }
 
-fn by_place(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
+fn compare_positions(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
     let ranks = usize::from(plan.is_ranked());
     let by_rank = a.iter().zip(b).take(ranks).map(|(a, b)| compare(&FieldType::Integer, b, a));
     let by_key = order.iter().zip(a.iter().zip(b).skip(ranks)).map(|(key, (a, b))| key.compare(a, b));
     by_rank.chain(by_key).find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
 }
 
-/// The parts of an item that were asked for. A field the item lacks is left out.
+/// The selected fields of an item. Missing fields are omitted.
 fn project(item: &Value, select: &[Path]) -> Value {
     let mut shown = Map::new();
     for (number, path) in select.iter().enumerate() {
         if path.computed {
             let computed = shown.entry("_computed").or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(computed) = computed {
-                computed.insert(path.name.to_string(), at(item, path).clone());
+                computed.insert(path.name.to_string(), value_at(item, path).clone());
             }
         } else if let Some(value) = item.get(&*path.name)
             && !shown.contains_key(&*path.name)
-            && let Some(part) = of_field(value, &path.name, select.get(number..).unwrap_or_default(), Lists::ByNumber)
+            && let Some(part) =
+                select_from_field(value, &path.name, select.get(number..).unwrap_or_default(), ListSteps::ByIndex)
         {
             shown.insert(path.name.to_string(), part);
         }
@@ -176,11 +179,11 @@ fn project(item: &Value, select: &[Path]) -> Value {
     Value::Object(shown)
 }
 
-/// What is asked of one field: all of it, or what the paths into it lead to.
-pub(crate) fn of_field(value: &Value, name: &str, select: &[Path], lists: Lists) -> Option<Value> {
+/// The selected part of one field: all of it, or the values at the paths into it.
+pub(crate) fn select_from_field(value: &Value, name: &str, select: &[Path], lists: ListSteps) -> Option<Value> {
     let paths = || select.iter().filter(|path| &*path.name == name && !path.computed).map(|path| &*path.inside);
     if paths().any(<[_]>::is_empty) {
         return Some(value.clone());
     }
-    Selection::of(paths()).apply(value, lists)
+    Selection::from_paths(paths()).apply(value, lists)
 }

@@ -1,30 +1,33 @@
-//! One page of the matching items, in any of the three styles.
+//! Writes one page of the matching items, in any of the three styles.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{Matched, Notes, by_place, page_cut, place, project};
+use super::{Match, Warnings, compare_positions, page_truncated, project, sort_position};
 use crate::collection::Collection;
 use crate::cursor::CursorKey;
 use crate::plan::{Page, Plan};
 
-pub(super) fn cut(
+pub(super) fn write_page(
     collection: &Collection,
     plan: &Plan,
-    sorted: &[Matched<'_>],
+    sorted: &[Match<'_>],
     key: &CursorKey,
     data: &mut Map<String, Value>,
-    notes: &mut Notes,
+    warnings: &mut Warnings,
 ) {
     let all = sorted.len();
     let order = plan.order(collection);
     let beyond = |place_of: &[Value], side: Ordering| {
-        sorted.iter().filter(|one| by_place(&order, plan, &place(&order, plan, one), place_of) != side).count()
+        sorted
+            .iter()
+            .filter(|one| compare_positions(&order, plan, &sort_position(&order, plan, one), place_of) != side)
+            .count()
     };
     let (start, end) = match &plan.page {
         Page::Forward { size, after } => {
-            // Everything that is not after the place.
+            // Everything that is not after the position.
             let start = after.as_ref().map_or(0, |after| beyond(after, Ordering::Greater));
             (start, (start + size).min(all))
         }
@@ -38,9 +41,9 @@ pub(super) fn cut(
             (start, start.saturating_add(*size).min(all))
         }
     };
-    let (start, end) = light_enough(collection, plan, sorted, (start, end), notes);
+    let (start, end) = limit_bytes(collection, plan, sorted, (start, end), warnings);
     let shown = sorted.get(start..end).unwrap_or_default();
-    let cursor = |one: &Matched<'_>| key.seal(&place(&order, plan, one), collection, plan);
+    let cursor = |one: &Match<'_>| key.seal(&sort_position(&order, plan, one), collection, plan);
     if plan.edges {
         let edges = shown.iter().map(|one| json!({ "node": project(one.item, &plan.select), "cursor": cursor(one) }));
         data.insert("edges".to_owned(), edges.collect());
@@ -49,7 +52,7 @@ pub(super) fn cut(
     }
     match &plan.page {
         Page::Forward { .. } | Page::Backward { .. } => {
-            // On the side a cursor comes from there is something, or was: looking again would cost a second scan.
+            // There are, or were, items on the side the cursor comes from. Checking again would cost a second scan.
             let (has_next, has_previous) = match &plan.page {
                 Page::Backward { before, .. } => (before.is_some(), start > 0),
                 page => (end < all, matches!(page, Page::Forward { after: Some(_), .. })),
@@ -68,39 +71,39 @@ pub(super) fn cut(
         }
         Page::Offset { limit, offset } => {
             let mut info = json!({ "limit": limit, "offset": offset, "returned": shown.len() });
-            put(&mut info, "total_items", plan.total.then_some(all));
-            put(&mut info, "has_more", Some(end < all));
+            insert_some(&mut info, "total_items", plan.total.then_some(all));
+            insert_some(&mut info, "has_more", Some(end < all));
             data.insert("pagination".to_owned(), info);
         }
         Page::Numbered { page, size } => {
             let mut info = json!({ "page": page, "page_size": size });
-            put(&mut info, "total_items", plan.total.then_some(all));
-            put(&mut info, "total_pages", plan.total.then(|| all.div_ceil((*size).max(1))));
-            put(&mut info, "has_more", Some(end < all));
+            insert_some(&mut info, "total_items", plan.total.then_some(all));
+            insert_some(&mut info, "total_pages", plan.total.then(|| all.div_ceil((*size).max(1))));
+            insert_some(&mut info, "has_more", Some(end < all));
             data.insert("pagination".to_owned(), info);
         }
     }
 }
 
-fn put(info: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+fn insert_some(info: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let (Some(info), Some(value)) = (info.as_object_mut(), value) {
         info.insert(name.to_owned(), value.into());
     }
 }
 
-/// As much of a page as is not too heavy, one item in any case.
-fn light_enough(
+/// Reduces the page to the byte limit, but to at least one item.
+fn limit_bytes(
     collection: &Collection,
     plan: &Plan,
-    sorted: &[Matched<'_>],
+    sorted: &[Match<'_>],
     (start, end): (usize, usize),
-    notes: &mut Notes,
+    warnings: &mut Warnings,
 ) -> (usize, usize) {
     let page = sorted.get(start..end).unwrap_or_default();
     let mut bytes = 0;
-    let mut fits = |one: &Matched<'_>| {
+    let mut fits = |one: &Match<'_>| {
         bytes += project(one.item, &plan.select).to_string().len() + 1;
-        bytes <= collection.pages.bytes
+        bytes <= collection.pages.max_bytes
     };
     let backward = matches!(plan.page, Page::Backward { .. });
     let kept = if backward {
@@ -110,7 +113,7 @@ fn light_enough(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        notes.push(page_cut(&plan.page, kept, page.len(), collection.pages.bytes));
+        warnings.push(page_truncated(&plan.page, kept, page.len(), collection.pages.max_bytes));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
 }

@@ -1,8 +1,8 @@
-//! Words in texts, without an index.
+//! Text search without an index.
 
-pub use crate::read::text::{fold, words};
+pub use crate::parse::text::{fold_case, split_words};
 
-/// How many of the terms stand in the texts: a word, or several in a row.
+/// How many of the terms occur in the texts: single words, or phrases.
 pub fn rank(terms: &[Vec<String>], texts: &[Vec<String>]) -> i64 {
     let found = terms
         .iter()

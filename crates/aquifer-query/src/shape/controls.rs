@@ -1,6 +1,6 @@
-//! The parameters that shaping adds to an operation, and how they are told from the operation's own.
+//! The parameters that shaping adds to an operation (the controls).
 //!
-//! Introspection shows every one of them for every operation, so there are few and their words are short.
+//! Introspection shows them for every operation, so they are few and their descriptions are short.
 
 use std::sync::Arc;
 
@@ -10,69 +10,69 @@ use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape};
 use serde_json::{Map, Value};
 
 use crate::collection::Collection;
-use crate::read::Family;
+use crate::parse::QueryKind;
 
-/// How many controls an operation gets.
+/// Which controls an operation gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Controls {
     /// `fields`, `filter`, `sort`, `aggregate`, `first` and `after`.
     #[default]
     Few,
-    /// Every control of the language, the styles kept for compatibility included.
+    /// All parameters of the collection language, including those for compatibility.
     All,
-    /// None: results pass as they are.
+    /// None: results are passed on unchanged.
     None,
 }
 
-/// Controls that mean something only together: where an upstream uses one of the names, all of them are its own.
+/// Groups of controls that only work together. If an upstream uses one of the names, it gets all of the group.
 const FEW: &[&[&str]] = &[&["fields"], &["filter"], &["sort"], &["aggregate"], &["first", "after"]];
 
-const MORE: &[&[&str]] = &[&["last", "before"], &["limit", "offset"], &["page", "page_size"]];
+const COMPATIBILITY: &[&[&str]] = &[&["last", "before"], &["limit", "offset"], &["page", "page_size"]];
 
-/// What only adds to another control, and goes with it.
-const ADDED: &[(&str, &str)] =
+/// Controls that depend on another one.
+const DEPENDENT: &[(&str, &str)] =
     &[("preset", "fields"), ("order", "sort"), ("include_items", "aggregate"), ("edges", "first"), ("total", "first")];
 
-/// The controls an operation gets beside parameters of its own (R-DIS-8).
-pub fn names(own: &[Parameter], controls: Controls) -> Vec<&'static str> {
+/// The names of the controls that an operation gets in addition to its own parameters (R-DIS-8).
+pub fn control_names(own: &[Parameter], controls: Controls) -> Vec<&'static str> {
     if controls == Controls::None {
         return Vec::new();
     }
     let free = |name: &str| own.iter().all(|parameter| &*parameter.name != name);
-    let more = if controls == Controls::All { MORE } else { &[] };
+    let more = if controls == Controls::All { COMPATIBILITY } else { &[] };
     let together = FEW.iter().chain(more).filter(|names| names.iter().all(|name| free(name)));
     let mut names: Vec<&'static str> = together.flat_map(|names| names.iter().copied()).collect();
     if controls == Controls::All {
-        let added = ADDED.iter().filter(|(name, to)| free(name) && names.contains(to)).map(|(name, _)| *name);
+        let added = DEPENDENT.iter().filter(|(name, to)| free(name) && names.contains(to)).map(|(name, _)| *name);
         names.extend(added.collect::<Vec<_>>());
     }
     names
 }
 
-/// The same as parameters.
-pub fn parameters(own: &[Parameter], controls: Controls) -> Vec<Parameter> {
-    names(own, controls).into_iter().filter_map(|name| Some(Parameter::optional(name, schema(name)?))).collect()
+/// The controls as parameters.
+pub fn control_parameters(own: &[Parameter], controls: Controls) -> Vec<Parameter> {
+    control_names(own, controls).into_iter().filter_map(|name| Some(Parameter::optional(name, schema(name)?))).collect()
 }
 
-/// Has an operation's results shaped: READ operations of an upstream get the controls their own parameters leave free.
-/// Says whether it did. To be called once, when the operation has all parameters of its own.
-pub fn offer(operation: &mut Operation, rows: Option<&str>, controls: Controls) -> bool {
-    let is_apart = operation.native || operation.category != Category::Read || controls == Controls::None;
-    if is_apart || operation.shaping.is_some() {
+/// Adds controls to a READ operation of an upstream, as far as its own parameters leave their names free. Returns whether
+/// the operation is shaped. Call this once, after the operation has all its own parameters.
+pub fn add_controls(operation: &mut Operation, rows: Option<&str>, controls: Controls) -> bool {
+    let is_unshaped = operation.native || operation.category != Category::Read || controls == Controls::None;
+    if is_unshaped || operation.shaping.is_some() {
         return false;
     }
-    let added = parameters(&operation.parameters, controls);
+    let added = control_parameters(&operation.parameters, controls);
     let names: Vec<Arc<str>> = added.iter().map(|parameter| parameter.name.clone()).collect();
     operation.parameters.extend(added);
     operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into) });
     true
 }
 
-/// Has the list that an operation answers with queried as a collection, with every parameter of the language that its own
-/// parameters leave free. To be called once, when the operation has all parameters of its own.
-pub fn offer_collection(operation: &mut Operation, collection: &Collection) {
-    let names = names(&operation.parameters, Controls::All);
-    let added: Vec<Parameter> = crate::parameters::parameters(collection, Family::List)
+/// Adds all query parameters of a collection to an operation that returns a list, as far as its own parameters leave
+/// their names free. Call this once, after the operation has all its own parameters.
+pub fn add_collection_controls(operation: &mut Operation, collection: &Collection) {
+    let names = control_names(&operation.parameters, Controls::All);
+    let added: Vec<Parameter> = crate::parameters::parameters(collection, QueryKind::List)
         .into_iter()
         .filter(|parameter| names.contains(&&*parameter.name))
         .collect();
@@ -84,8 +84,8 @@ pub fn offer_collection(operation: &mut Operation, collection: &Collection) {
     operation.shaping = Some(Shaping { controls, rows: None });
 }
 
-/// Takes the controls out of a call's parameters. What is left is the source's own.
-pub fn take(shaping: &Shaping, params: &mut Map<String, Value>) -> Map<String, Value> {
+/// Removes the controls from the parameters of a call. The rest belongs to the source.
+pub fn take_controls(shaping: &Shaping, params: &mut Map<String, Value>) -> Map<String, Value> {
     shaping.controls.iter().filter_map(|name| params.shift_remove_entry(&**name)).collect()
 }
 
@@ -116,7 +116,7 @@ fn schema(name: &str) -> Option<Schema> {
         "page_size" => (count(1.0), "Rows in a page."),
         "preset" => (Schema::one_of(["minimal", "standard", "full"]), "The same as a preset in 'fields'."),
         "order" => (Schema::one_of(["asc", "desc"]), "The order, where 'sort' is only a name."),
-        "include_items" => (flag(), "With 'aggregate': rows, too."),
+        "include_items" => (flag(), "With 'aggregate': also rows."),
         "edges" => (flag(), "Each row with its own cursor."),
         "total" => (flag(), "Count all matching rows."),
         _ => return None,

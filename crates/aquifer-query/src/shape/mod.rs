@@ -1,57 +1,56 @@
-//! Results of servers without a query language, shaped here: the language over any JSON (R-DIS-8).
+//! Shapes the results of servers without a query language: the collection language over any JSON (R-DIS-8).
 //!
-//! A result is seen as a [`Subject`]: rows, one thing, or text. Of rows some are [`Picked`] by what was [`Asked`], with
-//! the code that the language has for it, over a collection described from the rows themselves. What is shown is then
-//! moved out of the result, or copied where the result is held for later pages. Nothing here holds anything: who does
-//! gives the cursors.
+//! A result is parsed as [`ResultContent`]: rows, one value, or text. A [`RowSelection`] applies the [`ShapingRequest`] to
+//! the rows with the same code as for collections, over a collection inferred from the rows. Selected rows are moved out
+//! of the result, or copied if the result is held for later pages. This module holds no results: whoever does makes the
+//! cursors.
 
-mod asked;
 mod controls;
 mod infer;
-mod literal;
-mod observe;
-mod pick;
+mod observation;
 mod project;
-mod rows;
-mod subject;
-mod text;
+mod python_literal;
+mod request;
+mod result_content;
+mod row_location;
+mod row_selection;
+mod text_page;
 mod write;
 
-pub use asked::Asked;
-pub use asked::Sent;
 pub use controls::Controls;
-pub use controls::names;
-pub use controls::offer;
-pub use controls::offer_collection;
-pub use controls::parameters;
-pub use controls::take;
-pub use infer::collection as describe;
-pub use observe::Observation;
-pub use pick::PageStart;
-pub use pick::Picked;
-pub use rows::Place;
-pub use subject::Subject;
-pub use subject::from_text;
-pub use subject::into_text;
-pub use subject::plain_text;
-pub use text::TextPage;
-pub use text::page as text_page;
+pub use controls::add_collection_controls;
+pub use controls::add_controls;
+pub use controls::control_names;
+pub use controls::control_parameters;
+pub use controls::take_controls;
+pub use infer::infer_collection;
+pub use observation::Observation;
+pub use request::CursorParam;
+pub use request::ShapingRequest;
+pub use result_content::ResultContent;
+pub use result_content::into_text;
+pub use result_content::parse_json_text;
+pub use result_content::plain_text;
+pub use row_location::RowLocation;
+pub use row_selection::PageStart;
+pub use row_selection::RowSelection;
+pub use text_page::TextPage;
 pub use write::Cursors;
 pub use write::Rows;
-pub use write::beside;
-pub use write::not_applied;
-pub use write::one;
+pub use write::add_envelope;
+pub use write::not_applied_warning;
+pub use write::shape_object;
 
-/// About how many bytes a value takes in memory: what is held is bounded by it.
-pub fn weight(value: &serde_json::Value) -> usize {
+/// The approximate number of bytes a value takes in memory. Held results are bounded by it.
+pub fn memory_size(value: &serde_json::Value) -> usize {
     use serde_json::Value;
     const NODE: usize = size_of::<Value>();
-    // A name, its hash and its place in the table.
+    // A name, its hash and its table entry.
     const ENTRY: usize = size_of::<String>() + 2 * size_of::<usize>() + 8;
     NODE + match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.capacity(),
-        Value::Array(elements) => elements.iter().map(weight).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, field)| ENTRY + name.capacity() + weight(field)).sum(),
+        Value::Array(elements) => elements.iter().map(memory_size).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| ENTRY + name.capacity() + memory_size(field)).sum(),
     }
 }

@@ -1,38 +1,38 @@
-//! The answer: rows that were picked, the page they make, and what stood around them.
+//! Writes the response: the selected rows, the page information, and the envelope.
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
-use super::asked::Asked;
-use super::pick::Picked;
+use super::request::ShapingRequest;
+use super::row_selection::RowSelection;
 use super::{infer, project};
-use crate::collection::Pages;
+use crate::collection::PageLimits;
 use crate::plan::Page;
 
-/// Rows to show some of.
+/// The rows of a result.
 #[derive(Debug)]
 pub enum Rows<'a> {
-    /// They are needed again: what is shown is copied.
-    Held(&'a [Value]),
-    /// Nobody needs them any more: what is shown is moved.
-    Ours(Vec<Value>),
+    /// Needed again: selected rows are copied.
+    Shared(&'a [Value]),
+    /// Not needed again: selected rows are moved.
+    Owned(Vec<Value>),
 }
 
-/// How cursors are made.
+/// Makes cursors.
 pub struct Cursors<'a> {
-    /// The cursor of a place, if the rows are held.
+    /// The cursor of a position, if the rows are held.
     pub seal: &'a dyn Fn(usize) -> Option<String>,
 }
 
-/// What surrounds rows and has more bytes than this is left out of the answer.
+/// Larger values of the envelope are omitted.
 const MAX_ENVELOPE_BYTES: usize = 1_024;
 
-/// Where what stood around the rows goes if its name is one of the answer's own.
+/// Holds values of the envelope whose names the response uses itself.
 const UPSTREAM: &str = "_upstream";
 
-impl Picked {
-    /// The `data` of the answer.
+impl RowSelection {
+    /// The `data` of the response.
     pub fn write(self, rows: Rows<'_>, cursors: &Cursors<'_>) -> Map<String, Value> {
         let mut data = Map::new();
         let Self { order, start, end, select, aggregations, page, items, edges, total, paged, .. } = self;
@@ -46,15 +46,15 @@ impl Picked {
         let shown = order.get(start..end).unwrap_or_default();
         let select = select.as_deref();
         let nodes: Vec<Value> = match rows {
-            Rows::Held(rows) => {
-                let copy = |row: &Value| select.map_or_else(|| row.clone(), |select| project::copied(row, select));
+            Rows::Shared(rows) => {
+                let copy = |row: &Value| select.map_or_else(|| row.clone(), |select| project::copy_fields(row, select));
                 shown.iter().filter_map(|number| rows.get(*number)).map(copy).collect()
             }
-            Rows::Ours(mut rows) => {
+            Rows::Owned(mut rows) => {
                 let take = |row: &mut Value| {
                     let row = row.take();
                     match select {
-                        Some(select) => project::moved(row, select),
+                        Some(select) => project::move_fields(row, select),
                         None => row,
                     }
                 };
@@ -78,7 +78,7 @@ impl Picked {
             Page::Forward { .. } | Page::Backward { .. } => {
                 put("hasNextPage", more.into());
                 put("hasPreviousPage", (start > 0).into());
-                // Only what is held has places to come back to: a result that is shown whole is not.
+                // Only held results have cursors; a result that is shown whole is not held.
                 for (name, place) in [("startCursor", start), ("endCursor", end.saturating_sub(1))] {
                     if end > start
                         && let Some(cursor) = (cursors.seal)(place)
@@ -112,7 +112,7 @@ impl Picked {
                 "pagination"
             }
         };
-        // Nobody asked for a page, and everything is there: there is nothing to tell.
+        // Without a requested page, a complete result needs no page information.
         if paged || more || start > 0 || edges || total {
             data.insert(name.to_owned(), Value::Object(info));
         }
@@ -120,15 +120,15 @@ impl Picked {
     }
 }
 
-/// Puts what stood around the rows beside them: counts, tokens for the upstream's next page. Large things are left out,
-/// and said to be.
-pub fn beside(data: &mut Map<String, Value>, around: Value) -> Option<Warning> {
-    let Value::Object(around) = around else { return None };
-    let mut left_out: Vec<String> = Vec::new();
+/// Adds the envelope next to the rows: counts, tokens for the next page of the upstream. Large values are omitted with a
+/// warning.
+pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value) -> Option<Warning> {
+    let Value::Object(envelope) = envelope else { return None };
+    let mut omitted: Vec<String> = Vec::new();
     let mut taken = Map::new();
-    for (name, value) in around {
-        if project::size_of(&value) > MAX_ENVELOPE_BYTES {
-            left_out.push(name.chars().take(128).collect());
+    for (name, value) in envelope {
+        if project::estimated_value_size(&value) > MAX_ENVELOPE_BYTES {
+            omitted.push(name.chars().take(128).collect());
         } else if data.contains_key(&name) || name == UPSTREAM {
             taken.insert(name, value);
         } else {
@@ -138,42 +138,42 @@ pub fn beside(data: &mut Map<String, Value>, around: Value) -> Option<Warning> {
     if !taken.is_empty() {
         data.insert(UPSTREAM.to_owned(), Value::Object(taken));
     }
-    (!left_out.is_empty()).then(|| {
-        left_out.truncate(40);
+    (!omitted.is_empty()).then(|| {
+        omitted.truncate(40);
         Warning::new(
             "RESULT_TRUNCATED",
-            "Large values beside the rows were left out. Call without controls to see them",
+            "Large values next to the rows were omitted. Call without controls to see them",
         )
-        .detail("left_out", left_out)
+        .detail("left_out", omitted)
     })
 }
 
-/// One thing, of which only `fields` can be asked.
-pub fn one(value: Value, asked: &Asked) -> Result<(Value, Vec<Warning>), Failure> {
+/// Shapes one object. Only `fields` and `preset` apply.
+pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Vec<Warning>), Failure> {
     let mut warnings = Vec::new();
     if !value.is_object() {
-        let controls: Vec<&str> = asked.controls().keys().map(String::as_str).collect();
-        warnings.extend(not_applied(&controls, "a plain value"));
+        let controls: Vec<&str> = request.controls().keys().map(String::as_str).collect();
+        warnings.extend(not_applied_warning(&controls, "a plain value"));
         return Ok((value, warnings));
     }
     let rows = [value];
-    let collection = infer::collection(&rows, Pages::default());
-    let (select, others) = asked.read_fields(&collection)?;
-    warnings.extend(not_applied(&others, "one object, not rows"));
+    let collection = infer::infer_collection(&rows, PageLimits::default());
+    let (select, others) = request.parse_fields(&collection)?;
+    warnings.extend(not_applied_warning(&others, "one object, not rows"));
     let [value] = rows;
-    if asked.wants_whole_rows() {
+    if request.selects_whole_rows() {
         return Ok((value, warnings));
     }
     let lacking: Vec<String> =
-        select.iter().filter(|path| !project::has(&value, path)).map(ToString::to_string).collect();
+        select.iter().filter(|path| !project::has_path(&value, path)).map(ToString::to_string).collect();
     if !lacking.is_empty() {
-        warnings.push(super::pick::missing(&lacking, &collection));
+        warnings.push(super::row_selection::missing_fields_warning(&lacking, &collection));
     }
-    Ok((project::moved(value, &select), warnings))
+    Ok((project::move_fields(value, &select), warnings))
 }
 
-/// Controls that had nothing to be applied to (R-COL-11).
-pub fn not_applied(controls: &[&str], what: &str) -> Option<Warning> {
+/// The warning for controls that had no effect (R-COL-11).
+pub fn not_applied_warning(controls: &[&str], what: &str) -> Option<Warning> {
     (!controls.is_empty()).then(|| {
         let named: Vec<String> = controls.iter().map(|name| format!("'{name}'")).collect();
         Warning::new("SHAPING_NOT_APPLIED", format!("The result is {what}: {} had no effect", named.join(", ")))

@@ -1,8 +1,8 @@
-//! Requests and their answers.
+//! Queries and their results.
 
-use aquifer_query::collection::{Field, Pages};
+use aquifer_query::collection::{Field, PageLimits};
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::{Collection, Family, FieldType, read};
+use aquifer_query::{Collection, FieldType, QueryKind, parse_query};
 use serde_json::{Value, json};
 
 use crate::fixture::{ask, ask_as, collection, ids, items, key};
@@ -47,7 +47,7 @@ fn r_col_3_filters() {
 }
 
 #[test]
-fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_otherwise() {
+fn r_col_8_missing_values_sort_last_in_both_directions_by_default() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
         (json!({ "sort": { "field": "price", "order": "desc" } }), vec![4, 1, 2, 3]),
@@ -56,7 +56,7 @@ fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_other
         (json!({ "sort": { "field": "price", "order": "desc", "nulls": "last" } }), vec![4, 1, 2, 3]),
         (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![1, 4, 2, 3]),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
-        // As other languages say it.
+        // In the syntax of other query languages.
         (json!({ "sort": "-price" }), vec![4, 1, 2, 3]),
         (json!({ "sort": "price DESC" }), vec![4, 1, 2, 3]),
         (json!({ "sort": ["price:asc", "-id"] }), vec![2, 4, 1, 3]),
@@ -71,36 +71,36 @@ fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_other
 
 #[test]
 fn r_col_5_fields_presets_and_paths() {
-    let first = |family: Family, params: Value| {
+    let first = |family: QueryKind, params: Value| {
         let mut params = params;
         params["first"] = json!(1);
-        if family == Family::Search {
+        if family == QueryKind::Search {
             params["query"] = json!("door");
         }
         ask_as(family, params)["items"][0].clone()
     };
     let names = |value: Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(
-        names(first(Family::List, json!({}))),
+        names(first(QueryKind::List, json!({}))),
         ["id", "title", "status", "price", "urgent", "created_at", "tags"]
     );
-    assert_eq!(names(first(Family::Search, json!({}))), ["id", "title"]);
-    assert_eq!(names(first(Family::Get, json!({}))).len(), 8);
+    assert_eq!(names(first(QueryKind::Search, json!({}))), ["id", "title"]);
+    assert_eq!(names(first(QueryKind::Get, json!({}))).len(), 8);
     assert_eq!(
-        first(Family::List, json!({ "fields": ["title", "meta.room.floor", "_computed.size"] })),
+        first(QueryKind::List, json!({ "fields": ["title", "meta.room.floor", "_computed.size"] })),
         json!({ "title": "Broken door", "meta": { "room": { "floor": 1 } }, "_computed": { "size": 1 } })
     );
     assert_eq!(
-        names(first(Family::List, json!({ "preset": "minimal", "fields": ["status"] }))),
+        names(first(QueryKind::List, json!({ "preset": "minimal", "fields": ["status"] }))),
         ["id", "title", "status"]
     );
-    assert_eq!(names(first(Family::List, json!({ "preset": "minimal" }))), ["id", "title"]);
+    assert_eq!(names(first(QueryKind::List, json!({ "preset": "minimal" }))), ["id", "title"]);
     let lacking = ask(json!({ "filter": { "id": 4 }, "fields": ["id", "meta.room.floor"] }));
     assert_eq!(lacking["items"][0], json!({ "id": 4 }), "what one item lacks is left out");
 }
 
 #[test]
-fn r_col_6_sums() {
+fn r_col_6_aggregates() {
     let sums = |aggregate: Value| ask(json!({ "aggregate": aggregate }))["aggregations"].clone();
     for (aggregate, expected) in [
         (json!({ "n": { "count": true } }), json!({ "n": 4 })),
@@ -135,7 +135,7 @@ fn r_col_6_sums() {
 #[test]
 fn r_col_2_text_is_any_word_or_an_exact_phrase() {
     let found = |query: &str| -> Vec<i64> {
-        let answer = ask_as(Family::Search, json!({ "query": query }));
+        let answer = ask_as(QueryKind::Search, json!({ "query": query }));
         answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
     };
     assert_eq!(found("window"), [2, 3]);
@@ -179,14 +179,15 @@ fn r_col_7_pages_in_three_styles() {
 }
 
 #[test]
-fn r_col_7_and_r_col_11_a_page_too_large_is_clamped_and_said() {
-    let read = read(&collection(), Family::List, json!({ "first": 5000 }).as_object().unwrap(), &key()).unwrap();
-    assert_eq!(read.plan.page.size(), 100);
-    assert_eq!(read.warnings[0].code(), "VALIDATION_PAGE_SIZE_CLAMPED");
+fn r_col_7_and_r_col_11_a_too_large_page_is_clamped_with_a_warning() {
+    let parsed =
+        parse_query(&collection(), QueryKind::List, json!({ "first": 5000 }).as_object().unwrap(), &key()).unwrap();
+    assert_eq!(parsed.plan.page.size(), 100);
+    assert_eq!(parsed.warnings[0].code(), "VALIDATION_PAGE_SIZE_CLAMPED");
 }
 
 #[test]
-fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
+fn r_col_8_cursors_are_opaque_and_bound_to_their_query() {
     let page = ask(json!({ "first": 1, "sort": "title" }));
     let cursor = page["pageInfo"]["endCursor"].as_str().unwrap().to_owned();
     assert!(cursor.len() < 80, "{cursor}");
@@ -194,7 +195,7 @@ fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
     let again = ask(json!({ "first": 1, "sort": "title" }));
     assert_eq!(again["pageInfo"]["endCursor"], json!(cursor), "the same place, the same cursor");
     let refused = |params: Value| {
-        let failure = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap_err();
+        let failure = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap_err();
         assert_eq!(failure.code().as_str(), "VALIDATION_INVALID_VALUE", "{params}");
         assert!(failure.message().contains("not a cursor of this query"), "{}", failure.message());
     };
@@ -211,7 +212,7 @@ fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
     }
     let other_key = aquifer_query::CursorKey::new([8; 32]);
     let params = json!({ "first": 1, "sort": "title", "after": cursor });
-    assert!(read(&collection(), Family::List, params.as_object().unwrap(), &other_key).is_err());
+    assert!(parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &other_key).is_err());
     let _ = items();
 }
 
@@ -220,8 +221,9 @@ fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
     let found = |items: &[Value], of: FieldType, filter: Value| -> Vec<usize> {
         let field = Field { name: "n".into(), of, nullable: true, description: None };
         let collection = Collection { fields: vec![field], ..Collection::default() };
-        let plan =
-            read(&collection, Family::List, json!({ "filter": filter }).as_object().unwrap(), &key()).unwrap().plan;
+        let plan = parse_query(&collection, QueryKind::List, json!({ "filter": filter }).as_object().unwrap(), &key())
+            .unwrap()
+            .plan;
         let answer = evaluate(&collection, &plan, items, &key()).data;
         let shown = answer["items"].as_array().unwrap();
         (0..items.len()).filter(|index| shown.contains(&items[*index])).collect()
@@ -238,18 +240,18 @@ fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
 }
 
 #[test]
-fn r_col_3_case_is_a_matter_of_single_letters() {
+fn r_col_3_case_is_folded_character_by_character() {
     let holds = |title: &str, part: &str| {
         let items = [json!({ "id": 1, "title": title })];
         let params = json!({ "filter": { "title": { "contains": part } } });
-        let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+        let plan = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap().plan;
         !evaluate(&collection(), &plan, &items, &key()).data["items"].as_array().unwrap().is_empty()
     };
     for (title, part, expected) in [
         ("Résumé", "SUMÉ", true),
         ("straße", "STRASSE", false),
         ("STRAẞE", "straße", true),
-        // A sigma at the end of a word is written otherwise; the middle of a word has no end.
+        // A final sigma is written differently; inside a word there is none.
         ("ΟΔΟΣΑΒ", "οδοσ", true),
         ("ΟΔΟΣΑΒ", "ΟΔΟΣ", true),
         ("İstanbul", "is", true),
@@ -259,7 +261,7 @@ fn r_col_3_case_is_a_matter_of_single_letters() {
 }
 
 #[test]
-fn r_col_6_groups_of_any_kind_are_told_apart() {
+fn r_col_6_groups_of_any_kind_are_distinguished() {
     let items: Vec<Value> = [
         json!(1),
         json!(1.0),
@@ -278,7 +280,7 @@ fn r_col_6_groups_of_any_kind_are_told_apart() {
     .map(|a| json!({ "meta": { "a": a } }))
     .collect();
     let params = json!({ "aggregate": { "by": { "group_by": "meta.a" } } });
-    let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+    let plan = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap().plan;
     let answer = evaluate(&collection(), &plan, &items, &key()).data;
     assert_eq!(
         answer["aggregations"]["by"],
@@ -287,21 +289,22 @@ fn r_col_6_groups_of_any_kind_are_told_apart() {
 }
 
 #[test]
-fn r_col_6_whole_sums_are_exact() {
+fn r_col_6_integer_sums_are_exact() {
     let items: Vec<Value> =
         ["9223372036854775807", "9223372036854775807", "1"].iter().map(|id| json!({ "id": id })).collect();
     let params = json!({ "aggregate": { "s": { "sum": "id" }, "hi": { "max": "id" } } });
-    let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+    let plan = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap().plan;
     let answer = evaluate(&collection(), &plan, &items, &key()).data;
     assert_eq!(answer["aggregations"], json!({ "s": "18446744073709551615", "hi": "9223372036854775807" }));
 }
 
 #[test]
-fn r_col_5_a_path_that_nothing_has_is_told_where_the_shape_is_not_known() {
+fn r_col_5_an_unknown_path_in_an_open_collection_is_a_warning() {
     let open = Collection { open: true, ..Collection::default() };
     let items = [json!({ "a": { "b": null } }), json!({ "a": 1 })];
     let warnings = |fields: Value, items: &[Value]| {
-        let plan = read(&open, Family::List, json!({ "fields": fields }).as_object().unwrap(), &key()).unwrap().plan;
+        let plan =
+            parse_query(&open, QueryKind::List, json!({ "fields": fields }).as_object().unwrap(), &key()).unwrap().plan;
         evaluate(&open, &plan, items, &key()).warnings
     };
     assert!(warnings(json!(["a", "a.b"]), &items).is_empty(), "what one item lacks is left out");
@@ -314,15 +317,15 @@ fn r_col_5_a_path_that_nothing_has_is_told_where_the_shape_is_not_known() {
 
 #[test]
 fn r_col_7a_pages_of_every_style_obey_the_size_limit() {
-    let collection = Collection { pages: Pages { bytes: 130, ..Pages::default() }, ..collection() };
+    let collection = Collection { pages: PageLimits { max_bytes: 130, ..PageLimits::default() }, ..collection() };
     let items: Vec<Value> = (0..9).map(|id| json!({ "id": id, "title": "x".repeat(20) })).collect();
     let ask = |params: Value| {
-        let read = read(&collection, Family::List, params.as_object().unwrap(), &key()).unwrap();
-        let evaluated = evaluate(&collection, &read.plan, &items, &key());
+        let parsed = parse_query(&collection, QueryKind::List, params.as_object().unwrap(), &key()).unwrap();
+        let evaluated = evaluate(&collection, &parsed.plan, &items, &key());
         let warning = evaluated.warnings.first().map(|warning| json!(warning));
         (evaluated.data, warning.unwrap_or_default())
     };
-    // What is asked, how many items come, and where the rest begins.
+    // The request, the number of items, and the start of the rest.
     for (asked, shown, next) in [
         (json!({ "page_size": 8 }), 3, Some(3)),
         (json!({ "page": 2, "page_size": 5 }), 3, Some(8)),

@@ -1,8 +1,8 @@
-//! Every example of the documentation is run.
+//! Runs every example of the documentation.
 
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::shape::PageStart;
-use aquifer_query::{Family, read};
+use aquifer_query::{QueryKind, parse_query};
 use serde_json::{Deserializer, Value};
 
 use crate::fixture::{collection, key};
@@ -23,8 +23,8 @@ fn r_col_1_every_example_of_the_documentation_holds() {
     for example in examples {
         let [request, expected]: [Value; 2] =
             Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
-        let family = if request.get("query").is_some() { Family::Search } else { Family::List };
-        let plan = read(&collection(), family, request.as_object().unwrap(), &key()).unwrap().plan;
+        let family = if request.get("query").is_some() { QueryKind::Search } else { QueryKind::List };
+        let plan = parse_query(&collection(), family, request.as_object().unwrap(), &key()).unwrap().plan;
         let answer = evaluate(&collection(), &plan, &tickets, &key()).data;
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(&answer[name], value, "{request}");

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use aquifer_query::collection::{Collection, Computed, Field, FieldType};
+use aquifer_query::collection::{Collection, ComputedValue, Field, FieldType};
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::{CursorKey, Family, read};
+use aquifer_query::{CursorKey, QueryKind, parse_query};
 use serde_json::{Value, json};
 
 pub(crate) fn key() -> CursorKey {
@@ -18,7 +18,7 @@ pub(crate) fn collection() -> Collection {
         fields: vec![
             field("id", FieldType::Integer),
             field("title", FieldType::Text),
-            field("status", FieldType::Word(["open", "closed", "late"].map(Arc::from).into())),
+            field("status", FieldType::Enum(["open", "closed", "late"].map(Arc::from).into())),
             field("price", FieldType::Number),
             field("urgent", FieldType::Boolean),
             field("created_at", FieldType::Time),
@@ -26,14 +26,14 @@ pub(crate) fn collection() -> Collection {
             field("tags", FieldType::List(Some(Box::new(FieldType::Text)))),
         ],
         computed: vec![
-            Computed {
+            ComputedValue {
                 name: "age_days".into(),
                 of: FieldType::Integer,
                 description: None,
                 filterable: true,
                 sortable: true,
             },
-            Computed {
+            ComputedValue {
                 name: "size".into(),
                 of: FieldType::Integer,
                 description: None,
@@ -57,17 +57,17 @@ pub(crate) fn items() -> Vec<Value> {
 }
 
 pub(crate) fn ask(params: Value) -> Value {
-    ask_as(Family::List, params)
+    ask_as(QueryKind::List, params)
 }
 
-pub(crate) fn ask_as(family: Family, params: Value) -> Value {
+pub(crate) fn ask_as(family: QueryKind, params: Value) -> Value {
     let collection = collection();
-    let read = read(&collection, family, params.as_object().unwrap(), &key())
+    let parsed = parse_query(&collection, family, params.as_object().unwrap(), &key())
         .unwrap_or_else(|failure| panic!("{params}: {}", failure.message()));
-    evaluate(&collection, &read.plan, &items(), &key()).data
+    evaluate(&collection, &parsed.plan, &items(), &key()).data
 }
 
-/// The ids of what is found.
+/// The ids of the matching items.
 pub(crate) fn ids(params: Value) -> Vec<i64> {
     ask(params)["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
 }

@@ -1,19 +1,19 @@
-//! What is refused, and with which words.
+//! Refused queries and their messages.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_query::{Family, read};
+use aquifer_query::{QueryKind, parse_query};
 use serde_json::{Value, json};
 
 use crate::fixture::{collection, key};
 
 fn refusal(params: &Value) -> aquifer_protocol::error::Failure {
-    read(&collection(), Family::List, params.as_object().unwrap(), &key())
+    parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key())
         .err()
         .unwrap_or_else(|| panic!("accepted: {params}"))
 }
 
 #[test]
-fn r_col_3_to_r_col_7_mistakes_are_told() {
+fn r_col_3_to_r_col_7_invalid_queries_are_refused() {
     for (params, code, words) in [
         (json!({ "filter": { "statsu": "open" } }), "VALIDATION_UNKNOWN_FIELD", "Did you mean 'status'?"),
         (json!({ "filter": { "status": "opne" } }), "VALIDATION_INVALID_VALUE", "must be one of: open, closed, late"),
@@ -51,7 +51,7 @@ fn r_col_3_to_r_col_7_mistakes_are_told() {
         ),
         (json!({ "aggregate": { "n": { "sum": "cost" } } }), "VALIDATION_UNKNOWN_FIELD", "Unknown field 'cost'"),
         (json!({ "aggregate": { "n": {} } }), "VALIDATION_INVALID_VALUE", "calculates nothing"),
-        (json!({ "first": 1, "last": 1 }), "VALIDATION_INVALID_VALUE", "cannot stand beside 'last'"),
+        (json!({ "first": 1, "last": 1 }), "VALIDATION_INVALID_VALUE", "cannot be combined with 'last'"),
         (json!({ "after": "x" }), "VALIDATION_INVALID_VALUE", "needs 'first'"),
         (json!({ "before": "x" }), "VALIDATION_INVALID_VALUE", "needs 'last'"),
         (json!({ "first": 1, "before": "x" }), "VALIDATION_INVALID_VALUE", "needs 'last'"),
@@ -68,7 +68,7 @@ fn r_col_3_to_r_col_7_mistakes_are_told() {
 }
 
 #[test]
-fn r_col_3_every_mistake_is_told_at_once() {
+fn r_col_3_every_problem_is_reported_at_once() {
     let failure = refusal(
         &json!({ "filter": { "a": 1, "price": "x" }, "sort": "b", "fields": ["c"], "aggregate": { "n": { "sum": "d" } }, "first": 1, "last": 2 }),
     );
@@ -76,7 +76,7 @@ fn r_col_3_every_mistake_is_told_at_once() {
 }
 
 #[test]
-fn hostile_filters_end() {
+fn hostile_filters_are_bounded() {
     let mut deep = json!({ "id": 1 });
     for _ in 0..60 {
         deep = json!({ "not": deep });
@@ -124,7 +124,7 @@ fn r_col_3_no_operator_is_suggested_or_listed_that_the_field_refuses() {
             _ => value.clone(),
         };
         let params = json!({ "filter": { field: { operator: operand } } });
-        read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok()
+        parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).is_ok()
     };
     for (field, value) in samples {
         for wrong in ["like", "ilike", "regex", "prefix", "gtt", "range", "$gt", "containz", "has"] {
@@ -147,7 +147,7 @@ fn r_col_3_no_operator_is_suggested_or_listed_that_the_field_refuses() {
 }
 
 #[test]
-fn r_col_9_lists_of_valid_names_hold_computed_fields_where_they_work() {
+fn r_col_9_valid_names_include_usable_computed_fields() {
     for (params, has, lacks) in [
         (json!({ "fields": ["x"] }), &["id", "_computed.age_days", "_computed.size"][..], &[][..]),
         (json!({ "filter": { "x": 1 } }), &["id", "tags", "_computed.age_days"], &["_computed.size"]),
@@ -168,7 +168,7 @@ fn r_col_9_lists_of_valid_names_hold_computed_fields_where_they_work() {
         }
         assert!(!failure.message().contains("Valid:"), "told once: {}", failure.message());
     }
-    // Without the prefix a computed field is not found, but it is understood.
+    // Without the prefix a computed field is unknown, but the message suggests it.
     for params in [json!({ "filter": { "age_days": 1 } }), json!({ "sort": "age_days" }), json!({ "fields": ["size"] })]
     {
         let failure = refusal(&params);
@@ -192,7 +192,7 @@ fn r_col_7_parameters_of_two_styles_are_named_one_by_one() {
 }
 
 #[test]
-fn r_col_11_what_has_no_effect_beside_sums_is_refused() {
+fn r_col_11_parameters_without_effect_on_aggregates_are_refused() {
     let sums = json!({ "n": { "count": true } });
     for (name, value) in [
         ("first", json!(1)),
@@ -214,13 +214,16 @@ fn r_col_11_what_has_no_effect_beside_sums_is_refused() {
         assert!(failure.message().contains("set 'include_items' to true"), "{}", failure.message());
         assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
         let with_items = json!({ "aggregate": sums, name: value, "include_items": true });
-        assert!(read(&collection(), Family::List, with_items.as_object().unwrap(), &key()).is_ok(), "{with_items}");
+        assert!(
+            parse_query(&collection(), QueryKind::List, with_items.as_object().unwrap(), &key()).is_ok(),
+            "{with_items}"
+        );
     }
     for params in [
         json!({ "aggregate": sums }),
         json!({ "aggregate": sums, "filter": { "id": 1 } }),
         json!({ "aggregate": sums, "include_items": false, "edges": false, "total": false }),
     ] {
-        assert!(read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
+        assert!(parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
     }
 }

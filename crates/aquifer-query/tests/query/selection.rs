@@ -1,13 +1,13 @@
-//! Paths into nested values: what they show has the shape of what they lead into.
+//! Selections from nested values keep their shape.
 
 use std::sync::Arc;
 
-use aquifer_query::selection::{Lists, Selection};
+use aquifer_query::selection::{ListSteps, Selection};
 use serde_json::{Value, json};
 
-fn selected(value: &Value, paths: &[&str], lists: Lists) -> Option<Value> {
+fn selected(value: &Value, paths: &[&str], lists: ListSteps) -> Option<Value> {
     let steps: Vec<Vec<Arc<str>>> = paths.iter().map(|path| path.split('.').map(Arc::from).collect()).collect();
-    Selection::of(steps.iter().map(Vec::as_slice)).apply(value, lists)
+    Selection::from_paths(steps.iter().map(Vec::as_slice)).apply(value, lists)
 }
 
 #[test]
@@ -33,16 +33,16 @@ fn r_col_5_lists_stay_lists_and_objects_stay_objects() {
         (&["s.0", "s.2"], json!({ "s": ["x", "z"] })),
         (&["a.b.2.c", "s.-3"], json!({ "a": { "b": [{ "c": 2 }] }, "s": ["x"] })),
     ] {
-        assert_eq!(selected(&value, paths, Lists::ByNumber), Some(expected.clone()), "{paths:?}");
-        assert_eq!(selected(&value, paths, Lists::ByName), Some(expected), "{paths:?}");
+        assert_eq!(selected(&value, paths, ListSteps::ByIndex), Some(expected.clone()), "{paths:?}");
+        assert_eq!(selected(&value, paths, ListSteps::ByName), Some(expected), "{paths:?}");
     }
     for nothing in ["s.1", "s.3", "s.-4", "n", "n.x", "a.b.7.c", "s.0.x", "zz", "m.5.5", "a.b.99999999999999999999"] {
-        assert_eq!(selected(&value, &[nothing], Lists::ByName), None, "{nothing}");
+        assert_eq!(selected(&value, &[nothing], ListSteps::ByName), None, "{nothing}");
     }
 }
 
 #[test]
-fn r_dis_8_names_lead_through_lists_beside_numbers() {
+fn r_dis_8_names_and_indexes_apply_to_lists() {
     let value = json!({ "labels": [{ "name": "bug", "color": 1 }, "plain", { "name": "old", "color": 2 }] });
     for (paths, expected) in [
         (&["labels.name"][..], json!([{ "name": "bug" }, {}, { "name": "old" }])),
@@ -50,7 +50,7 @@ fn r_dis_8_names_lead_through_lists_beside_numbers() {
         (&["labels.name", "labels.1"], json!([{ "name": "bug" }, "plain", { "name": "old" }])),
         (&["labels.2.color"], json!([{ "color": 2 }])),
     ] {
-        assert_eq!(selected(&value, paths, Lists::ByName), Some(json!({ "labels": expected })), "{paths:?}");
+        assert_eq!(selected(&value, paths, ListSteps::ByName), Some(json!({ "labels": expected })), "{paths:?}");
     }
-    assert_eq!(selected(&value, &["labels.name"], Lists::ByNumber), None);
+    assert_eq!(selected(&value, &["labels.name"], ListSteps::ByIndex), None);
 }

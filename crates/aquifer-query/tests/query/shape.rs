@@ -1,39 +1,43 @@
-//! Results of other servers: where their rows are, and what is shown of them.
+//! Results of other servers: the location of their rows, and shaping.
 
 use aquifer_protocol::operation::{Operation, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
-use aquifer_query::collection::Pages;
-use aquifer_query::shape::{self, Asked, Controls, Cursors, PageStart, Picked, Rows, Subject, from_text, text_page};
+use aquifer_query::collection::PageLimits;
+use aquifer_query::shape::{
+    self, Controls, Cursors, PageStart, ResultContent, RowSelection, Rows, ShapingRequest, TextPage, parse_json_text,
+};
 use serde_json::{Map, Value, json};
 
 pub(crate) fn controls(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-pub(crate) const PAGES: Pages = Pages { default: 1, largest: 1_000, bytes: usize::MAX };
+pub(crate) const PAGES: PageLimits = PageLimits { default_size: 1, max_size: 1_000, max_bytes: usize::MAX };
 
-/// What a call with these controls shows of a result, cursors as plain places.
+/// Shapes a result with these controls. Cursors are plain positions.
 pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
-    let asked = Asked::new(controls(asked), |_| true).unwrap();
-    match Subject::of(result, None, asked.controls()) {
-        Subject::Rows { rows, around, .. } => {
-            let picked = Picked::new(&rows, &asked, from, PAGES).unwrap();
+    let asked = ShapingRequest::new(controls(asked), |_| true).unwrap();
+    match ResultContent::new(result, None, asked.controls()) {
+        ResultContent::Rows { rows, envelope, .. } => {
+            let picked = RowSelection::new(&rows, &asked, from, PAGES).unwrap();
             let shows_items = picked.has_items();
-            let seal = |place: usize| Some(place.to_string());
-            let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &seal });
+            let seal = |location: usize| Some(location.to_string());
+            let mut data = picked.write(Rows::Owned(rows), &Cursors { seal: &seal });
             if shows_items {
-                shape::beside(&mut data, around);
+                shape::add_envelope(&mut data, envelope);
             }
             Value::Object(data)
         }
-        Subject::One(value) => shape::one(value, &asked).unwrap().0,
-        Subject::Text(text) => text.into(),
+        ResultContent::One(value) => shape::shape_object(value, &asked).unwrap().0,
+        ResultContent::Text(text) => text.into(),
     }
 }
 
 fn place(result: Value) -> Option<String> {
-    match Subject::of(result, None, &Map::new()) {
-        Subject::Rows { place, .. } => Some(if place.to.is_empty() { "$".to_owned() } else { place.to_string() }),
+    match ResultContent::new(result, None, &Map::new()) {
+        ResultContent::Rows { location, .. } => {
+            Some(if location.list_path.is_empty() { "$".to_owned() } else { location.to_string() })
+        }
         _ => None,
     }
 }
@@ -65,7 +69,7 @@ fn r_dis_8_rows_are_found_where_servers_put_them() {
         (json!({ "errors": [row()] }), Some("errors")),
         (json!({ "files": ["a", "b"] }), Some("files")),
         (json!({ "values": [1, 2], "tags": ["x"] }), Some("values")),
-        // Whatever could be meant twice is not guessed.
+        // Ambiguous results are not guessed.
         (json!({ "users": [row()], "groups": [row()] }), None),
         (json!({ "a": { "nodes": [row()] }, "b": { "nodes": [row()] } }), None),
         (json!({ "id": 1, "name": "x" }), None),
@@ -79,20 +83,20 @@ fn r_dis_8_rows_are_found_where_servers_put_them() {
 }
 
 #[test]
-fn r_dis_8_a_path_that_was_said_is_believed_if_it_leads_to_a_list() {
+fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
     let result = json!({ "items": [{ "a": 1 }], "deep": { "er": [{ "x": { "b": 1 } }, { "x": { "b": 2 } }] } });
-    let find = |path: &str| match Subject::of(result.clone(), Some(path), &Map::new()) {
-        Subject::Rows { rows, .. } => json!(rows),
+    let find = |path: &str| match ResultContent::new(result.clone(), Some(path), &Map::new()) {
+        ResultContent::Rows { rows, .. } => json!(rows),
         other => panic!("{other:?}"),
     };
     assert_eq!(find("deep.er"), json!([{ "x": { "b": 1 } }, { "x": { "b": 2 } }]));
     assert_eq!(find("deep.er[].x"), json!([{ "b": 1 }, { "b": 2 }]));
     assert_eq!(find("nowhere"), json!([{ "a": 1 }]));
-    assert!(matches!(Subject::of(json!([1]), Some("$"), &Map::new()), Subject::Rows { .. }));
+    assert!(matches!(ResultContent::new(json!([1]), Some("$"), &Map::new()), ResultContent::Rows { .. }));
 }
 
 #[test]
-fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
+fn r_dis_8_fields_of_an_object_are_not_searched_in_its_lists() {
     let one = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
     assert_eq!(
         shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
@@ -109,7 +113,7 @@ fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
     assert_eq!(shaped(list, json!({ "fields": ["total"] }), PageStart::Start), json!({ "total": 1 }));
 }
 
-/// A page of a database as Notion answers it.
+/// A page of a database in the form of Notion.
 fn notion() -> Value {
     let page = |id: &str, title: &str, done: bool, points: Value| {
         json!({
@@ -131,7 +135,7 @@ fn notion() -> Value {
 }
 
 #[test]
-fn r_dis_8_nested_results_as_notion_has_them() {
+fn r_dis_8_nested_results_of_notion_are_shaped() {
     let answer = shaped(
         notion(),
         json!({
@@ -196,7 +200,7 @@ fn r_dis_8_tables_are_rows_with_the_names_of_their_columns() {
 }
 
 #[test]
-fn r_dis_8_what_python_prints_is_understood() {
+fn r_dis_8_python_literals_are_parsed() {
     let printed = "[{'id': 1, 'name': \"O'Hara\", 'x': None, 'ok': True, 'f': -1.5e3, 't': (1, 2), 'e': 'a\\n\\u00e9\\x41\\''}, {'id': 2, 'name': 'é', 'd': {}}]";
     let answer = shaped(json!(printed), json!({ "sort": "-id" }), PageStart::Start);
     assert_eq!(
@@ -218,11 +222,11 @@ fn r_dis_8_what_python_prints_is_understood() {
         "{1: 2}",
         "['\\ud800']",
     ] {
-        let subject = Subject::of(json!(text), None, &Map::new());
-        assert_eq!(subject, Subject::Text(text.to_owned()), "not understood, so text");
+        let subject = ResultContent::new(json!(text), None, &Map::new());
+        assert_eq!(subject, ResultContent::Text(text.to_owned()), "not understood, so text");
     }
     let deep = format!("{}'x'{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
+    assert!(matches!(ResultContent::new(json!(deep), None, &Map::new()), ResultContent::Text(_)));
 }
 
 #[test]
@@ -243,13 +247,13 @@ fn r_dis_8_names_with_dots_and_lists_of_words() {
     let rows = json!([{ "a.b": 1, "a": { "b": 2 }, "": 0, "tags": ["x", "y"] }, { "a.b": 3, "tags": [] }]);
     let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"].clone();
     assert_eq!(show(json!({ "fields": ["a.b"] })), json!([{ "a.b": 1 }, { "a.b": 3 }]));
-    assert!(Asked::new(controls(json!({ "fields": [""] })), |_| true).is_err());
+    assert!(ShapingRequest::new(controls(json!({ "fields": [""] })), |_| true).is_err());
     assert_eq!(show(json!({ "filter": { "tags": { "contains": "y" } }, "fields": ["a.b"] })), json!([{ "a.b": 1 }]));
     assert_eq!(show(json!({ "fields": ["tags.1"] })), json!([{ "tags": ["y"] }, {}]));
 }
 
 #[test]
-fn r_col_5_presets_of_rows_nobody_described() {
+fn r_col_5_inferred_collections_have_presets() {
     let rows = json!([{ "id": 1, "title": "a", "meta": { "x": 1 }, "n": 2 }]);
     let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"][0].clone();
     assert_eq!(show(json!({ "fields": "minimal" })), json!({ "id": 1, "title": "a" }));
@@ -262,21 +266,22 @@ fn r_col_5_presets_of_rows_nobody_described() {
 }
 
 #[test]
-fn r_dis_8_what_stood_around_the_rows_is_kept_unless_it_is_large() {
+fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
-    let Subject::Rows { around, .. } = Subject::of(result, None, &Map::new()) else { panic!() };
+    let ResultContent::Rows { envelope, .. } = ResultContent::new(result, None, &Map::new()) else { panic!() };
     let mut data = controls(json!({ "items": [], "pageInfo": {} }));
-    let warning = shape::beside(&mut data, around).unwrap();
+    let warning = shape::add_envelope(&mut data, envelope).unwrap();
     assert_eq!(
         Value::Object(data),
         json!({ "items": [], "pageInfo": {}, "data": { "total": 5 }, "_upstream": { "pageInfo": { "next": "t" } } })
     );
     assert_eq!(json!(warning)["details"]["left_out"], json!(["schema"]));
-    let Subject::Rows { around, .. } = Subject::of(json!({ "data": { "items": [] }, "ok": true }), None, &Map::new())
+    let ResultContent::Rows { envelope, .. } =
+        ResultContent::new(json!({ "data": { "items": [] }, "ok": true }), None, &Map::new())
     else {
         panic!()
     };
-    assert_eq!(around, json!({ "ok": true }), "an object that held nothing else is gone");
+    assert_eq!(envelope, json!({ "ok": true }), "an object that held nothing else is gone");
 }
 
 fn upstream(own: &[&str]) -> Operation {
@@ -287,11 +292,11 @@ fn upstream(own: &[&str]) -> Operation {
 }
 
 #[test]
-fn r_dis_8_controls_are_those_the_upstream_leaves_free() {
+fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
     let offered = |own: &[&str], controls: Controls| {
         let mut operation = upstream(own);
-        assert!(shape::offer(&mut operation, None, controls));
-        assert!(!shape::offer(&mut operation, None, controls), "only once");
+        assert!(shape::add_controls(&mut operation, None, controls));
+        assert!(!shape::add_controls(&mut operation, None, controls), "only once");
         let names: Vec<String> = operation.shaping.unwrap().controls.iter().map(|name| name.to_string()).collect();
         assert!(names.iter().all(|name| !own.contains(&name.as_str())));
         names
@@ -316,15 +321,15 @@ fn r_dis_8_controls_are_those_the_upstream_leaves_free() {
     );
     let shaping = Shaping { controls: vec!["first".into(), "fields".into()], rows: None };
     let mut params = controls(json!({ "a": 1, "first": 2, "b": 3, "sort": "x" }));
-    assert_eq!(shape::take(&shaping, &mut params), controls(json!({ "first": 2 })));
+    assert_eq!(shape::take_controls(&shaping, &mut params), controls(json!({ "first": 2 })));
     assert_eq!(params, controls(json!({ "a": 1, "b": 3, "sort": "x" })));
     let mut native = Operation::new("list_x", aquifer_protocol::category::Category::Read, "");
-    assert!(!shape::offer(&mut native, None, Controls::Few), "native operations are not touched");
+    assert!(!shape::add_controls(&mut native, None, Controls::Few), "native operations are not touched");
 }
 
 #[test]
-fn r_dis_8_words_of_the_controls_are_few_and_harmless() {
-    let shown: Vec<String> = shape::parameters(&[], Controls::All)
+fn r_dis_8_descriptions_of_controls_are_short_and_harmless() {
+    let shown: Vec<String> = shape::control_parameters(&[], Controls::All)
         .iter()
         .map(|parameter| parameter.schema.description.as_deref().unwrap().to_owned())
         .collect();
@@ -332,28 +337,30 @@ fn r_dis_8_words_of_the_controls_are_few_and_harmless() {
         assert!(!aquifer_protocol::error::wording::looks_like_a_leak(words), "{words}");
         assert!(words.len() <= 100, "{words}");
     }
-    let few: usize =
-        shape::parameters(&[], Controls::Few).iter().map(|p| p.schema.description.as_deref().unwrap().len()).sum();
+    let few: usize = shape::control_parameters(&[], Controls::Few)
+        .iter()
+        .map(|p| p.schema.description.as_deref().unwrap().len())
+        .sum();
     assert!(few <= 200, "{few}");
 }
 
 #[test]
 fn r_dis_8_json_is_found_in_text() {
-    assert_eq!(from_text(" [1]\n"), Some(json!([1])));
-    assert_eq!(from_text("{\"a\":1}\n{\"a\":2}\r\n"), Some(json!([{ "a": 1 }, { "a": 2 }])));
+    assert_eq!(parse_json_text(" [1]\n"), Some(json!([1])));
+    assert_eq!(parse_json_text("{\"a\":1}\n{\"a\":2}\r\n"), Some(json!([{ "a": 1 }, { "a": 2 }])));
     for text in ["", "plain", "5", "\"x\"", "{broken", "[1] and more", "{\"a\":1}\nnot json", "{\"a\":1}\n5"] {
-        assert_eq!(from_text(text), None, "{text}");
+        assert_eq!(parse_json_text(text), None, "{text}");
     }
 }
 
 #[test]
-fn r_dis_8_text_is_cut_between_characters() {
+fn r_dis_8_text_is_split_between_characters() {
     let family = "👩‍👩‍👧";
     let text = format!("ab{family}e\u{301}\r\n🇩🇪🇫🇷");
     let mut pages = Vec::new();
     let mut from = 0;
     loop {
-        let page = text_page(&text, from, 4, None);
+        let page = TextPage::new(&text, from, 4, None);
         pages.push(page.text);
         match page.next {
             Some(next) => from = next,
@@ -362,11 +369,11 @@ fn r_dis_8_text_is_cut_between_characters() {
     }
     assert_eq!(pages.concat(), text);
     assert_eq!(pages, ["ab", family, "e\u{301}", "\r\n", "🇩🇪", "🇫🇷"]);
-    assert_eq!(text_page("äöü", 0, 100, Some(2)).text, "äö");
-    assert_eq!(text_page("one line\nanother line", 0, 10, None).text, "one line\n");
-    assert_eq!(text_page("", 0, 10, None).next, None);
-    // A character without an end, and a page smaller than one code point.
+    assert_eq!(TextPage::new("äöü", 0, 100, Some(2)).text, "äö");
+    assert_eq!(TextPage::new("one line\nanother line", 0, 10, None).text, "one line\n");
+    assert_eq!(TextPage::new("", 0, 10, None).next, None);
+    // A grapheme without end, and a page smaller than one code point.
     let endless = format!("a{}", "\u{301}".repeat(100_000));
-    assert!(text_page(&endless, 0, 50_000, None).text.len() >= 40_000);
-    assert_eq!(text_page("😀😀", 0, 1, None).text, "😀");
+    assert!(TextPage::new(&endless, 0, 50_000, None).text.len() >= 40_000);
+    assert_eq!(TextPage::new("😀😀", 0, 1, None).text, "😀");
 }

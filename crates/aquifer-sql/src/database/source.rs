@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
-use aquifer_query::{CursorKey, Family, FieldType, read, read_fields};
+use aquifer_query::{CursorKey, FieldType, QueryKind, parse_fields, parse_query};
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -239,7 +239,7 @@ impl Database {
         };
         let outcome = match verb {
             Verb::List | Verb::Search => {
-                let family = if verb == Verb::List { Family::List } else { Family::Search };
+                let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
                 let wanted = read(&exposed.collection, family, &params, &self.key)?;
                 let (key, exposed) = (self.key.clone(), exposed.clone());
                 let query = Query { exposed, dialect, now, plan: wanted.plan, key };
@@ -291,7 +291,7 @@ impl Database {
         }
         let offer = self.offer.load_full();
         let collection = generic_tables::tables_collection();
-        let wanted = read(&collection, Family::List, params, &self.key)?;
+        let wanted = parse_query(&collection, QueryKind::List, params, &self.key)?;
         let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
         Ok(OperationOutput { data: found.data.into(), warnings })
@@ -395,7 +395,7 @@ fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result
     if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
         return Ok(whole.clone());
     }
-    let mut select = read_fields(&exposed.collection, Family::Get, params)?;
+    let mut select = read_fields(&exposed.collection, QueryKind::Get, params)?;
     let version = Path::field("_etag");
     if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
         select.push(version);
@@ -408,7 +408,7 @@ fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result
 fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = exposed.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
-        aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
+        aquifer_query::value::coerce(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
     let values = values.ok_or_else(|| Failure::internal("a key lacks one of its columns"))?;
@@ -449,7 +449,7 @@ impl Source for Database {
         self.offer.load().offering.clone()
     }
 
-    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.offer.load().resolve(operation, params)
     }
 
@@ -465,7 +465,7 @@ impl Source for Database {
         *self.changes.borrow()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         async move {
             if let Backend::Sqlite(sqlite) = &self.backend
                 && sqlite.detect_schema_change().await

@@ -224,7 +224,7 @@ const EXISTENCE_PREFIXES: &[&str] =
 pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
     match of {
         // Booleans, times and enumerations are never secrets.
-        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
+        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Enum(_) => false,
         // A number is more likely a count or a price than a token or a salt.
         FieldType::Integer => matches!(find_secret(column), Some(Kind::Number | Kind::Password)),
         FieldType::Number => find_secret(column) == Some(Kind::Number),
@@ -495,7 +495,7 @@ mod tests {
     #[test]
     fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
         let list = |element: FieldType| FieldType::List(Some(Box::new(element)));
-        let words = || FieldType::Word(["yes".into(), "no".into()].into());
+        let words = || FieldType::Enum(["yes".into(), "no".into()].into());
         for (column, of, expected) in [
             ("secret", FieldType::Boolean, false),
             ("token", FieldType::Time, false),

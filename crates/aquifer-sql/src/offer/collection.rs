@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use aquifer_query::collection::{Computed, Field};
+use aquifer_query::collection::{ComputedValue, Field};
 use aquifer_query::{Collection, FieldType};
 
 use crate::rows::SelectionCache;
@@ -76,7 +76,7 @@ pub(super) fn expose_table(
         fields,
         computed: sources
             .iter()
-            .map(|(source, described)| Computed {
+            .map(|(source, described)| ComputedValue {
                 name: source.name.clone(),
                 of: source.of.clone(),
                 description: Some(described.words.as_str().into()),
@@ -113,7 +113,7 @@ pub(super) fn expose_table(
 fn minimal(table: &Table) -> Vec<Arc<str>> {
     let named = DESCRIPTIVE_COLUMNS.iter().find_map(|name| table.column(name));
     let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
-    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Word(_)));
+    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Enum(_)));
     let any = || table.columns.iter().find(|column| column.of == FieldType::Text);
     let telling = named.or_else(text).or_else(word).or_else(any).map(|column| &column.name);
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);

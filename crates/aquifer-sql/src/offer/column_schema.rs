@@ -59,7 +59,7 @@ pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
             let length = Span { min: None, max: column.length };
             Schema { length, comparison: column.comparison, ..Schema::string() }
         }
-        FieldType::Word(words) => {
+        FieldType::Enum(words) => {
             Schema { comparison: column.comparison, ..Schema::one_of(words.iter().map(|word| &**word)) }
         }
         FieldType::Integer => {

@@ -18,7 +18,7 @@ pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
         params.insert("query".to_owned(), "two words \"an exact phrase\"".into());
     }
     let word = collection.fields.iter().find_map(|field| match &field.of {
-        FieldType::Word(words) => words.first().map(|word| (field, word)),
+        FieldType::Enum(words) => words.first().map(|word| (field, word)),
         _ => None,
     });
     if let Some((field, word)) = word {

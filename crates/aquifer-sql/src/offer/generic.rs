@@ -11,9 +11,9 @@ use aquifer_protocol::schema::{Comparison, Kind, Parameter, Schema, Shape, Types
 use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_protocol::validate::check_values;
-use aquifer_query::collection::{Field, Pages};
+use aquifer_query::collection::{Field, PageLimits};
 use aquifer_query::parameters::{computed_fields, parameters_with_fields, types};
-use aquifer_query::{Collection, Family, FieldType};
+use aquifer_query::{Collection, FieldType, QueryKind};
 use serde_json::{Map, Value, json};
 
 use super::{Action, Offer, Verb, column_schema, examples, operations, relationship_root};
@@ -185,13 +185,13 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         operation.examples.extend(examples::generic(offer, verb, &own));
         all.push((Action::Generic(verb), operation));
     };
-    let questions = |family: Family| parameters_with_fields(&open, family, FIELDS);
-    let paging = format!("Pages of {}, no more than {}.", open.pages.default, open.pages.largest);
+    let questions = |family: QueryKind| parameters_with_fields(&open, family, FIELDS);
+    let paging = format!("PageLimits of {}, no more than {}.", open.pages.default_size, open.pages.max_size);
     let listing = format!("List the records of a table: filter, sort, select fields, sum. {paging}");
-    define(Verb::List, "list_records", Category::Read, &listing, questions(Family::List));
+    define(Verb::List, "list_records", Category::Read, &listing, questions(QueryKind::List));
     let searching = format!("Search the records of a table by words in its text. {paging}");
-    define(Verb::Search, "search_records", Category::Read, &searching, questions(Family::Search));
-    let selection = questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+    define(Verb::Search, "search_records", Category::Read, &searching, questions(QueryKind::Search));
+    let selection = questions(QueryKind::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
     let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|exposed| test(exposed));
@@ -270,8 +270,8 @@ fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
 /// Describes the fields of records.
 const FIELDS: &str = "the columns of the table, which get_table_schema lists";
 
-fn pages(offer: &Offer) -> Pages {
-    offer.tables.first().map_or_else(Pages::default, |exposed| exposed.collection.pages)
+fn pages(offer: &Offer) -> PageLimits {
+    offer.tables.first().map_or_else(PageLimits::default, |exposed| exposed.collection.pages)
 }
 
 fn table_name() -> Parameter {
@@ -317,7 +317,7 @@ pub(crate) fn tables_collection() -> Collection {
         ],
         key: vec!["name".into()],
         text: vec!["name".into(), "description".into()],
-        pages: Pages { default: 100, largest: 1_000, ..Pages::default() },
+        pages: PageLimits { default_size: 100, max_size: 1_000, ..PageLimits::default() },
         ..Collection::default()
     }
 }
@@ -352,7 +352,8 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
         .columns
         .iter()
         .map(|column| {
-            let mut shown = json!({ "name": &*column.name, "type": column.of.words(), "nullable": column.nullable });
+            let mut shown =
+                json!({ "name": &*column.name, "type": column.of.type_name(), "nullable": column.nullable });
             if let Some(shown) = shown.as_object_mut() {
                 if operations::is_renamed(column) {
                     shown.insert("column".to_owned(), (&*column.sql_name).into());

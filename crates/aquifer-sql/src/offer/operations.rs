@@ -10,7 +10,7 @@ use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
-use aquifer_query::{Family, FieldType};
+use aquifer_query::{FieldType, QueryKind};
 
 use super::column_schema::{constrained, schema, with_default};
 use super::{ConcealedTables, Verb, examples, relationship_root};
@@ -136,7 +136,7 @@ fn can_be_quoted(name: &str) -> bool {
 }
 
 /// The parameters of a list or search. Without a key, pages can only be read forward.
-fn query_parameters(exposed: &ExposedTable, family: Family) -> Vec<Parameter> {
+fn query_parameters(exposed: &ExposedTable, family: QueryKind) -> Vec<Parameter> {
     let mut all = parameters(&exposed.collection, family);
     if exposed.table.key == Key::None {
         all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
@@ -191,7 +191,7 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         Verb::List => (
             Category::Read,
             format!(
-                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
+                "List {spoken_many}: filter, sort, select fields, sum.{about} PageLimits of {}, no more than {}.{}",
                 pages.default,
                 pages.largest,
                 left_out(exposed)
@@ -203,7 +203,7 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
             (
                 Category::Read,
                 format!(
-                    "Search {spoken_many} by words in {}.{about}{index} Pages of {}, no more than {}; ranked pages may shift while rows change.",
+                    "Search {spoken_many} by words in {}.{about}{index} PageLimits of {}, no more than {}; ranked pages may shift while rows change.",
                     exposed.collection.text.join(", "),
                     pages.default,
                     pages.largest
@@ -233,10 +233,10 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
-        Verb::List => query_parameters(exposed, Family::List),
-        Verb::Search => query_parameters(exposed, Family::Search),
+        Verb::List => query_parameters(exposed, QueryKind::List),
+        Verb::Search => query_parameters(exposed, QueryKind::Search),
         Verb::Get => {
-            let selection = parameters(&exposed.collection, Family::List).into_iter();
+            let selection = parameters(&exposed.collection, QueryKind::List).into_iter();
             keys(exposed, references)
                 .chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name)))
                 .collect()
@@ -326,7 +326,7 @@ pub(super) fn query_relationships(
         &format!(
             "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
              direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
-             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
+             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. PageLimits of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;
@@ -381,7 +381,7 @@ pub(crate) fn tables() -> Operation {
     let collection = super::generic::tables_collection();
     let mut operation = Operation::new("list_tables", Category::Read, "List the tables of this database.");
     operation.role = Role::Discovery;
-    operation.parameters = parameters(&collection, Family::List);
+    operation.parameters = parameters(&collection, QueryKind::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
         description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aquifer_engine::source::Resolved;
+use aquifer_engine::source::Resolution;
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ const MAX_SUGGESTIONS: usize = 5;
 
 impl Offer {
     /// Resolves a request of an indirect operation.
-    pub(crate) fn resolve(&self, operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+    pub(crate) fn resolve(&self, operation: &str, mut params: Map<String, Value>) -> Result<Resolution, Failure> {
         match self.action(operation) {
             Some(Action::Generic(verb)) => {
                 let index = self.named_table(&params, "table_name")?;
@@ -34,22 +34,22 @@ impl Offer {
                 let generic::TranslatedCall { operation, params, problem } =
                     generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
-                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params, problem })
+                Ok(Resolution { operation: Some(operation), params, also_needs, judged_params, problem })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;
                 let names = self.names(index, params.get("table_name"));
                 let judged_params = Map::from_iter([("table_name".to_owned(), names)]);
                 self.canonical(&mut params, "table_name", index);
-                Ok(Resolved { params, also_needs: self.reading([index]), judged_params, ..Resolved::default() })
+                Ok(Resolution { params, also_needs: self.reading([index]), judged_params, ..Resolution::default() })
             }
             Some(Action::Relationships) => self.resolve_relationships(params),
             Some(Action::Table(verb, index)) => {
                 let judged_params = self.generic_params(verb, index, &params);
                 let also_needs = self.needed(verb, index, &params);
-                Ok(Resolved { params, also_needs, judged_params, ..Resolved::default() })
+                Ok(Resolution { params, also_needs, judged_params, ..Resolution::default() })
             }
-            Some(Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
+            Some(Action::Tables) | None => Ok(Resolution { params, ..Resolution::default() }),
         }
     }
 
@@ -70,9 +70,9 @@ impl Offer {
         generic
     }
 
-    fn resolve_relationships(&self, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve_relationships(&self, mut params: Map<String, Value>) -> Result<Resolution, Failure> {
         let Some(Value::Object(root)) = params.get_mut("root") else {
-            return Ok(Resolved { params, ..Resolved::default() });
+            return Ok(Resolution { params, ..Resolution::default() });
         };
         let index = self.named_table(root, "element_type")?;
         let mut judged_root = root.clone();
@@ -80,7 +80,7 @@ impl Offer {
         let judged_params = Map::from_iter([("root".to_owned(), judged_root.into())]);
         self.canonical(root, "element_type", index);
         let reached = self.reached(index, &params);
-        Ok(Resolved { params, also_needs: self.reading(reached), judged_params, ..Resolved::default() })
+        Ok(Resolution { params, also_needs: self.reading(reached), judged_params, ..Resolution::default() })
     }
 
     /// The tables whose rows a walk from this table may read.

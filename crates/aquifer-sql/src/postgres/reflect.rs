@@ -447,7 +447,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let labels: Vec<Arc<str>> =
         row["words"].as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect();
     let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
-        ("e", _) => (FieldType::Word(labels.into()), PostgresRead::Word),
+        ("e", _) => (FieldType::Enum(labels.into()), PostgresRead::Word),
         (_, "A") => {
             let (element, read) = field_type_of(text(row, "element"));
             // Types compared as text have no known elements, and bytes in arrays are not shown in base64.
@@ -463,7 +463,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     };
     let words = if words.is_empty() { rules.words.clone() } else { words };
     if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
-        of = FieldType::Word(words.iter().map(|word| word.as_str().into()).collect());
+        of = FieldType::Enum(words.iter().map(|word| word.as_str().into()).collect());
     }
     let range = match text(row, "type") {
         "int2" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_query::selection::{Lists, Selection};
+use aquifer_query::selection::{ListSteps, Selection};
 use serde_json::Value;
 
 use super::cell::write_string;
@@ -169,7 +169,7 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
                 }
             },
             FieldSource::Parts { index, cell_type, parts } => {
-                match parts.apply(&row.value(*index, *cell_type), Lists::ByNumber) {
+                match parts.apply(&row.value(*index, *cell_type), ListSteps::ByNumber) {
                     // Writing a value to memory cannot fail.
                     Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
                     None => false,

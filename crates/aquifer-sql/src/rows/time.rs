@@ -1,6 +1,6 @@
 //! Timestamps as JSON, and the precision in which databases store them.
 
-use aquifer_query::value::moment;
+use aquifer_query::value::parse_timestamp;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -8,7 +8,7 @@ use crate::rows::cell;
 
 /// The last tick before a timestamp; `None` if the timestamp is on a tick.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
-    let since = moment(text)?.as_nanosecond();
+    let since = parse_timestamp(text)?.as_nanosecond();
     let rest = since.rem_euclid(tick);
     (rest != 0).then(|| Timestamp::from_nanosecond(since - rest).ok().map(|time| time.to_string()))?
 }

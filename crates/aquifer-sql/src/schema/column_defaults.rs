@@ -2,7 +2,7 @@
 //! sent to it.
 
 use aquifer_query::FieldType;
-use aquifer_query::value::moment;
+use aquifer_query::value::parse_timestamp;
 use serde_json::{Value, json};
 
 use crate::rows::time;
@@ -63,7 +63,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         _ => return None,
     };
     match of {
-        FieldType::Text | FieldType::Word(_) => Some(text.into()),
+        FieldType::Text | FieldType::Enum(_) => Some(text.into()),
         FieldType::Integer => {
             text.parse::<i64>().ok().filter(|number| number.unsigned_abs() < 1 << 53).map(Value::from)
         }

@@ -20,7 +20,7 @@ fn style(texts: &[&str]) -> TimeStyle {
 }
 
 fn time(text: &str) -> i128 {
-    moment(text).unwrap().as_nanosecond()
+    parse_timestamp(text).unwrap().as_nanosecond()
 }
 
 /// Each list is in one sortable format and in chronological order.

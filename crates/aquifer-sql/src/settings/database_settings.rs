@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aquifer_query::FieldType;
-use aquifer_query::collection::Pages;
+use aquifer_query::collection::PageLimits;
 
 use super::{Target, TargetError};
 
@@ -33,7 +33,7 @@ pub struct Settings {
     /// The maximum number of connections.
     pub connections: usize,
     /// Page sizes.
-    pub pages: Pages,
+    pub pages: PageLimits,
 }
 
 /// How tables become operations.
@@ -109,7 +109,7 @@ impl Settings {
             tables: BTreeMap::new(),
             timeout: Duration::from_secs(30),
             connections: 8,
-            pages: Pages::default(),
+            pages: PageLimits::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
-use aquifer_query::evaluate::{groups_cut, nest};
+use aquifer_query::evaluate::{groups_truncated, insert_nested};
 use aquifer_query::plan::{Aggregate, Function, MAX_GROUPS, Path, Plan, group_label};
 use serde_json::{Map, Value};
 
@@ -332,7 +332,7 @@ impl AggregateQuery {
                 Value::Object(map)
             };
             if cut {
-                warnings.push(groups_cut(&aggregate.name));
+                warnings.push(groups_truncated(&aggregate.name));
             }
             if let Some(slot) = results.get_mut(*index) {
                 *slot = Some(answer);

@@ -328,6 +328,6 @@ pub(crate) fn cast_for(of: &FieldType) -> &'static str {
         FieldType::Uuid => "::uuid",
         FieldType::Bytes => "::bytea",
         FieldType::Json => "::json",
-        FieldType::Text | FieldType::Word(_) | FieldType::List(_) => "::text",
+        FieldType::Text | FieldType::Enum(_) | FieldType::List(_) => "::text",
     }
 }

@@ -96,6 +96,6 @@ fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
         return None;
     }
     let paths = || select.iter().filter(|other| is_same_field(other, path)).map(|other| &*other.inside);
-    let parts = Parts::of(paths());
-    (parts.has_numbers() && !paths().any(<[_]>::is_empty)).then_some(parts)
+    let parts = Parts::from_paths(paths());
+    (parts.has_indexes() && !paths().any(<[_]>::is_empty)).then_some(parts)
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Result};
 
 /// How values of a column with this declared type and collation are compared.
 pub(super) fn comparison(of: &FieldType, declared: &str, collation: Option<&str>) -> Comparison {
-    if !matches!(of, FieldType::Text | FieldType::Word(_)) {
+    if !matches!(of, FieldType::Text | FieldType::Enum(_)) {
         return Comparison::Exact;
     }
     // Text in a numeric column is compared as a number if it looks like one: '1', '01' and '1.0' are equal.

@@ -83,7 +83,7 @@ pub(super) fn detect_kind(
         }
     }
     let of = match words {
-        Some(words) if !words.is_empty() => FieldType::Word(words.iter().map(|word| word.as_str().into()).collect()),
+        Some(words) if !words.is_empty() => FieldType::Enum(words.iter().map(|word| word.as_str().into()).collect()),
         _ if says("INT") => FieldType::Integer,
         _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
         _ if says("BLOB") => FieldType::Bytes,

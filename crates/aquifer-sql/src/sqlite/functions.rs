@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hasher as _};
 
-use aquifer_query::evaluate::Doubles;
-use aquifer_query::evaluate::text::{fold, rank, words};
+use aquifer_query::evaluate::CompensatedSum;
+use aquifer_query::evaluate::text::{fold_case, rank, split_words};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, Result};
@@ -71,14 +71,14 @@ fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
         ValueRef::Real(number) => number.into(),
         ValueRef::Null | ValueRef::Blob(_) => return None,
     };
-    let found = aquifer_query::evaluate::step_into(&value, &steps);
+    let found = aquifer_query::evaluate::resolve_steps(&value, &steps);
     (!found.is_null()).then(|| found.clone())
 }
 
 /// Whether a text contains (0), starts with (1) or ends with (2) another, ignoring case.
 fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
     let text = match context.get_raw(0) {
-        ValueRef::Text(text) => fold(&String::from_utf8_lossy(text)),
+        ValueRef::Text(text) => fold_case(&String::from_utf8_lossy(text)),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Null | ValueRef::Blob(_) => return Ok(None),
@@ -97,7 +97,7 @@ fn count_terms(context: &Context<'_>) -> Result<i64> {
         serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
     let texts: Vec<Vec<String>> = (1..context.len())
         .filter_map(|index| match context.get_raw(index) {
-            ValueRef::Text(text) => Some(words(&String::from_utf8_lossy(text))),
+            ValueRef::Text(text) => Some(split_words(&String::from_utf8_lossy(text))),
             _ => None,
         })
         .collect();
@@ -111,7 +111,7 @@ struct Sum;
 struct Total {
     any: bool,
     whole: i128,
-    real: Option<Doubles>,
+    real: Option<CompensatedSum>,
 }
 
 impl Aggregate<Total, SqlValue> for Sum {

@@ -333,7 +333,7 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
             statement.query_map([&name], read)?.collect::<Result<_>>()?;
         for (column, collation) in &parts {
             let known = columns.iter_mut().find(|known| Some(&*known.name) == column.as_deref());
-            let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Word(_))) else {
+            let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Enum(_))) else {
                 continue;
             };
             known.comparison =

@@ -157,7 +157,7 @@ fn trace_view(
             }
             None => {
                 // An expression may have any collation.
-                if let Some(column) = column.filter(|column| matches!(column.of, FieldType::Text | FieldType::Word(_)))
+                if let Some(column) = column.filter(|column| matches!(column.of, FieldType::Text | FieldType::Enum(_)))
                 {
                     column.comparison = Comparison::Unknown;
                 }

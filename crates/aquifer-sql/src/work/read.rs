@@ -1,11 +1,11 @@
-//! Lists, searches, aggregates and single rows.
+//! ListSteps, searches, aggregates and single rows.
 
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
-use aquifer_query::evaluate::page_cut;
+use aquifer_query::evaluate::page_truncated;
 use aquifer_query::plan::{Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -136,7 +136,7 @@ impl Query {
                 }
             }
             if let Some(shown) = collector.truncated_after() {
-                warnings.push(page_cut(&plan.page, shown, query.max_rows, pages.bytes));
+                warnings.push(page_truncated(&plan.page, shown, query.max_rows, pages.bytes));
             }
             span = page_span(plan, collector.last_cursor_values().as_deref(), collector.is_full());
             collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);

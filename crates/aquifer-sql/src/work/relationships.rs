@@ -402,9 +402,9 @@ pub(crate) fn parse_root_key(exposed: &ExposedTable, given: &Map<String, Value>)
             )
             .detail("param_name", path));
         };
-        let accepted = aquifer_query::value::accept(&column.of, value);
+        let accepted = aquifer_query::value::coerce(&column.of, value);
         key.push(accepted.ok_or_else(|| {
-            let looks = aquifer_query::value::looks_like(&column.of);
+            let looks = aquifer_query::value::expected_format(&column.of);
             Failure::invalid_value(&format!("root.{}", column.name), format!("must be {looks}"))
         })?);
     }

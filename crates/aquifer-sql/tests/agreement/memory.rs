@@ -11,7 +11,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::parameters::{parameters, types};
-use aquifer_query::{Collection, CursorKey, Family, FieldType, read};
+use aquifer_query::{Collection, CursorKey, FieldType, QueryKind, parse_query};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -48,20 +48,20 @@ impl Memory {
         let (verb, noun) = call.name.split_once('_').unwrap();
         let mut params = call.params;
         let (family, stored) = match verb {
-            "list" => (Family::List, &self.tables[noun]),
-            "search" => (Family::Search, &self.tables[noun]),
+            "list" => (QueryKind::List, &self.tables[noun]),
+            "search" => (QueryKind::Search, &self.tables[noun]),
             _ => {
                 let stored = self.tables.values().find(|stored| stored.singular == noun).unwrap();
                 let key: serde_json::Map<String, Value> =
                     stored.collection.key.iter().map(|name| (name.to_string(), params[&**name].clone())).collect();
                 params.insert("filter".to_owned(), key.into());
-                (Family::Get, stored)
+                (QueryKind::Get, stored)
             }
         };
         let wanted = read(&stored.collection, family, &params, &self.key)?;
         let found = evaluate(&stored.collection, &wanted.plan, &stored.rows.lock().unwrap(), &self.key);
         let data = match family {
-            Family::Get => {
+            QueryKind::Get => {
                 found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(stored.singular, "?"))?
             }
             _ => found.data,
@@ -85,9 +85,9 @@ impl Source for Memory {
                 operation.parameters = parameters;
                 operations.push(operation);
             };
-            define(format!("list_{name}"), parameters(collection, Family::List));
+            define(format!("list_{name}"), parameters(collection, QueryKind::List));
             if !collection.text.is_empty() {
-                define(format!("search_{name}"), parameters(collection, Family::Search));
+                define(format!("search_{name}"), parameters(collection, QueryKind::Search));
             }
             let key = collection.key.iter().filter_map(|name| {
                 let schema = match collection.field(name)?.of {
@@ -96,7 +96,7 @@ impl Source for Memory {
                 };
                 Some(Parameter::required(name, schema))
             });
-            let selection = parameters(collection, Family::List);
+            let selection = parameters(collection, QueryKind::List);
             let selection = selection.into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
             define(format!("get_{}", stored.singular), key.chain(selection).collect());
         }

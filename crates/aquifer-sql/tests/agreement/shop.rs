@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_query::collection::{Computed, Field};
+use aquifer_query::collection::{ComputedValue, Field};
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ pub(crate) fn field(name: &str, of: FieldType) -> Field {
     Field { name: name.into(), of, nullable: true, description: None }
 }
 
-pub(crate) fn derived(name: &str, of: FieldType) -> Computed {
-    Computed { name: name.into(), of, description: None, filterable: true, sortable: true }
+pub(crate) fn derived(name: &str, of: FieldType) -> ComputedValue {
+    ComputedValue { name: name.into(), of, description: None, filterable: true, sortable: true }
 }
 
 pub(crate) fn words(words: &[&str]) -> FieldType {
-    FieldType::Word(words.iter().map(|word| Arc::from(*word)).collect())
+    FieldType::Enum(words.iter().map(|word| Arc::from(*word)).collect())
 }
 
 /// Things, and the parts they are made of.

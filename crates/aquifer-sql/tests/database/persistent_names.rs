@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings, Style, TableSettings};
 use futures::FutureExt;
@@ -62,7 +62,7 @@ impl StateStore for PersistentStore {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.inner.spend(key, amount, most, window)
     }
 }

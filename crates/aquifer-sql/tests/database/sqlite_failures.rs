@@ -64,7 +64,7 @@ async fn reflection_is_retried_until_the_database_is_found() {
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     let keeping = tokio::spawn({
         let engine = engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     wait_until("the reason is told", || async {
         engine.snapshot().catalog().operations()[0].description.contains("its file does not exist")

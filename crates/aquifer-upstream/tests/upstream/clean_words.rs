@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::{Fetch, Progress};
+use aquifer_engine::source::{FetchRequest, Progress};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::text::clean_json;
@@ -164,28 +164,29 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
         assert_eq!(logged[0]["data"], json!({ cleaned("k"): [cleaned("v")] }));
         // Lists.
         let engine = &stage.engine;
-        let resources = engine.list(&Fetch::Resources, context()).await;
+        let resources = engine.list(&FetchRequest::Resources, context()).await;
         check(transport, &json!(resources));
         assert_eq!(resources[0]["uri"], format!("test://plain?sig={}", "a".repeat(40)), "an address stays usable");
         assert_eq!(resources[1]["uri"], "test://x?key=[redacted]");
-        let read = engine.fetch(Fetch::Resource("test://x?key=[redacted]".to_owned()), context()).await.unwrap();
+        let read = engine.fetch(FetchRequest::Resource("test://x?key=[redacted]".to_owned()), context()).await.unwrap();
         let exact = format!("test://x{DIRT}?key={CONFIGURED}");
         assert_eq!(read["contents"][0]["text"], format!("read {exact}"), "contents are exact");
-        let templates = engine.list(&Fetch::ResourceTemplates, context()).await;
+        let templates = engine.list(&FetchRequest::ResourceTemplates, context()).await;
         check(transport, &json!(templates));
         assert_eq!(templates.len(), 1);
-        let prompts = engine.list(&Fetch::Prompts, context()).await;
+        let prompts = engine.list(&FetchRequest::Prompts, context()).await;
         check(transport, &json!(prompts));
         let names: Vec<&Value> = prompts.iter().map(|prompt| &prompt["name"]).collect();
         assert_eq!(names, ["greet", "odd"]);
         assert_eq!(prompts[0]["arguments"], json!([{ "name": "whom", "description": cleaned("d"), "required": true }]));
         for (name, exact) in [("greet", "greet".to_owned()), ("odd", format!("od{DIRT}d"))] {
             let arguments = json!({ "whom": "you" }).as_object().cloned();
-            let prompt = engine.fetch(Fetch::Prompt { name: name.to_owned(), arguments }, context()).await.unwrap();
+            let prompt =
+                engine.fetch(FetchRequest::Prompt { name: name.to_owned(), arguments }, context()).await.unwrap();
             assert_eq!(prompt["messages"][0]["content"]["text"], format!("{exact} you"), "contents are exact");
             assert_eq!(prompt["description"], cleaned("d"));
         }
-        let completion = Fetch::Completion { of: "greet".to_owned(), by_address: false, params: Map::new() };
+        let completion = FetchRequest::Completion { of: "greet".to_owned(), by_uri: false, params: Map::new() };
         assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["fine"]));
         // What it says of itself.
         let said = aquifer_upstream::interrogate(&settings).await.unwrap();
@@ -217,14 +218,14 @@ async fn r_dis_7a_several_sources_are_translated_apart() {
         source.ready().await.unwrap();
     }
     engine.refresh().unwrap();
-    check("resources", &json!(engine.list(&Fetch::Resources, context()).await));
-    check("prompts", &json!(engine.list(&Fetch::Prompts, context()).await));
+    check("resources", &json!(engine.list(&FetchRequest::Resources, context()).await));
+    check("prompts", &json!(engine.list(&FetchRequest::Prompts, context()).await));
     for name in ["stdio", "http", "events"] {
-        let prompt = Fetch::Prompt { name: format!("{name}_odd"), arguments: None };
+        let prompt = FetchRequest::Prompt { name: format!("{name}_odd"), arguments: None };
         let got = engine.fetch(prompt, context()).await.unwrap();
         assert_eq!(got["messages"][0]["content"]["text"], format!("od{DIRT}d None"));
         let address = format!("aquifer://{name}/test://x?key=[redacted]");
-        let read = engine.fetch(Fetch::Resource(address), context()).await.unwrap();
+        let read = engine.fetch(FetchRequest::Resource(address), context()).await.unwrap();
         assert_eq!(read["contents"][0]["text"], format!("read test://x{DIRT}?key={CONFIGURED}"));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Engine, Source};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_upstream::{Pinning, Settings, Upstream};
@@ -167,7 +167,7 @@ impl StateStore for SharedStore {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.inner.spend(key, amount, most, window)
     }
 }

@@ -163,10 +163,10 @@ async fn r_dis_7_nobody_waits_twice_for_a_list_that_does_not_come() {
     let stage = Stage::up(fake(&["--lists-once"])).await;
     let upstream = stage.upstream.clone();
     stage.get("change", json!({})).await;
-    until("the announcement is there", async || upstream.freshen().now_or_never().is_none()).await;
-    upstream.freshen().await;
+    until("the announcement is there", async || upstream.check_for_changes().now_or_never().is_none()).await;
+    upstream.check_for_changes().await;
     for _ in 0..3 {
-        assert!(upstream.freshen().now_or_never().is_some(), "it was late before");
+        assert!(upstream.check_for_changes().now_or_never().is_some(), "it was late before");
         assert!(upstream.confirm_catalog().now_or_never().is_some());
     }
 }
@@ -178,8 +178,8 @@ async fn r_dis_7_a_server_that_was_late_is_waited_for_once_it_has_listed() {
     let stage = Stage::up(fake(&["--lists-if", &lists])).await;
     let upstream = stage.upstream.clone();
     stage.get("change", json!({})).await;
-    until("the announcement is there", async || upstream.freshen().now_or_never().is_none()).await;
-    upstream.freshen().await;
+    until("the announcement is there", async || upstream.check_for_changes().now_or_never().is_none()).await;
+    upstream.check_for_changes().await;
     std::fs::write(&lists, "").unwrap();
     until("the tools are listed", async || {
         stage.refresh();
@@ -188,7 +188,7 @@ async fn r_dis_7_a_server_that_was_late_is_waited_for_once_it_has_listed() {
     .await;
     std::fs::remove_file(&lists).unwrap();
     stage.get("change", json!({})).await;
-    until("it is waited for again", async || upstream.freshen().now_or_never().is_none()).await;
+    until("it is waited for again", async || upstream.check_for_changes().now_or_never().is_none()).await;
 }
 
 /// The change that is announced last is found, however many were announced before.

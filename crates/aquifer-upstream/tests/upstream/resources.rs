@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::Fetch;
+use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Engine, Source as _};
 use aquifer_protocol::error::Code;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
@@ -17,21 +17,21 @@ fn names(found: Vec<Map<String, Value>>, key: &str) -> Vec<String> {
     found.into_iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
 }
 
-fn prompt(name: &str) -> Fetch {
-    Fetch::Prompt { name: name.to_owned(), arguments: json!({ "whom": "you" }).as_object().cloned() }
+fn prompt(name: &str) -> FetchRequest {
+    FetchRequest::Prompt { name: name.to_owned(), arguments: json!({ "whom": "you" }).as_object().cloned() }
 }
 
 #[tokio::test]
 async fn one_source_keeps_its_names() {
     let stage = Stage::up(fake(&[])).await;
     let engine = &stage.engine;
-    assert_eq!(names(engine.list(&Fetch::Resources, context()).await, "uri"), ["test://a", "test://b"]);
-    assert_eq!(names(engine.list(&Fetch::Prompts, context()).await, "name"), ["greet"]);
-    let read = engine.fetch(Fetch::Resource("test://b".to_owned()), context()).await.unwrap();
+    assert_eq!(names(engine.list(&FetchRequest::Resources, context()).await, "uri"), ["test://a", "test://b"]);
+    assert_eq!(names(engine.list(&FetchRequest::Prompts, context()).await, "name"), ["greet"]);
+    let read = engine.fetch(FetchRequest::Resource("test://b".to_owned()), context()).await.unwrap();
     assert_eq!(read["contents"][0]["text"], "read test://b");
     let got = engine.fetch(prompt("greet"), context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["text"], "greet you");
-    let failure = engine.fetch(Fetch::Resource("other:x".to_owned()), context()).await.unwrap_err();
+    let failure = engine.fetch(FetchRequest::Resource("other:x".to_owned()), context()).await.unwrap_err();
     assert_eq!(failure.details()["upstream_error"], "no such document");
 }
 
@@ -64,7 +64,7 @@ async fn a_list_without_an_end_has_a_deadline() {
     let upstream = Upstream::new(settings, Arc::new(SystemClock));
     upstream.ready().await.unwrap();
     // Without a deadline for the whole list it is read for as many pages as a list may have.
-    let listed = tokio::time::timeout(Duration::from_secs(45), upstream.fetch(Fetch::Prompts, context())).await;
+    let listed = tokio::time::timeout(Duration::from_secs(45), upstream.fetch(FetchRequest::Prompts, context())).await;
     assert_eq!(listed.unwrap().unwrap_err().code(), Code::UpstreamTimeout);
 }
 
@@ -82,18 +82,18 @@ async fn several_sources_are_told_apart_and_the_dead_are_left_out() {
     let engine = builder.build().unwrap();
     let expected =
         ["aquifer://one/test://a", "aquifer://one/test://b", "aquifer://two/test://a", "aquifer://two/test://b"];
-    assert_eq!(names(engine.list(&Fetch::Resources, context()).await, "uri"), expected);
-    let templates = engine.list(&Fetch::ResourceTemplates, context()).await;
+    assert_eq!(names(engine.list(&FetchRequest::Resources, context()).await, "uri"), expected);
+    let templates = engine.list(&FetchRequest::ResourceTemplates, context()).await;
     assert_eq!(names(templates, "uriTemplate"), ["aquifer://one/test://{which}", "aquifer://two/test://{which}"]);
-    assert_eq!(names(engine.list(&Fetch::Prompts, context()).await, "name"), ["one_greet", "two_greet"]);
-    let read = engine.fetch(Fetch::Resource(expected[3].to_owned()), context()).await.unwrap();
+    assert_eq!(names(engine.list(&FetchRequest::Prompts, context()).await, "name"), ["one_greet", "two_greet"]);
+    let read = engine.fetch(FetchRequest::Resource(expected[3].to_owned()), context()).await.unwrap();
     assert_eq!(read["contents"][0]["uri"], expected[3], "what was asked for");
     assert_eq!(read["contents"][0]["text"], "read test://b", "the upstream's own address");
-    let bare = engine.fetch(Fetch::Resource("test://b".to_owned()), context()).await.unwrap_err();
+    let bare = engine.fetch(FetchRequest::Resource("test://b".to_owned()), context()).await.unwrap_err();
     assert_eq!(bare.code(), Code::NotFoundResource, "nobody can tell whose it is");
     let got = engine.fetch(prompt("two_greet"), context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["text"], "greet you");
     assert!(engine.fetch(prompt("greet"), context()).await.is_err());
-    let completion = Fetch::Completion { of: "two_greet".to_owned(), by_address: false, params: Map::new() };
+    let completion = FetchRequest::Completion { of: "two_greet".to_owned(), by_uri: false, params: Map::new() };
     assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["greet"]));
 }

@@ -15,7 +15,7 @@ use crate::sources::Opened;
 /// knows yet what it offers are left out.
 pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &[String]) -> Vec<UnusedRule> {
     let snapshot = engine.snapshot();
-    let readings = snapshot.readings();
+    let readings = snapshot.read_operations();
     let mut inventory = Inventory::default();
     for catalog in [snapshot.catalog(), snapshot.unlisted()] {
         catalog.operations().iter().for_each(|operation| inventory.add(operation, Some(catalog.types())));

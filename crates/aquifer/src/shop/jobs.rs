@@ -84,7 +84,7 @@ impl Jobs {
             tokio::time::sleep(pause).await;
             rows += chunk.len();
             bytes += chunk.iter().map(|line| line.len() + 1).sum::<usize>();
-            progress.tell(rows, total, format!("{rows} of {total} rows are exported"));
+            progress.report(rows, total, format!("{rows} of {total} rows are exported"));
         }
         Ok(Export { table, rows, bytes })
     }

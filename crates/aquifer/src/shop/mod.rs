@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context as _;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::{Call, Outcome, Resolved, SourceStatus};
+use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_query::{Collection, CursorKey};
@@ -80,7 +80,7 @@ impl Source for Shop {
         self.owner(operation).collection(operation)
     }
 
-    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.owner(operation).resolve(operation, params)
     }
 
@@ -96,8 +96,8 @@ impl Source for Shop {
         self.database.generation()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
-        self.database.freshen()
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
+        self.database.check_for_changes()
     }
 
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {

@@ -32,8 +32,9 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
     if let Some(connections) = config.max_connections {
         settings.connections = connections.clamp(1, 1_000);
     }
-    settings.pages.largest = config.max_page_size.unwrap_or(settings.pages.largest).clamp(1, 1_000);
-    settings.pages.default = config.page_size.unwrap_or(settings.pages.default).clamp(1, settings.pages.largest);
+    settings.pages.max_size = config.max_page_size.unwrap_or(settings.pages.max_size).clamp(1, 1_000);
+    settings.pages.default_size =
+        config.page_size.unwrap_or(settings.pages.default_size).clamp(1, settings.pages.max_size);
     settings.tables = tables(&config.tables)?;
     Ok(settings)
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aquifer_discovery::name;
-use aquifer_engine::source::{Call, Context, Fetch, Outcome, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -72,8 +72,8 @@ impl Source for Hidden {
         self.source.generation()
     }
 
-    fn freshen(&self) -> BoxFuture<'_, ()> {
-        self.source.freshen()
+    fn check_for_changes(&self) -> BoxFuture<'_, ()> {
+        self.source.check_for_changes()
     }
 
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
@@ -100,7 +100,7 @@ impl Source for Hidden {
         self.source.capabilities()
     }
 
-    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn fetch(&self, wanted: FetchRequest, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         self.source.fetch(wanted, context)
     }
 }

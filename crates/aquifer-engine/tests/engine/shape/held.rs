@@ -1,9 +1,9 @@
-//! What is held of a result: for whom, for how long, and how much.
+//! Held results: owner, lifetime and limits.
 
 use super::*;
 
 #[tokio::test]
-async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
+async fn r_dis_8_a_cursor_belongs_to_one_caller_and_one_call() {
     let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let params = json!({ "owner": "a", "first": 10, "filter": { "state": "open" } });
@@ -19,7 +19,7 @@ async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
     let principal = Caller { principal: Some("ann".into()), session: Some("tests".into()) };
     let answers = [
         ask_as(&engine, with(json!({})), stranger).await,
-        ask_as(&engine, with(json!({})), Context::new(Caller::nobody(), "r")).await,
+        ask_as(&engine, with(json!({})), Context::new(Caller::anonymous(), "r")).await,
         ask_as(&engine, with(json!({})), Context::new(principal, "r")).await,
         ask(&engine, with(json!({ "owner": "b" }))).await,
         ask(&engine, with(json!({ "filter": { "state": "closed" } }))).await,
@@ -36,10 +36,10 @@ async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
 }
 
 #[tokio::test]
-async fn r_dis_8_what_is_no_longer_held_says_call_again() {
+async fn r_dis_8_a_result_no_longer_held_says_call_again() {
     let upstream = Upstream::new(issues(55), &[], Controls::Few, None);
-    let clock = Arc::new(Fixed(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())));
-    let settings = shape::Settings { keep: Duration::from_secs(60), ..shape::Settings::default() };
+    let clock = Arc::new(ManualClock(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())));
+    let settings = shape::Settings { ttl: Duration::from_secs(60), ..shape::Settings::default() };
     let engine = builder(&upstream).clock(clock.clone()).shaping(settings).build().unwrap();
     let first = list(&engine, json!({ "first": 10 })).await;
     let next = json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
@@ -52,7 +52,7 @@ async fn r_dis_8_what_is_no_longer_held_says_call_again() {
 }
 
 #[tokio::test]
-async fn r_end_6_held_results_die_with_their_connection() {
+async fn r_end_6_held_results_end_with_their_session() {
     let upstream = Upstream::new(issues(55), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let first = list(&engine, json!({ "first": 10 })).await;
@@ -64,7 +64,7 @@ async fn r_end_6_held_results_die_with_their_connection() {
 }
 
 #[tokio::test]
-async fn r_dis_8_what_is_held_is_bounded() {
+async fn r_dis_8_held_results_are_bounded() {
     let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
     let settings = shape::Settings { max_held: 2, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(settings).build().unwrap();
@@ -86,10 +86,10 @@ async fn r_dis_8_what_is_held_is_bounded() {
     assert_eq!(answer["data"]["pageInfo"], json!({ "hasNextPage": true, "hasPreviousPage": false }));
 }
 
-/// A store that several processes share, in one process.
-struct Shared(MemoryStore);
+/// A store that behaves as if several processes shared it.
+struct SharedStore(MemoryStore);
 
-impl StateStore for Shared {
+impl StateStore for SharedStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.0.get(key)
     }
@@ -114,15 +114,16 @@ impl StateStore for Shared {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.0.spend(key, amount, most, window)
     }
 }
 
 #[tokio::test]
-async fn r_dis_8_several_processes_know_each_others_small_results() {
+async fn r_dis_8_processes_share_small_results() {
     let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
-    let store: Arc<Shared> = Arc::new(Shared(MemoryStore::new(Arc::new(aquifer_engine::clock::SystemClock), 100)));
+    let store: Arc<SharedStore> =
+        Arc::new(SharedStore(MemoryStore::new(Arc::new(aquifer_engine::clock::SystemClock), 100)));
     let engine = |max_stored_bytes: usize| {
         let settings = shape::Settings { max_stored_bytes, ..shape::Settings::default() };
         builder(&upstream).store(store.clone()).cursor_key(CursorKey::new([7; 32])).shaping(settings).build().unwrap()

@@ -1,9 +1,9 @@
-//! What pages of upstream results say of themselves, and what is refused instead of ignored.
+//! Page information of upstream results, and controls that are refused rather than ignored.
 
 use super::*;
 
 #[tokio::test]
-async fn r_col_7_pages_of_upstream_results_say_where_they_stand() {
+async fn r_col_7_pages_of_upstream_results_report_their_position() {
     for controls in [Controls::Few, Controls::All] {
         let upstream = Upstream::new(issues(25), &[], controls, None);
         let engine = builder(&upstream).build().unwrap();
@@ -28,7 +28,7 @@ async fn r_col_7_pages_of_upstream_results_say_where_they_stand() {
 }
 
 #[tokio::test]
-async fn r_col_11_what_has_no_effect_beside_sums_of_upstream_results_is_refused() {
+async fn r_col_11_controls_without_effect_on_aggregates_of_upstream_results_are_refused() {
     let sums = json!({ "n": { "count": true } });
     for (controls, remedy) in
         [(Controls::Few, "in a call without 'aggregate'"), (Controls::All, "set 'include_items' to true")]
@@ -53,9 +53,9 @@ async fn r_col_11_what_has_no_effect_beside_sums_of_upstream_results_is_refused(
 }
 
 #[tokio::test]
-async fn r_col_7a_counted_pages_of_upstream_results_obey_the_size_limit() {
+async fn r_col_7a_numbered_pages_of_upstream_results_obey_the_size_limit() {
     let upstream = Upstream::new(issues(200), &[], Controls::All, None);
-    let settings = shape::Settings { page_bytes: 2_000, ..shape::Settings::default() };
+    let settings = shape::Settings { max_page_bytes: 2_000, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(settings).build().unwrap();
     let page = list(&engine, json!({ "page": 1, "page_size": 150 })).await;
     let shown = page["data"]["items"].as_array().unwrap().len();

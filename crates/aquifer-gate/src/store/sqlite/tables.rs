@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_engine::store::{HIGH_WATER, HighWater, Record, Spent, Window};
+use aquifer_engine::store::{HIGH_WATER, HighWater, Record, SpendResult, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
 /// Written into the file, so that nobody's own database is taken for ours: "Aqst".
@@ -136,8 +136,8 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize)
 }
 
 /// What was spent, without spending.
-pub(super) fn spent(connection: &Connection, now: u64, key: &str, most: u64, window: Window) -> Result<Spent> {
-    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, most))
+pub(super) fn spent(connection: &Connection, now: u64, key: &str, most: u64, window: Window) -> Result<SpendResult> {
+    Ok(window.check(&buckets(connection, now, key, window)?, now, 0, most))
 }
 
 pub(super) fn spend(
@@ -147,11 +147,11 @@ pub(super) fn spend(
     amount: u64,
     most: u64,
     window: Window,
-) -> Result<Spent> {
+) -> Result<SpendResult> {
     let change = begin(connection)?;
-    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, most);
+    let judged = window.check(&buckets(&change, now, key, window)?, now, amount, most);
     if judged.accepted {
-        let (bucket, living) = (window.bucket(now), window.living(now));
+        let (bucket, living) = (window.bucket(now), window.live_buckets(now));
         change
             .prepare_cached("DELETE FROM spent WHERE key = ?1 AND width = ?2 AND bucket NOT BETWEEN ?3 AND ?4")?
             .execute(params![key, window.width(), living.start(), living.end()])?;
@@ -160,7 +160,7 @@ pub(super) fn spend(
                 "INSERT INTO spent (key, width, bucket, amount, until) VALUES (?1, ?2, ?3, ?4, ?5) \
                  ON CONFLICT (key, width, bucket) DO UPDATE SET amount = amount + excluded.amount",
             )?
-            .execute(params![key, window.width(), bucket, amount, window.gone(bucket)])?;
+            .execute(params![key, window.width(), bucket, amount, window.expiry(bucket)])?;
         write_high_water(&change, now)?;
         change.commit()?;
     }
@@ -168,7 +168,7 @@ pub(super) fn spend(
 }
 
 fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Result<Vec<(u64, u64)>> {
-    let living = window.living(now);
+    let living = window.live_buckets(now);
     connection
         .prepare_cached(
             "SELECT bucket, amount FROM spent WHERE key = ?1 AND width = ?2 AND bucket BETWEEN ?3 AND ?4 \

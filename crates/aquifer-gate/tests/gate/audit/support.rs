@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::{SharedClock, SystemClock};
-use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_gate::audit::{Audit, AuditSettings, Entry, Event, Heads, Report, Sink, verify};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
@@ -162,7 +162,7 @@ impl StateStore for Moody {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.then(self.inner.spend(key, amount, most, window))
     }
 }

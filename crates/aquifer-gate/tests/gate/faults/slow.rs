@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use aquifer_engine::store::{Record, Spent, StateStore, StoreError};
+use aquifer_engine::store::{Record, SpendResult, StateStore, StoreError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -89,7 +89,7 @@ impl StateStore for Slow {
         amount: u64,
         most: u64,
         window: Duration,
-    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+    ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         self.late(async move { self.inner.spend(key, amount, most, window).await }.boxed())
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{operation, policy};
 
 pub(super) fn effect(policy: &Policy, operation: &Operation, types: &Types, params: &Value) -> &'static str {
-    let (caller, params) = (Caller::nobody(), params.as_object());
+    let (caller, params) = (Caller::anonymous(), params.as_object());
     policy.rule(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
 }
 
@@ -424,7 +424,7 @@ fn r_saf_2_what_is_compared_is_told() {
     for (schema, condition, words) in table {
         let policy = restricting(&format!("param = \"owner\", {condition}"));
         let pay = open(vec![Parameter::optional("owner", schema)]);
-        let (caller, types) = (Caller::nobody(), Types::new());
+        let (caller, types) = (Caller::anonymous(), Types::new());
         let subject = Subject { operation: &pay, caller: &caller, scopes: &[], params: None, types: Some(&types) };
         let explained = policy.rule(&subject).explain(&pay, Some(&types));
         let also = explained["also"].as_array().unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_engine::store::{Spent, Window};
+use aquifer_engine::store::{SpendResult, Window};
 use proptest::prelude::*;
 
 use super::place::{Place, places, unique};
@@ -20,7 +20,7 @@ const KEYS: [(u64, Duration); 4] = [
     (10, Duration::from_secs(60)),
     (1_000, Duration::from_millis(100)),
     (7, Duration::from_secs(3_607)),
-    (Window::MAX_BYTES, Duration::from_secs(30 * 24 * 3600)),
+    (Window::MAX_AMOUNT, Duration::from_secs(30 * 24 * 3600)),
 ];
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => -100_000..0_i64
     ];
     let amount =
-        prop_oneof![1 => Just(0), 6 => 1..5_u64, 2 => 1..400_u64, 1 => 1..Window::MAX_BYTES, 1 => any::<u64>()];
+        prop_oneof![1 => Just(0), 6 => 1..5_u64, 2 => 1..400_u64, 1 => 1..Window::MAX_AMOUNT, 1 => any::<u64>()];
     (pass, 0..KEYS.len(), amount).prop_map(|(pass, key, amount)| Step { pass, key, amount })
 }
 
@@ -55,7 +55,7 @@ async fn walk(places: &[Place], clock: &Hands, steps: &[Step]) -> Result<(), Tes
     for Step { pass, key, amount } in steps {
         clock.pass(*pass);
         let (most, window) = KEYS[*key];
-        let mut told: Option<Spent> = None;
+        let mut told: Option<SpendResult> = None;
         for place in places {
             let spent = place.store.spend(&format!("{case}/{key}"), *amount, most, window).await.unwrap();
             prop_assert!(told.is_none_or(|told| told == spent), "{}: {spent:?} instead of {told:?}", place.name);
@@ -63,11 +63,11 @@ async fn walk(places: &[Place], clock: &Hands, steps: &[Step]) -> Result<(), Tes
         }
         let told = told.unwrap();
         prop_assert!(!told.accepted || told.total <= most);
-        if told.accepted || told.frees == Duration::MAX {
+        if told.accepted || told.retry_after == Duration::MAX {
             continue;
         }
         // Looking changes nothing, and the wait that was told is exact.
-        let wait = i64::try_from(told.frees.as_millis()).unwrap();
+        let wait = i64::try_from(told.retry_after.as_millis()).unwrap();
         for (pass, fits) in [(wait - 1, false), (1, true)] {
             clock.pass(pass);
             for place in places {

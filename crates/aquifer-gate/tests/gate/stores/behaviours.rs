@@ -132,16 +132,16 @@ async fn spending(store: Arc<dyn StateStore>) {
         (1, 6, true, 6),
         (0, 6, true, 6),
         (u64::MAX, u64::MAX, false, 6),
-        (Window::MAX_BYTES - 6, u64::MAX, true, Window::MAX_BYTES),
-        (1, u64::MAX, false, Window::MAX_BYTES),
+        (Window::MAX_AMOUNT - 6, u64::MAX, true, Window::MAX_AMOUNT),
+        (1, u64::MAX, false, Window::MAX_AMOUNT),
     ];
     for (amount, most, accepted, total) in table {
         let spent = store.spend("spend", amount, most, hour).await.unwrap();
         assert_eq!((spent.accepted, spent.total), (accepted, total), "{amount} of {most}");
         match accepted {
-            true => assert_eq!(spent.frees, Duration::ZERO),
-            false if amount > most.min(Window::MAX_BYTES) => assert_eq!(spent.frees, Duration::MAX),
-            false => assert!(spent.frees > MINUTE && spent.frees < hour * 2, "{:?}", spent.frees),
+            true => assert_eq!(spent.retry_after, Duration::ZERO),
+            false if amount > most.min(Window::MAX_AMOUNT) => assert_eq!(spent.retry_after, Duration::MAX),
+            false => assert!(spent.retry_after > MINUTE && spent.retry_after < hour * 2, "{:?}", spent.retry_after),
         }
     }
     assert_eq!(store.spend("spend", 1, 5, hour * 24).await.unwrap().total, 1, "another window counts for itself");

@@ -1,8 +1,8 @@
-//! Pages, of something and of nothing, as whole answers.
+//! PageLimits, of something and of nothing, as whole answers.
 
 use serde_json::{Value, json};
 
-/// Pages and what they show, as whole answers.
+/// PageLimits and what they show, as whole answers.
 pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let first = json!({
         "id": 1, "title": "Broken door", "status": "open", "grade": "a", "amount": 3, "big": "9007199254740993", "price": 10,

@@ -1,0 +1,488 @@
+//! The request pipeline: parse, route, check, gate, source, shape, envelope.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aquifer_protocol::batch::{BatchAnswer, Step, refused};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::request::{BatchItem, RequestError, Parsed, Request, parse};
+use aquifer_protocol::response::{Meta, Response, Success};
+use aquifer_protocol::surface::{Receiver, Surface};
+use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
+use aquifer_protocol::warning::Warning;
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::builder::Settings;
+use super::configuration::{Validity, configuration_changed};
+use super::introspection;
+use crate::clock::{SharedClock, random_id};
+use crate::event::{Event, Observer};
+use crate::gate::{Cleared, Decision};
+use crate::shape::{Shaper, ShapingStart};
+use crate::snapshot::{Route, Snapshot};
+use crate::source::{Answer, Call, Context, InputRequest, Outcome};
+use crate::store::StateStore;
+
+/// Longer than any session: a warning for once per session is not repeated.
+const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The reply to a request.
+#[derive(Debug)]
+pub enum Reply {
+    /// A response.
+    Response(Response),
+    /// A question to a person. The client sends the same request again with the answer.
+    NeedsInput(InputRequest),
+}
+
+/// Answers requests from its sources.
+pub struct Engine {
+    /// Notifies when the mounts change.
+    pub(super) mount_changes: watch::Sender<u64>,
+    /// Held while a catalog is built, so that an older catalog never replaces a newer one.
+    pub(super) building: Mutex<()>,
+    pub(super) surface: Arc<Surface>,
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) clock: SharedClock,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) settings: Settings,
+    pub(super) shaper: Shaper,
+    pub(super) snapshot: ArcSwap<Snapshot>,
+    pub(super) changes: watch::Sender<u64>,
+    pub(super) requests: AtomicU64,
+    /// The sum of the sources' generations when the catalog was built.
+    pub(super) generation: AtomicU64,
+}
+
+impl Engine {
+    /// The current snapshot.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &SharedClock {
+        &self.clock
+    }
+
+    /// Notifies when callers can notice a change of the catalog.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// A new request id, unique in this process.
+    pub fn next_request_id(&self) -> Arc<str> {
+        format!("req_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)).into()
+    }
+
+    /// A new session id that cannot be guessed.
+    pub fn next_session_id(&self) -> Arc<str> {
+        random_id("session_")
+            // Without randomness the id is unique in this process, which is sufficient.
+            .unwrap_or_else(|_| format!("session_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)))
+            .into()
+    }
+
+    /// Answers a request that arrived at `receiver`.
+    pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
+        let mut snapshot = self.snapshot.load_full();
+        let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
+        let is_introspect = named == Some("introspect");
+        // Introspection and requests for unknown operations use the newest catalog.
+        let mut state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
+        if is_introspect || state == Some(OperationState::Unknown) {
+            self.check_sources_for_changes(&snapshot).boxed().await;
+            snapshot = self.snapshot.load_full();
+            state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
+        }
+        if let Some(name) = named.filter(|_| state.is_some_and(|state| state != OperationState::Served)) {
+            self.confirm_catalogs(&snapshot, name).boxed().await;
+            snapshot = self.snapshot.load_full();
+        }
+        match parse(arguments, self.settings.max_batch_size) {
+            Ok(Parsed::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
+            // Rare futures are boxed, here and below, to keep the size of the common future small.
+            Ok(Parsed::Batch(items)) => Reply::Response(self.handle_batch(receiver, items, context).boxed().await),
+            Err(error) => {
+                self.observe_failure(&context, "", error.failure());
+                Reply::Response(match error {
+                    // The published schema of introspection allows no details.
+                    RequestError::One(failure) if is_introspect => Response::Failure(failure.without_details()),
+                    RequestError::One(failure) => Response::Failure(failure),
+                    RequestError::Batch(failure) => refused(failure),
+                })
+            }
+        }
+    }
+
+    /// Gives sources with an offering from an earlier run a moment to update it, before an operation is refused because it
+    /// is unknown or quarantined. For an unknown operation this applies to all sources, otherwise to its own.
+    async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
+        match snapshot.route(operation) {
+            Some(route) => {
+                route.source.check_for_changes().await;
+                route.source.confirm_catalog().await;
+            }
+            None => {
+                let all = snapshot.mounts().iter().map(|mount| mount.source.confirm_catalog());
+                futures::future::join_all(all).await;
+            }
+        }
+        self.refresh_if_changed();
+    }
+
+    async fn handle_one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
+        let started = Instant::now();
+        let operation = request.operation.clone();
+        match self.perform(snapshot, receiver, request, &context).await {
+            Outcome::Done(answer) => {
+                let took = started.elapsed();
+                self.observer.observe(Event::Answered { request_id: &context.request_id, operation: &operation, took });
+                Reply::Response(Response::Success(self.success(answer, &operation, &context, took).await))
+            }
+            Outcome::Failed(failure) => {
+                // A cancelled request is observed as such, not as a failure.
+                if !context.cancelled.is_cancelled() {
+                    self.observe_failure(&context, &operation, &failure);
+                }
+                let failure = if operation == "introspect" { failure.without_details() } else { failure };
+                Reply::Response(Response::Failure(failure))
+            }
+            Outcome::NeedsInput(question) => Reply::NeedsInput(question),
+        }
+    }
+
+    async fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
+        // The published schema of introspection allows nothing but `data`.
+        if operation == "introspect" {
+            return Success::new(answer.data);
+        }
+        // The published schema of batch results does not allow it either.
+        let meta = (self.settings.meta && !context.interaction.is_batch())
+            .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
+        let warnings = match answer.warnings {
+            none if none.is_empty() => none,
+            warnings => self.drop_repeated_warnings(warnings, context).boxed().await,
+        };
+        Success { data: answer.data, warnings, attachments: answer.attachments, meta }
+    }
+
+    /// Drops warnings that this session has already received (R-RES-2).
+    async fn drop_repeated_warnings(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
+        let Some(session) = context.caller.session.as_deref() else { return warnings };
+        let mut kept = Vec::with_capacity(warnings.len());
+        for warning in warnings {
+            if warning.once_per_session() {
+                let key = format!("warned/{session}/{}", warning.identity());
+                // If the store fails, repeating the warning does less harm.
+                if let Ok(false) = self.store.compare_and_set(&key, None, Vec::new(), WARNING_TTL).await {
+                    continue;
+                }
+            }
+            kept.push(warning);
+        }
+        kept
+    }
+
+    /// Each operation is evaluated under the rules in force when it starts: a batch may take minutes.
+    async fn handle_batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
+        let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
+        let mut items = items.into_iter().enumerate();
+        // A question in the middle would run the earlier operations again when the request is repeated: halt instead.
+        let context = Context { interaction: context.interaction.in_batch(), ..context };
+        for (index, item) in items.by_ref() {
+            let response = match item.request {
+                Err(failure) => Response::Failure(failure),
+                Ok(request) => {
+                    match self.handle_one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
+                        Reply::Response(response) => response,
+                        Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
+                    }
+                }
+            };
+            let step = answer.push(index, &item.operation, response, self.settings.on_confirmation);
+            if step == Step::Halted {
+                break;
+            }
+        }
+        for (index, item) in items {
+            let params = item.request.map(Request::into_params).unwrap_or_default();
+            answer.push_pending(index, &item.operation, params);
+        }
+        Response::Batch(answer)
+    }
+
+    async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
+        let (request, route) = match self.route_and_check(snapshot, receiver, request) {
+            Ok(checked) => checked,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        match snapshot.gate().decide(&request, context).await {
+            // Its parameters were not checked.
+            Decision::Allow(_) | Decision::Ask(_) if route.is_some_and(|route| route.is_denied) => {
+                Outcome::Failed(Failure::new(Code::PermissionDenied, "This operation cannot be called"))
+            }
+            Decision::Allow(pass) if self.is_outdated(snapshot, &request) => {
+                let outcome = Outcome::Failed(configuration_changed());
+                if let Some(receipt) = pass.receipt {
+                    receipt.settle(&outcome).await;
+                }
+                outcome
+            }
+            Decision::Allow(pass) => self.run(snapshot, route, Cleared { request, pass }, context).await,
+            Decision::Refuse(failure) => Outcome::Failed(failure),
+            Decision::Ask(question) => Outcome::NeedsInput(question),
+        }
+    }
+
+    /// Whether a change was decided under a configuration that is no longer in force. A person may have taken minutes to
+    /// answer.
+    fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
+        request.operation().category != Category::Read && snapshot.configuration().is_replaced()
+    }
+
+    /// Routes, checks and resolves a request without running it. The result is what policy would evaluate.
+    pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
+        self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
+    }
+
+    /// Routes, checks and resolves a request, so that policy evaluates what will be done. Returns the route as well, unless
+    /// it is an operation of the protocol itself.
+    fn route_and_check<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        receiver: &Receiver,
+        request: Request,
+    ) -> Result<(Checked, Option<&'a Route>), Failure> {
+        let strictness = self.settings.strictness;
+        let catalog = snapshot.catalog();
+        let unlisted = || snapshot.unlisted().operation(&request.operation);
+        let request = match catalog.operation(&request.operation) {
+            Some(operation) => {
+                snapshot.surface().admit(operation, receiver)?;
+                Routed::new(operation.clone(), request).check(catalog, strictness)?
+            }
+            None => match unlisted() {
+                Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
+                None => {
+                    let unknown = || unknown_operation(catalog, snapshot.surface(), receiver, &request.operation);
+                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown));
+                }
+            },
+        };
+        match snapshot.route(&request.operation().name) {
+            Some(route) if route.is_resolved => {
+                let request = resolve(snapshot, route, request)?;
+                let route = snapshot.route(&request.operation().name);
+                Ok((request, route))
+            }
+            route => Ok((request, route)),
+        }
+    }
+
+    /// Calls the source and reports the outcome to the gate. After cancellation or a panic the outcome is unknown: the
+    /// receipt is dropped, which records that.
+    async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Context) -> Outcome {
+        let Cleared { request, pass } = cleared;
+        match self.ask_source(snapshot, route, request, pass.warnings, context).await {
+            SourceResult::Answered(outcome) => {
+                if let Some(receipt) = pass.receipt {
+                    receipt.settle(&outcome).await;
+                }
+                outcome
+            }
+            SourceResult::Unknown(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    async fn ask_source(
+        &self,
+        snapshot: &Snapshot,
+        route: Option<&Route>,
+        request: Checked,
+        more_warnings: Vec<Warning>,
+        context: &Context,
+    ) -> SourceResult {
+        let (operation, mut params, mut warnings) = request.into_parts();
+        warnings.extend(more_warnings);
+        let Some(route) = route else {
+            return match introspection::answer(snapshot, &self.shaper, &params, context).boxed().await {
+                Ok(data) => SourceResult::Answered(Outcome::Done(Answer::new(data))),
+                Err(failure) => SourceResult::Answered(Outcome::Failed(failure)),
+            };
+        };
+        let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection).await {
+            None => None,
+            Some(ShapingStart::CallSource(shaping)) => Some(shaping),
+            Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
+        };
+        let (name, category) = (operation.name.clone(), operation.category);
+        let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
+        let validity = validity(snapshot, category);
+        let call = Call { name: own_name, operation, params, context: context.clone(), uri_prefix, validity };
+        let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
+        let outcome = tokio::select! {
+            biased;
+            () = context.cancelled.cancelled() => {
+                self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
+                return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
+            }
+            outcome = running => outcome,
+        };
+        self.refresh_if_changed();
+        match outcome {
+            Ok(Outcome::Done(answer)) => {
+                warnings.extend(answer.warnings);
+                let answer = Answer { warnings, ..answer };
+                SourceResult::Answered(match shaping {
+                    Some(shaping) => self.shaper.finish(shaping, answer).boxed().await,
+                    None => Outcome::Done(answer),
+                })
+            }
+            Ok(other) => SourceResult::Answered(other),
+            Err(panic) => {
+                let message = panic_message(&*panic);
+                self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
+                SourceResult::Unknown(unknown_outcome_unless_read(category, Failure::internal(message)))
+            }
+        }
+    }
+
+    fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
+        self.observer.observe(Event::Failed {
+            request_id: &context.request_id,
+            operation,
+            code: failure.code(),
+            cause: failure.cause(),
+        });
+    }
+}
+
+/// The state of a requested operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OperationState {
+    Served,
+    Quarantined,
+    Unknown,
+}
+
+impl OperationState {
+    fn from_snapshot(snapshot: &Snapshot, name: &str) -> Self {
+        match snapshot.operation(name) {
+            Some((operation, _)) if operation.quarantine.is_none() => Self::Served,
+            Some(_) => Self::Quarantined,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Checks a request for an operation that callers do not see.
+fn check_unlisted(
+    snapshot: &Snapshot,
+    receiver: &Receiver,
+    operation: &Arc<Operation>,
+    request: Request,
+    strictness: Strictness,
+) -> Result<Checked, Failure> {
+    // A tool without visible operations does not exist, so there is no other tool to refer to.
+    let is_denied = snapshot.is_denied(&operation.name);
+    if !is_denied {
+        snapshot.surface().admit(operation, receiver)?;
+    }
+    let routed = Routed::new(operation.clone(), request);
+    // Messages about parameters would reveal a concealed operation.
+    match is_denied && !operation.is_indirect {
+        true => Ok(routed.unchecked(snapshot.unlisted())),
+        false => routed.check(snapshot.unlisted(), strictness),
+    }
+}
+
+/// Lets the source resolve a request, and checks the result.
+fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
+    let source = request.operation().source.clone();
+    let params = request.take_params();
+    // Failures of the source contain its own names; callers know the names in the catalog.
+    let in_catalog_names = |failure: Failure, request: &Checked| {
+        let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
+        if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
+    };
+    let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
+    let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
+    // The catalog and the source may differ briefly while tables change.
+    let gone_failure =
+        || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
+    let also_needs: Vec<_> = resolved
+        .also_needs
+        .iter()
+        .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone_failure))
+        .collect::<Result<_, _>>()?;
+    match (&resolved.operation, resolved.problem) {
+        (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
+        (None, None) => {
+            Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
+        }
+        (Some(own_name), problem) => {
+            let (operation, catalog) = known(own_name).ok_or_else(gone_failure)?;
+            let request = match (snapshot.is_denied(&operation.name), problem) {
+                (true, _) => request.as_unchecked_request_of(operation, catalog, resolved.params),
+                (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
+                (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
+            };
+            Ok(request.needing(also_needs).judged_with(resolved.judged_params))
+        }
+    }
+}
+
+/// The result of calling a source.
+enum SourceResult {
+    /// The source answered.
+    Answered(Outcome),
+    /// The source did not answer. It may have carried out the call.
+    Unknown(Failure),
+}
+
+fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
+    match outcome {
+        Outcome::Done(answer) => {
+            warnings.extend(answer.warnings);
+            Outcome::Done(Answer { warnings, ..answer })
+        }
+        other => other,
+    }
+}
+
+/// Until when a request of this category may be carried out after the decision.
+fn validity(snapshot: &Snapshot, category: Category) -> Validity {
+    if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
+}
+
+/// A call that did not finish may have been carried out, unless it only reads.
+fn unknown_outcome_unless_read(category: Category, failure: Failure) -> Failure {
+    if category == Category::Read { failure } else { failure.with_unknown_outcome() }
+}
+
+/// Nobody waits for this response, but a batch needs an entry for it.
+fn cancelled_failure() -> Failure {
+    Failure::new(Code::InternalError, "The request was cancelled before it was finished")
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+}

@@ -1,0 +1,110 @@
+//! Results of calls without controls: passed on unchanged, except for text that is too long for one response.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::LimitKind;
+use aquifer_protocol::response::{Data, too_large};
+use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Shaper, Shaping, outcome};
+use crate::source::{Answer, Outcome};
+
+/// Larger results are not parsed just to observe their shape.
+const MAX_OBSERVED_BYTES: usize = 256 * 1_024;
+
+impl Shaper {
+    pub(super) async fn pass_through(&self, shaping: &Shaping, answer: Answer) -> Outcome {
+        let size = match &answer.data {
+            Data::Text(text) => text.get().len(),
+            Data::Value(value) => text_size(value),
+        };
+        self.observe(shaping, &answer.data, size);
+        if size <= self.settings.max_text_bytes || !shaping.is_offered("after") {
+            return self.check_size(shaping, size, answer);
+        }
+        let Answer { data, warnings, attachments } = answer;
+        let fits = |text: &str| {
+            text.len() > self.settings.max_text_bytes
+                && self.held.has_room_for_text(text)
+                && parse_json_text(text).is_none()
+        };
+        match long_text(data, fits) {
+            Ok(text) => outcome(self.first_text(shaping, text).await, warnings, attachments),
+            Err(data) => self.check_size(shaping, size, Answer { data, warnings, attachments }),
+        }
+    }
+
+    /// Records the shape of a result, once. Later calls with controls provide more.
+    fn observe(&self, shaping: &Shaping, data: &Data, size: usize) {
+        let name = &shaping.operation.name;
+        if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(name) {
+            return;
+        }
+        let observation = match data {
+            Data::Value(value) => Observation::from_result(value, shaping.rows()),
+            Data::Text(text) => serde_json::from_str(text.get())
+                .ok()
+                .and_then(|value: Value| Observation::from_result(&value, shaping.rows())),
+        };
+        self.observations.record(name, observation);
+    }
+
+    /// Refuses an answer that is too large, and names the controls that would make it smaller.
+    fn check_size(&self, shaping: &Shaping, size: usize, answer: Answer) -> Outcome {
+        if size <= self.limits.max_response_size {
+            return Outcome::Done(answer);
+        }
+        let failure = too_large(LimitKind::ResponseSize, self.limits.max_response_size, size);
+        let helpful: Vec<&str> =
+            ["first", "fields", "filter", "aggregate"].into_iter().filter(|name| shaping.is_offered(name)).collect();
+        if helpful.is_empty() {
+            return Outcome::Failed(failure);
+        }
+        let named: Vec<String> = helpful.iter().map(|name| format!("'{name}'")).collect();
+        let explained = Failure::new(failure.code(), format!("{} with {}", failure.message(), named.join(", ")));
+        let details = failure.details().iter();
+        let explained = details.fold(explained, |explained, (name, value)| explained.detail(name, value.clone()));
+        Outcome::Failed(explained.detail("controls", helpful))
+    }
+}
+
+/// The text of a result that consists of nothing else, if it fits; otherwise the result as the error.
+fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
+    match data {
+        Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),
+        Data::Value(value) => Err(Data::Value(value)),
+        Data::Text(json) => string_from_json(json.get()).filter(|text| fits(text)).ok_or(Data::Text(json)),
+    }
+}
+
+/// The string in a JSON text, without parsing more than needed: a string, or an object around one.
+fn string_from_json(json: &str) -> Option<String> {
+    if json.starts_with('"') {
+        return serde_json::from_str(json).ok();
+    }
+    if !json.starts_with('{') {
+        return None;
+    }
+    let parts: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+    match (parts.len(), parts.values().next()) {
+        (1, Some(only)) if only.get().starts_with('"') => serde_json::from_str(only.get()).ok(),
+        _ => None,
+    }
+}
+
+/// A lower bound for the size of a value as text: escapes are not counted.
+fn text_size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Array(elements) => 2 + elements.iter().map(|element| text_size(element) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            2 + fields.iter().map(|(name, field)| name.len() + 4 + text_size(field)).sum::<usize>()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Resolves name conflicts between operations.
+//!
+//! An operation keeps its name: neither a new tool nor a new source can take it, so that a call never reaches another
+//! operation than the one its caller knows. Among new operations, native sources take precedence, because the operator
+//! chose their names. A name that begins with the longer prefix of another source belongs to that source: with `b_` and
+//! `b_b_`, a tool `b_list` of the first must not pass for `list` of the second.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, Operation, RESERVED};
+
+use super::prefix::RetiredPrefixes;
+
+/// The names of an earlier catalog, by source and own name.
+pub(crate) type EstablishedNames = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
+
+/// Gives every operation a unique name. Returns the wanted and the given name of those that could not have the wanted one.
+pub(super) fn assign(
+    operations: &mut [Operation],
+    established: &EstablishedNames,
+    prefixes: &[(Arc<str>, String)],
+    retired: &RetiredPrefixes,
+) -> Vec<(Arc<str>, Arc<str>)> {
+    let prefix_of = |source: &str| {
+        let own = prefixes.iter().find(|(name, _)| **name == *source);
+        own.map_or("", |(_, prefix)| prefix.as_str())
+    };
+    let is_trespassing = |operation: &Operation| {
+        let own = prefix_of(&operation.source);
+        prefixes.iter().any(|(_, prefix)| prefix.len() > own.len() && operation.name.starts_with(prefix.as_str()))
+    };
+    // A name with a suffix is kept as well: its owner does not inherit the name of a removed operation, because callers
+    // know that operation by it.
+    let before = |operation: &Operation| {
+        let is_of = |name: &&Arc<str>| **name == operation.name || is_suffixed_form_of(name, &operation.name);
+        established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
+    };
+    let mut order: Vec<usize> = (0..operations.len()).collect();
+    order.sort_by_cached_key(|&index| {
+        operations.get(index).map(|operation| {
+            let since = operation.established_at.unwrap_or(u64::MAX);
+            let is_older = (!operation.is_established, since);
+            (before(operation).is_none(), !operation.native, is_trespassing(operation), is_older)
+        })
+    });
+    let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(operations.len());
+    let mut changed = Vec::new();
+    for index in order {
+        let Some(operation) = operations.get_mut(index) else { continue };
+        if let Some(suffixed) = before(operation).filter(|name| **name != *operation.name && !taken.contains(name)) {
+            taken.insert(suffixed.clone());
+            changed.push((std::mem::replace(&mut operation.name, suffixed.clone()), suffixed));
+            continue;
+        }
+        // A long own name was chosen by somebody who knows the operation by it.
+        let max = if operation.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
+        let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
+        // An invalid name of a native source is an error of its author, which the catalog reports.
+        let is_retired = || {
+            let is_known = before(operation).is_some_and(|name| *name == *operation.name);
+            !is_known && retired.reserve(&operation.name, prefix_of(&operation.source))
+        };
+        let is_usable = operation.native || (fits(&operation.name) && !is_retired());
+        if !is_usable || taken.contains(&operation.name) {
+            let given: Arc<str> = with_hash_suffix(&operation.name, |name| !taken.contains(name)).into();
+            changed.push((std::mem::replace(&mut operation.name, given.clone()), given));
+        }
+        taken.insert(operation.name.clone());
+    }
+    changed
+}
+
+/// The length of a hash suffix with its underscore.
+const SUFFIX_LEN: usize = 6;
+
+/// Whether a name is `other` with a hash suffix.
+fn is_suffixed_form_of(name: &str, other: &str) -> bool {
+    let kept: String = other.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
+    let suffix = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
+    suffix.is_some_and(|suffix| suffix.len() == SUFFIX_LEN - 1 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// The name, truncated if necessary, with a hash of the whole name as the suffix to keep it unique.
+fn with_hash_suffix(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let kept: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
+    let kept = kept.trim_end_matches('_');
+    let mut candidate = String::new();
+    for round in 0..1_000_u64 {
+        // FNV-1a: the same on every machine and in every version.
+        let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ round, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        candidate = format!("{kept}_{:05x}", (digest >> 20) & 0xf_ffff);
+        if is_free(&candidate) {
+            break;
+        }
+    }
+    candidate
+}

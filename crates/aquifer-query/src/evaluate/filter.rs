@@ -1,0 +1,67 @@
+//! Matches items against filters and text searches.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::value_at;
+use crate::collection::{Collection, FieldType};
+use crate::order::compare;
+use crate::parse::text::{fold_case, split_words};
+use crate::plan::{Filter, Test, TextQuery};
+
+/// Whether an item matches a filter.
+pub(super) fn matches_filter(filter: &Filter, item: &Value) -> bool {
+    match filter {
+        Filter::And(parts) => parts.iter().all(|part| matches_filter(part, item)),
+        Filter::Or(parts) => parts.iter().any(|part| matches_filter(part, item)),
+        Filter::Not(inner) => !matches_filter(inner, item),
+        Filter::Test { path, of, test } => passes_test(test, of, value_at(item, path)),
+    }
+}
+
+pub(crate) fn passes_test(test: &Test, of: &FieldType, value: &Value) -> bool {
+    if let Test::IsNull = test {
+        return value.is_null();
+    }
+    if value.is_null() {
+        return false;
+    }
+    // Untyped values are comparable only within their kind.
+    let comparable =
+        |bound: &Value| *of != FieldType::Json || std::mem::discriminant(value) == std::mem::discriminant(bound);
+    let compares =
+        |bound: &Value, orders: &[Ordering]| comparable(bound) && orders.contains(&compare(of, value, bound));
+    match test {
+        Test::Eq(bound) => compares(bound, &[Ordering::Equal]),
+        Test::Gt(bound) => compares(bound, &[Ordering::Greater]),
+        Test::Gte(bound) => compares(bound, &[Ordering::Greater, Ordering::Equal]),
+        Test::Lt(bound) => compares(bound, &[Ordering::Less]),
+        Test::Lte(bound) => compares(bound, &[Ordering::Less, Ordering::Equal]),
+        Test::In(bounds) => bounds.iter().any(|bound| compares(bound, &[Ordering::Equal])),
+        Test::Contains(text) => folded_text_matches(value, |value| value.contains(text)),
+        Test::StartsWith(text) => folded_text_matches(value, |value| value.starts_with(text)),
+        Test::EndsWith(text) => folded_text_matches(value, |value| value.ends_with(text)),
+        Test::Has(element) => value.as_array().is_some_and(|elements| {
+            let FieldType::List(of) = of else { return false };
+            let of = of.as_deref().unwrap_or(&FieldType::Json);
+            elements.iter().any(|one| !one.is_null() && compare(of, one, element) == Ordering::Equal)
+        }),
+        Test::IsNull => false,
+    }
+}
+
+fn folded_text_matches(value: &Value, test: impl Fn(&str) -> bool) -> bool {
+    value.as_str().is_some_and(|text| test(&fold_case(text)))
+}
+
+/// How many of the terms occur in the text of the item; `None` if none do.
+pub(super) fn text_rank(collection: &Collection, text: &TextQuery, item: &Value) -> Option<i64> {
+    let texts: Vec<Vec<String>> = if collection.text.is_empty() {
+        item.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str()).map(split_words).collect()
+    } else {
+        collection.text.iter().filter_map(|name| item.get(&**name)?.as_str()).map(split_words).collect()
+    };
+    let terms: Vec<Vec<String>> = text.terms.iter().map(|term| term.words.clone()).collect();
+    Some(super::text::rank(&terms, &texts)).filter(|found| *found > 0)
+}

@@ -1,0 +1,315 @@
+//! Parses `filter`: equality, lists of values, operators, `and`, `or`, `not`, and `created_after` for `created_at`
+//! (R-COL-3).
+
+use serde_json::{Map, Value};
+
+use super::path::{self, PathUse};
+use super::problems::Problems;
+use crate::collection::{Collection, FieldType};
+use crate::plan::{Filter, Path, Test};
+use crate::value::{coerce, expected_format};
+
+/// Filters are processed recursively, so their depth is limited.
+const MAX_DEPTH: usize = 16;
+
+/// Databases limit the size of a statement.
+const MAX_CONDITIONS: usize = 500;
+
+const OPERATORS: &[&str] = &[
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "in",
+    "not_in",
+    "contains",
+    "starts_with",
+    "ends_with",
+    "between",
+    "is_null",
+];
+
+pub(super) fn parse(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
+    let mut parser = FilterParser { collection, problems, tests: 0 };
+    let filter = parser.object("filter", value, 0);
+    if parser.tests > MAX_CONDITIONS {
+        problems
+            .invalid("filter", format!("has more than {MAX_CONDITIONS} conditions. A list of values is one condition"));
+        return None;
+    }
+    filter
+}
+
+/// The operators that a field of this type supports.
+fn operators_for(of: &FieldType) -> Vec<&'static str> {
+    let is_text = matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json);
+    let fits = |operator: &&str| match *operator {
+        "gt" | "gte" | "lt" | "lte" | "between" => !matches!(of, FieldType::List(_) | FieldType::Bytes),
+        "contains" => is_text || matches!(of, FieldType::List(_)),
+        "starts_with" | "ends_with" => is_text,
+        _ => true,
+    };
+    OPERATORS.iter().copied().filter(fits).collect()
+}
+
+/// The operator that a caller means by an operator of another query language.
+fn operator_alias(operator: &str) -> Option<&'static str> {
+    let plain = operator.trim_start_matches(['$', '_']).to_lowercase();
+    Some(match plain.as_str() {
+        "=" | "==" | "===" | "equals" | "equal" | "is" => "eq",
+        "!=" | "<>" | "not_equals" | "neq" | "not" | "is_not" => "ne",
+        ">" | "greater_than" | "after" | "above" => "gt",
+        ">=" | "ge" | "greater_than_or_equal" | "min" | "from" | "since" => "gte",
+        "<" | "less_than" | "before" | "below" => "lt",
+        "<=" | "le" | "less_than_or_equal" | "max" | "to" | "until" => "lte",
+        "any" | "any_of" | "one_of" | "oneof" => "in",
+        "nin" | "notin" | "none_of" => "not_in",
+        "like" | "ilike" | "includes" | "regex" | "match" | "matches" | "has" | "~" => "contains",
+        "startswith" | "prefix" => "starts_with",
+        "endswith" | "suffix" => "ends_with",
+        "range" => "between",
+        "null" | "isnull" => "is_null",
+        "is_not_null" | "not_null" | "notnull" | "exists" | "present" => "is_null: false",
+        other => return OPERATORS.iter().copied().find(|known| *known == other),
+    })
+}
+
+struct FilterParser<'a> {
+    collection: &'a Collection,
+    problems: &'a mut Problems,
+    tests: usize,
+}
+
+impl FilterParser<'_> {
+    fn object(&mut self, at: &str, value: &Value, depth: usize) -> Option<Filter> {
+        let Some(object) = value.as_object() else {
+            self.problems.wrong_type(at, "an object such as {\"status\": \"open\"}");
+            return None;
+        };
+        if depth > MAX_DEPTH {
+            self.problems.invalid(at, format!("nests deeper than {MAX_DEPTH} levels"));
+            return None;
+        }
+        let mut all = Vec::new();
+        for (name, value) in object {
+            let place = format!("{at}.{name}");
+            // A field of that name takes precedence over the keyword.
+            let filter = match name.as_str() {
+                _ if self.collection.field(name).is_some() => self.field(&place, name, value),
+                "and" | "or" => self
+                    .list(&place, value, depth)
+                    .map(|parts| if name == "and" { Filter::And(parts) } else { Filter::Or(parts) }),
+                "not" => self.object(&place, value, depth + 1).map(|inner| Filter::Not(Box::new(inner))),
+                _ => self.field(&place, name, value),
+            };
+            all.extend(filter);
+        }
+        match all.len() {
+            1 => all.pop(),
+            _ => Some(Filter::And(all)),
+        }
+    }
+
+    fn list(&mut self, at: &str, value: &Value, depth: usize) -> Option<Vec<Filter>> {
+        let Some(parts) = value.as_array() else {
+            self.problems.wrong_type(at, "a list of conditions");
+            return None;
+        };
+        Some(
+            parts
+                .iter()
+                .enumerate()
+                .filter_map(|(index, part)| self.object(&format!("{at}[{index}]"), part, depth + 1))
+                .collect(),
+        )
+    }
+
+    fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
+        self.tests += value.as_object().map_or(1, |operators| operators.len().max(1));
+        if self.tests > MAX_CONDITIONS {
+            return None;
+        }
+        if self.collection.field(name).is_none()
+            && let Some((path, of, after)) = self.time_shortcut(name)
+        {
+            let bound = self.operand(at, &of, value)?;
+            let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
+            return Some(Filter::Test { path, of, test });
+        }
+        let (path, of) = match path::resolve(self.collection, name, PathUse::Filter) {
+            Ok(found) => found,
+            Err(valid) => {
+                self.problems.unknown_field("filter", name, &valid);
+                return None;
+            }
+        };
+        match value {
+            Value::Object(operators)
+                if of != FieldType::Json || operators.keys().all(|key| operator_alias(key).is_some()) =>
+            {
+                self.operators(at, &path, &of, operators)
+            }
+            Value::Array(values) if !matches!(of, FieldType::List(_)) => self.any_of(at, path, of, values),
+            Value::Null => Some(Filter::Test { path, of, test: Test::IsNull }),
+            value => self.operand(at, &of, value).map(|value| Filter::Test { path, of, test: Test::Eq(value) }),
+        }
+    }
+
+    /// `created_after` and `created_before` for a time field named `created_at` or `created`.
+    fn time_shortcut(&self, name: &str) -> Option<(Path, FieldType, bool)> {
+        let (stem, after) = match (name.strip_suffix("_after"), name.strip_suffix("_before")) {
+            (Some(stem), _) => (stem, true),
+            (_, Some(stem)) => (stem, false),
+            _ => return None,
+        };
+        let mut candidates = vec![format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()];
+        if self.collection.open {
+            // Naming conventions of other servers.
+            candidates.extend(["_time", "_date", "At", "Time", "Date"].map(|end| format!("{stem}{end}")));
+        }
+        candidates.into_iter().find_map(|candidate| {
+            let field = self.collection.field(&candidate)?;
+            matches!(field.of, FieldType::Time | FieldType::Date)
+                .then(|| (Path::field(&field.name), field.of.clone(), after))
+        })
+    }
+
+    fn operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+        if *of == FieldType::Json && (value.is_array() || value.is_object()) {
+            self.problems.invalid(at, "cannot be compared as a whole. Compare a path inside it, such as a.b");
+            return None;
+        }
+        let accepted = coerce(of, value);
+        if accepted.is_none() {
+            match of {
+                FieldType::Enum(words) if value.is_string() => {
+                    self.problems.invalid(at, format!("must be one of: {}", words.join(", ")));
+                }
+                _ => self.problems.wrong_type(at, expected_format(of)),
+            }
+        }
+        accepted
+    }
+
+    fn any_of(&mut self, at: &str, path: Path, of: FieldType, values: &[Value]) -> Option<Filter> {
+        let wants_null = values.contains(&Value::Null);
+        let before = values.iter().filter(|value| !value.is_null()).count();
+        let values: Vec<Value> = values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| !value.is_null())
+            .filter_map(|(index, value)| self.operand(&format!("{at}[{index}]"), &of, value))
+            .collect();
+        if values.len() < before {
+            return None;
+        }
+        let listed = Filter::Test { path: path.clone(), of: of.clone(), test: Test::In(values) };
+        Some(if wants_null { Filter::Or(vec![listed, Filter::Test { path, of, test: Test::IsNull }]) } else { listed })
+    }
+
+    fn operators(&mut self, at: &str, path: &Path, of: &FieldType, operators: &Map<String, Value>) -> Option<Filter> {
+        if operators.is_empty() {
+            self.problems.unsuitable(at, "has no operator", &operators_for(of));
+            return None;
+        }
+        let mut all: Vec<Filter> = operators
+            .iter()
+            .filter_map(|(operator, value)| self.operator(&format!("{at}.{operator}"), path, of, operator, value))
+            .collect();
+        match all.len() {
+            1 => all.pop(),
+            _ => Some(Filter::And(all)),
+        }
+    }
+
+    fn operator(&mut self, at: &str, path: &Path, of: &FieldType, operator: &str, value: &Value) -> Option<Filter> {
+        let test = |test: Test| Filter::Test { path: path.clone(), of: of.clone(), test };
+        let not = |filter: Filter| Filter::Not(Box::new(filter));
+        match operator {
+            "eq" | "ne" => {
+                let equal =
+                    if value.is_null() { test(Test::IsNull) } else { test(Test::Eq(self.operand(at, of, value)?)) };
+                Some(if operator == "ne" { not(equal) } else { equal })
+            }
+            "gt" | "gte" | "lt" | "lte" => {
+                let bound = self.ordered_operand(at, of, value)?;
+                Some(test(match operator {
+                    "gt" => Test::Gt(bound),
+                    "gte" => Test::Gte(bound),
+                    "lt" => Test::Lt(bound),
+                    _ => Test::Lte(bound),
+                }))
+            }
+            "in" | "not_in" => {
+                let Some(values) = value.as_array() else {
+                    self.problems.wrong_type(at, "a list of values");
+                    return None;
+                };
+                let listed = self.any_of(at, path.clone(), of.clone(), values)?;
+                Some(if operator == "not_in" { not(listed) } else { listed })
+            }
+            "contains" if matches!(of, FieldType::List(_)) => {
+                let FieldType::List(element) = of else { return None };
+                let element = element.as_deref().unwrap_or(&FieldType::Json);
+                Some(test(Test::Has(self.operand(at, element, value)?)))
+            }
+            "contains" | "starts_with" | "ends_with" => {
+                if !matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json) {
+                    let problem = format!("cannot be used: the field is {}, not text", of.type_name());
+                    self.problems.unsuitable(at, problem, &operators_for(of));
+                    return None;
+                }
+                let Some(text) = value.as_str() else {
+                    self.problems.wrong_type(at, "text");
+                    return None;
+                };
+                let text = super::text::fold_case(text);
+                Some(test(match operator {
+                    "contains" => Test::Contains(text),
+                    "starts_with" => Test::StartsWith(text),
+                    _ => Test::EndsWith(text),
+                }))
+            }
+            "between" => {
+                let Some([low, high]) = value.as_array().map(Vec::as_slice) else {
+                    self.problems.wrong_type(at, "a list of two values, the lower first");
+                    return None;
+                };
+                let (low, high) = (self.ordered_operand(at, of, low), self.ordered_operand(at, of, high));
+                Some(Filter::And(vec![test(Test::Gte(low?)), test(Test::Lte(high?))]))
+            }
+            "is_null" => match value.as_bool() {
+                Some(true) => Some(test(Test::IsNull)),
+                Some(false) => Some(not(test(Test::IsNull))),
+                None => {
+                    self.problems.wrong_type(at, "true or false");
+                    None
+                }
+            },
+            other => {
+                let valid = operators_for(of);
+                let meant = operator_alias(other)
+                    .or_else(|| aquifer_protocol::suggest::nearest(other, valid.iter().copied()))
+                    // Suggest only what the field accepts.
+                    .filter(|near| valid.contains(&near.split(':').next().unwrap_or_default()))
+                    .map(|near| format!(". Did you mean '{near}'?"))
+                    .unwrap_or_default();
+                let at = at.rsplit_once('.').map_or(at, |(field, _)| field);
+                self.problems.unsuitable(at, format!("uses an unknown operator{meant}"), &valid);
+                None
+            }
+        }
+    }
+
+    fn ordered_operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+        let unordered = match of {
+            FieldType::List(_) => "lists",
+            FieldType::Bytes => "bytes",
+            _ => return self.operand(at, of, value),
+        };
+        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_for(of));
+        None
+    }
+}

@@ -1,0 +1,101 @@
+//! Collects the problems of a query.
+
+use aquifer_protocol::error::problems::explain_unknown;
+use aquifer_protocol::error::{Code, Failure, Problem};
+
+/// Further problems are not reported.
+const MAX_PROBLEMS: usize = 100;
+
+/// Names from the caller are truncated to this length before they are sent back.
+const MAX_NAME_CHARS: usize = 128;
+
+/// The problems so far. The first determines the error code.
+#[derive(Default)]
+pub(super) struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn push(&mut self, problem: Problem) {
+        if self.0.len() < MAX_PROBLEMS {
+            self.0.push(problem);
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// An invalid value.
+    pub(super) fn invalid(&mut self, path: &str, problem: impl std::fmt::Display) {
+        let message = format!("Parameter '{}' {problem}", sanitize_path(path));
+        self.push(Problem::new(Code::ValidationInvalidValue, path, message).detail("param_name", path));
+    }
+
+    /// Parameters that cannot be combined. The first one is reported as `param_name`.
+    pub(super) fn conflict(&mut self, names: &[&str], problem: impl std::fmt::Display) {
+        let Some(first) = names.first() else { return };
+        let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+        let message = format!("Parameters {} {problem}", quoted.join(", "));
+        let problem = Problem::new(Code::ValidationInvalidValue, *first, message);
+        self.push(problem.detail("param_name", *first).detail("param_names", names.to_vec()));
+    }
+
+    /// An invalid value, with the valid ones.
+    pub(super) fn unsuitable<S: AsRef<str>>(&mut self, path: &str, problem: impl std::fmt::Display, valid: &[S]) {
+        let message = format!("Parameter '{}' {problem}", sanitize_path(path));
+        let problem = Problem::new(Code::ValidationInvalidValue, path, message);
+        self.push(problem.detail("param_name", path).valid("valid", valid));
+    }
+
+    /// A value of the wrong type.
+    pub(super) fn wrong_type(&mut self, path: &str, expected: &str) {
+        let message = format!("Parameter '{}' expected {expected}", sanitize_path(path));
+        self.push(Problem::new(Code::ValidationInvalidType, path, message).detail("param_name", path));
+    }
+
+    /// An unknown field.
+    pub(super) fn unknown_field<S: AsRef<str>>(&mut self, path: &str, name: &str, valid: &[S]) {
+        let valid: Vec<&str> = valid.iter().map(AsRef::as_ref).collect();
+        let computed = valid.iter().find(|known| known.strip_prefix("_computed.") == Some(name));
+        self.unknown_field_with_hint(path, name, &valid, computed.copied());
+    }
+
+    /// An unknown field, with the field that is probably meant.
+    pub(super) fn unknown_field_with_hint(&mut self, path: &str, name: &str, valid: &[&str], meant: Option<&str>) {
+        // With a known meaning there is no need for similar names.
+        let candidates = meant.map_or(valid, |_| &[]);
+        let (shown, mut hint, mut suggestions) = explain_unknown(&[name], candidates);
+        if let Some(meant) = meant {
+            hint = format!(" Did you mean '{meant}'?");
+            let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+            suggestions.insert("suggestions".to_owned(), serde_json::json!({ name: meant }));
+        }
+        let place = sanitize_path(path);
+        let message = format!("Unknown field '{shown}' in '{place}'.{hint}");
+        let problem = Problem::new(Code::ValidationUnknownField, path, message)
+            .detail("param_name", path)
+            .detail("unknown_fields", vec![name.chars().take(MAX_NAME_CHARS).collect::<String>()])
+            .valid("valid_fields", valid)
+            .details(suggestions);
+        self.push(problem);
+    }
+
+    pub(super) fn into_result<T>(self, value: T) -> Result<T, Failure> {
+        match Problem::collect(self.0, false) {
+            None => Ok(value),
+            Some(failure) => Err(failure),
+        }
+    }
+}
+
+/// A path for a message. It may contain names from the caller, which are not echoed unfiltered.
+pub(super) fn sanitize_path(path: &str) -> String {
+    let mut shown = String::new();
+    for letter in path.chars().take(MAX_NAME_CHARS) {
+        if letter.is_alphanumeric() || "_.[]-".contains(letter) {
+            shown.push(letter);
+        } else if !shown.ends_with('…') {
+            shown.push('…');
+        }
+    }
+    shown
+}

@@ -1,0 +1,49 @@
+//! Parses `query` as free text: words are combined with OR, a quoted phrase is exact, and nothing is a syntax error
+//! (R-COL-2).
+
+use serde_json::{Map, Value};
+
+use crate::plan::{Term, TextQuery};
+
+const MAX_TERMS: usize = 32;
+
+pub(super) fn parse(params: &Map<String, Value>) -> Option<TextQuery> {
+    params.get("query").and_then(Value::as_str).map(|text| TextQuery { terms: terms(text) })
+}
+
+/// Text between quotes is a phrase; an unclosed quote is ignored.
+pub(crate) fn terms(text: &str) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::new();
+    let parts: Vec<&str> = text.split('"').collect();
+    let closed = parts.len() % 2 == 1;
+    for (index, part) in parts.iter().enumerate() {
+        let is_phrase = index % 2 == 1 && (closed || index + 1 < parts.len());
+        let words = split_words(part);
+        if is_phrase {
+            terms.push(Term { words });
+        } else {
+            terms.extend(words.into_iter().map(|word| Term { words: vec![word] }));
+        }
+    }
+    let mut seen: Vec<Term> = Vec::new();
+    for term in terms.into_iter().filter(|term| !term.words.is_empty()) {
+        if !seen.contains(&term) && seen.len() < MAX_TERMS {
+            seen.push(term);
+        }
+    }
+    seen
+}
+
+/// The words of a text, in lower case.
+pub fn split_words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(fold_case).collect()
+}
+
+/// The text in lower case, character by character and without regard to context. Otherwise a part of a text could differ
+/// from the same part on its own. Databases fold case in the same way.
+pub fn fold_case(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.chars().map(|letter| letter.to_lowercase().next().unwrap_or(letter)).collect()
+}

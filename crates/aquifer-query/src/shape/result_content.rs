@@ -1,0 +1,196 @@
+//! Classifies a result as rows, one value, or text. It parses only what is needed and loses nothing.
+
+use serde_json::{Map, Value};
+
+use super::python_literal;
+use super::row_location::{self, RowLocation};
+
+/// The content of a result that a request is applied to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResultContent {
+    /// Rows, each an object, and the rest of the result.
+    Rows {
+        /// The rows.
+        rows: Vec<Value>,
+        /// The rest of the result.
+        envelope: Value,
+        /// The location of the rows.
+        location: RowLocation,
+    },
+    /// One value.
+    One(Value),
+    /// Text that is not JSON.
+    Text(String),
+}
+
+impl ResultContent {
+    /// Classifies a result. `path` is the configured location of its rows.
+    ///
+    /// Without other controls, `fields` that all exist in an object select from that object, not from a list inside it,
+    /// unless the list has a common list name and has such fields as well.
+    pub fn new(result: Value, path: Option<&str>, controls: &Map<String, Value>) -> Self {
+        let result = match unwrap_content(result) {
+            Ok(result) => result,
+            Err(text) => match parse_json_text(&text).or_else(|| python_literal::parse(&text)) {
+                Some(value) => value,
+                None => return ResultContent::Text(text),
+            },
+        };
+        let Some(location) = row_location::locate(&result, path) else {
+            // A page of an object around a text can only mean a page of the text.
+            let of_text = controls.contains_key("first") && !controls.contains_key("fields");
+            return if of_text {
+                into_text(result).map_or_else(ResultContent::One, ResultContent::Text)
+            } else {
+                ResultContent::One(result)
+            };
+        };
+        if selects_whole_object(&result, &location, controls) {
+            return ResultContent::One(result);
+        }
+        let (rows, envelope) = row_location::take(result, &location);
+        ResultContent::Rows { rows, envelope, location }
+    }
+}
+
+/// The text of a result that consists of nothing else, with or without a wrapper.
+pub fn plain_text(result: &Value) -> Option<&str> {
+    match result {
+        Value::String(text) => Some(text),
+        Value::Object(object) => match blocks(object) {
+            Some([one]) if object.get("structuredContent").is_none_or(Value::is_null) => one.get("text")?.as_str(),
+            Some(_) => None,
+            None => only_text(object),
+        },
+        _ => None,
+    }
+}
+
+/// The text of a result that consists of nothing else; otherwise the result as the error.
+pub fn into_text(mut result: Value) -> Result<String, Value> {
+    if plain_text(&result).is_none() {
+        return Err(result);
+    }
+    let text = match &mut result {
+        Value::Object(object) if blocks(object).is_some() => {
+            object.get_mut("content").and_then(|blocks| blocks.get_mut(0)?.get_mut("text"))
+        }
+        Value::Object(object) => object.values_mut().next(),
+        text => Some(text),
+    };
+    match text.map(Value::take) {
+        Some(Value::String(text)) => Ok(text),
+        _ => Err(result),
+    }
+}
+
+/// The value inside of what a tool call answers with, or its text.
+fn unwrap_content(result: Value) -> Result<Value, String> {
+    match result {
+        Value::String(text) => Err(text),
+        Value::Object(mut object) => {
+            if blocks(&object).is_some() {
+                if let Some(structured) = object.remove("structuredContent").filter(|value| !value.is_null()) {
+                    return unwrap_structured(structured);
+                }
+                return unwrap_blocks(object);
+            }
+            unwrap_structured(Value::Object(object))
+        }
+        other => Ok(other),
+    }
+}
+
+/// An object around a text, such as `{"result": "…"}`, is that text.
+fn unwrap_structured(value: Value) -> Result<Value, String> {
+    match value {
+        Value::Object(mut object) if only_text(&object).is_some() => {
+            let text = object.values_mut().next().map(Value::take);
+            match text {
+                // Only JSON is worth unwrapping: `{"name": "x"}` is an object.
+                Some(Value::String(text)) if looks_like_json(&text) => Err(text),
+                Some(text) => {
+                    if let Some(value) = object.values_mut().next() {
+                        *value = text;
+                    }
+                    Ok(Value::Object(object))
+                }
+                None => Ok(Value::Object(object)),
+            }
+        }
+        other => Ok(other),
+    }
+}
+
+fn only_text(object: &Map<String, Value>) -> Option<&str> {
+    match object.len() {
+        1 => object.values().next()?.as_str(),
+        _ => None,
+    }
+}
+
+/// The content blocks of an MCP tool result.
+fn blocks(object: &Map<String, Value>) -> Option<&[Value]> {
+    const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
+    let blocks = object.get("content")?.as_array()?;
+    let is_block = |block: &Value| block.get("type").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind));
+    let is_result_field = |name: &String| ["content", "structuredContent", "isError", "_meta"].contains(&name.as_str());
+    (!blocks.is_empty() && blocks.iter().all(is_block) && object.keys().all(is_result_field)).then_some(blocks)
+}
+
+/// One text block is that text. Several blocks that are JSON objects are a list.
+fn unwrap_blocks(mut object: Map<String, Value>) -> Result<Value, String> {
+    let texts: Option<Vec<&str>> = blocks(&object)
+        .and_then(|blocks| blocks.iter().map(|block| block.get("text").and_then(Value::as_str)).collect());
+    match texts.as_deref() {
+        Some([_]) => {
+            let only = object.get_mut("content").and_then(|blocks| blocks.get_mut(0)?.get_mut("text")).map(Value::take);
+            match only {
+                Some(Value::String(text)) => Err(text),
+                _ => Ok(Value::Object(object)),
+            }
+        }
+        Some(several) => {
+            let values: Option<Vec<Value>> =
+                several.iter().map(|text| parse_json_text(text).filter(Value::is_object)).collect();
+            values.map_or_else(|| Err(several.join("\n")), |values| Ok(Value::Array(values)))
+        }
+        None => Ok(Value::Object(object)),
+    }
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// Parses the JSON in a text: one object or list, or one object on each line.
+pub fn parse_json_text(text: &str) -> Option<Value> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if !looks_like_json(text) {
+        return None;
+    }
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(value);
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    let first = lines.next()?;
+    lines.peek()?;
+    std::iter::once(first)
+        .chain(lines)
+        .map(|line| if line.starts_with('{') { serde_json::from_str::<Value>(line).ok() } else { None })
+        .collect::<Option<Vec<Value>>>()
+        .map(Value::Array)
+}
+
+fn selects_whole_object(result: &Value, location: &RowLocation, controls: &Map<String, Value>) -> bool {
+    let Some(Value::Array(names)) = controls.get("fields") else { return false };
+    if controls.len() > 1 || !result.is_object() || location.is_configured || names.is_empty() {
+        return false;
+    }
+    let leads = |value: &Value| {
+        let root = |name: &Value| name.as_str().is_some_and(|name| row_location::path_exists(value, name));
+        (names.iter().all(root), names.iter().any(root))
+    };
+    let (all, _) = leads(result);
+    all && !(location.has_list_name && row_location::sample(result, location).iter().any(|row| leads(row).1))
+}

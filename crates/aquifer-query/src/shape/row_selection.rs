@@ -1,0 +1,241 @@
+//! Selects the rows of a result, by index, so that they can be moved or copied later.
+//!
+//! Matching, order and aggregates use the code of the collection language. A position in the order is an index here,
+//! because a held result does not change.
+
+use std::cmp::Ordering;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::problems::explain_unknown;
+use aquifer_protocol::warning::Warning;
+use serde_json::{Value, json};
+
+use super::request::ShapingRequest;
+use super::{infer, project};
+use crate::collection::{Collection, FieldType, PageLimits};
+use crate::evaluate::{self, Match, aggregate, filter};
+use crate::plan::{Filter, Page, Path, Plan, Test};
+
+/// Where a page begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageStart {
+    /// Without a cursor.
+    Start,
+    /// After this position.
+    After(usize),
+    /// Before this position.
+    Before(usize),
+}
+
+/// The selected rows of a result.
+#[derive(Debug)]
+pub struct RowSelection {
+    /// The indexes of all matching rows, in order.
+    pub(super) order: Vec<usize>,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// The selected fields; `None` for whole rows.
+    pub(super) select: Option<Vec<Path>>,
+    pub(super) aggregations: Option<Value>,
+    pub(super) page: Page,
+    pub(super) items: bool,
+    pub(super) edges: bool,
+    pub(super) total: bool,
+    pub(super) paged: bool,
+    /// Warnings about the request.
+    pub warnings: Vec<Warning>,
+}
+
+impl RowSelection {
+    /// Selects rows. Without a known collection, one is inferred from the rows, with the given page limits.
+    pub fn new(
+        rows: &[Value],
+        request: &ShapingRequest,
+        start_at: PageStart,
+        pages: PageLimits,
+    ) -> Result<Self, Failure> {
+        let inferred = match request.collection() {
+            Some(_) => None,
+            None => Some(infer::infer_collection(
+                rows,
+                PageLimits { default_size: rows.len().clamp(1, pages.max_size), ..pages },
+            )),
+        };
+        let collection =
+            request.collection().or(inferred.as_ref()).ok_or_else(|| Failure::internal("no collection"))?;
+        let pages = collection.pages;
+        let parsed = request.parse(collection, rows.len())?;
+        let (plan, mut warnings) = (parsed.plan, parsed.warnings);
+        let select = (!request.selects_whole_rows()).then_some(plan.select.as_slice());
+        if collection.open {
+            warnings.extend(unknown_paths_warning(rows, collection, &plan, select));
+        }
+        let mut order: Vec<usize> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| plan.filter.as_ref().is_none_or(|filter| matches_row(filter, row)))
+            .map(|(number, _)| number)
+            .collect();
+        let aggregations = (!plan.aggregates.is_empty()).then(|| {
+            let matched = order.iter().filter_map(|number| rows.get(*number)).map(|item| Match { item, rank: 0 });
+            aggregate::evaluate_all(&plan.aggregates, &matched.collect::<Vec<_>>(), &mut warnings)
+        });
+        if plan.items && !plan.sort.is_empty() {
+            order.sort_by(|a, b| compare_rows(&plan, rows.get(*a), rows.get(*b)));
+        }
+        let (start, end) = page_range(&plan.page, start_at, order.len());
+        let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, &mut warnings);
+        Ok(Self {
+            start,
+            end,
+            select: select.map(<[Path]>::to_vec),
+            aggregations,
+            items: plan.items,
+            edges: plan.edges,
+            total: plan.total,
+            paged: request.is_paged() || request.collection().is_some(),
+            page: plan.page,
+            order,
+            warnings,
+        })
+    }
+
+    /// Whether there are further rows, or cursors that a caller may come back with.
+    pub fn is_part(&self) -> bool {
+        self.items && (self.start > 0 || self.end < self.order.len() || self.edges)
+    }
+
+    /// The number of rows on the page.
+    pub fn shown(&self) -> usize {
+        if self.items { self.end.saturating_sub(self.start) } else { 0 }
+    }
+
+    /// Whether items are returned.
+    pub fn has_items(&self) -> bool {
+        self.items
+    }
+}
+
+/// Whether a row matches a filter. A path through a list matches if any element does.
+fn matches_row(filter: &Filter, row: &Value) -> bool {
+    match filter {
+        Filter::And(parts) => parts.iter().all(|part| matches_row(part, row)),
+        Filter::Or(parts) => parts.iter().any(|part| matches_row(part, row)),
+        Filter::Not(inner) => !matches_row(inner, row),
+        Filter::Test { path, of, test } => {
+            let Some(value) = row.get(&*path.name) else { return filter::passes_test(test, of, &Value::Null) };
+            if path.inside.is_empty() {
+                return filter::passes_test(test, of, value);
+            }
+            match test {
+                Test::IsNull => !project::any_value(value, &path.inside, &mut |value| !value.is_null()),
+                test => project::any_value(value, &path.inside, &mut |value| filter::passes_test(test, of, value)),
+            }
+        }
+    }
+}
+
+fn compare_rows(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
+    plan.sort
+        .iter()
+        .map(|key| key.compare(evaluate::value_at(a, &key.path), evaluate::value_at(b, &key.path)))
+        .find(|order| *order != Ordering::Equal)
+        .unwrap_or(Ordering::Equal)
+}
+
+fn page_range(page: &Page, start_at: PageStart, all: usize) -> (usize, usize) {
+    match (page, start_at) {
+        (Page::Forward { size, .. }, start_at) => {
+            let start = if let PageStart::After(place) = start_at { place.saturating_add(1).min(all) } else { 0 };
+            (start, start.saturating_add(*size).min(all))
+        }
+        (Page::Backward { size, .. }, start_at) => {
+            let end = if let PageStart::Before(place) = start_at { place.min(all) } else { all };
+            (end.saturating_sub(*size), end)
+        }
+        (Page::Offset { limit, offset }, _) => ((*offset).min(all), offset.saturating_add(*limit).min(all)),
+        (Page::Numbered { page, size }, _) => {
+            let start = page.saturating_sub(1).saturating_mul(*size).min(all);
+            (start, start.saturating_add(*size).min(all))
+        }
+    }
+}
+
+/// Reduces the page to the byte limit, but to at least one row.
+fn limit_bytes(
+    rows: &[Value],
+    order: &[usize],
+    (start, end): (usize, usize),
+    plan: &Plan,
+    select: Option<&[Path]>,
+    max_bytes: usize,
+    warnings: &mut Vec<Warning>,
+) -> (usize, usize) {
+    if !plan.items {
+        return (start, end);
+    }
+    let page = order.get(start..end).unwrap_or_default();
+    let mut bytes = 0;
+    let mut fits = |number: &&usize| {
+        bytes += rows.get(**number).map_or(0, |row| project::estimated_size(row, select) + 1);
+        bytes <= max_bytes
+    };
+    let backward = matches!(plan.page, Page::Backward { .. });
+    let kept = if backward {
+        page.iter().rev().take_while(&mut fits).count()
+    } else {
+        page.iter().take_while(&mut fits).count()
+    };
+    let kept = kept.max(1).min(page.len());
+    if kept < page.len() {
+        warnings.push(evaluate::page_truncated(&plan.page, kept, page.len(), max_bytes));
+    }
+    if backward { (end - kept, end) } else { (start, start + kept) }
+}
+
+/// The warning for paths that no row has (R-COL-5, R-COL-11).
+fn unknown_paths_warning(
+    rows: &[Value],
+    collection: &Collection,
+    plan: &Plan,
+    select: Option<&[Path]>,
+) -> Option<Warning> {
+    if rows.is_empty() {
+        return None;
+    }
+    let mut used: Vec<&Path> = select.filter(|_| plan.items).into_iter().flatten().collect();
+    plan.filter.iter().for_each(|filter| collect_tested_paths(filter, &mut used));
+    used.extend(plan.sort.iter().map(|key| &key.path));
+    for aggregate in &plan.aggregates {
+        used.extend(aggregate.group_by.iter().map(|(path, _): &(Path, FieldType)| path));
+        used.extend(aggregate.functions.iter().filter_map(|function| function.path()));
+    }
+    let mut lacking: Vec<String> = Vec::new();
+    for path in used {
+        let name = path.to_string();
+        if !lacking.contains(&name) && !rows.iter().any(|row| project::has_path(row, path)) {
+            lacking.push(name);
+        }
+    }
+    (!lacking.is_empty()).then(|| missing_fields_warning(&lacking, collection))
+}
+
+pub(super) fn missing_fields_warning(lacking: &[String], collection: &Collection) -> Warning {
+    const MAX_AVAILABLE_FIELDS: usize = 40;
+    let known = collection.names(|_| true);
+    let (shown, hint, suggestions) = explain_unknown(lacking, &known);
+    let message = format!("No row has {shown}.{hint}");
+    let warning = Warning::new("FIELD_NOT_FOUND", message)
+        .detail("fields", lacking.iter().map(|name| name.chars().take(128).collect::<String>()).collect::<Vec<_>>());
+    let warning = suggestions.into_iter().fold(warning, |warning, (name, value)| warning.detail(&name, value));
+    warning.detail("available", json!(known.get(..MAX_AVAILABLE_FIELDS).unwrap_or(&known)))
+}
+
+fn collect_tested_paths<'a>(filter: &'a Filter, used: &mut Vec<&'a Path>) {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| collect_tested_paths(part, used)),
+        Filter::Not(inner) => collect_tested_paths(inner, used),
+        Filter::Test { path, .. } => used.push(path),
+    }
+}

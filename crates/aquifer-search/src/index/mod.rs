@@ -1,0 +1,7 @@
+//! The index: how it is built from documents, and what it holds.
+
+mod build;
+mod compounds;
+pub(crate) mod lexicon;
+mod names;
+pub(crate) mod search_index;

@@ -1,0 +1,190 @@
+//! Parses a task into concepts: its words, each with the terms it may mean.
+
+use std::collections::HashSet;
+
+use crate::index::lexicon::TermId;
+use crate::index::search_index::SearchIndex;
+use crate::language::phrase::fold;
+use crate::language::text;
+use crate::language::thesaurus::{CREATE, EXECUTE, THESAURUS};
+use crate::query::intent::{Intent, TaskWord};
+use crate::tuning;
+
+// How much of a query is read.
+const MAX_QUERY_WORDS: usize = 64;
+pub(crate) const MAX_QUERY_CHARS: usize = 1_000;
+/// How far a particle may be from its verb, in words.
+const MAX_PARTICLE_DISTANCE: usize = 4;
+/// How many words of a phrase may follow its first.
+const MAX_PHRASE_TAIL_WORDS: usize = 4;
+/// For how many unknown words a meaning is guessed.
+const MAX_GUESSED_WORDS: usize = 8;
+
+/// One word of the task.
+pub(crate) struct Concept {
+    /// The terms of the catalog that it may mean, with the confidence; sorted by term.
+    pub(crate) terms: Vec<(TermId, f32)>,
+    /// Its share of the ranking.
+    pub(crate) weight: f32,
+    pub(crate) plural: bool,
+    /// Whether it was written and carries meaning. A mere hint cannot find an operation alone.
+    pub(crate) content: bool,
+}
+
+/// A parsed task.
+pub(crate) struct Query {
+    pub(crate) concepts: Vec<Concept>,
+    /// The semantic categories that the task asks for, as bits.
+    pub(crate) categories: u8,
+}
+
+impl Query {
+    fn push(&mut self, mut terms: Vec<(TermId, f32)>, weight: f32, plural: bool, content: bool) {
+        sort_and_dedup(&mut terms);
+        self.concepts.push(Concept { terms, weight, plural, content });
+    }
+}
+
+/// Sorts by term and keeps the highest confidence of each.
+fn sort_and_dedup(terms: &mut Vec<(TermId, f32)>) {
+    terms.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    terms.dedup_by_key(|(id, _)| *id);
+}
+
+impl SearchIndex {
+    /// Parses a task.
+    pub(crate) fn parse_task(&self, task: &str) -> Query {
+        let words = self.task_words(task);
+        let intent = Intent::parse(&words);
+        let mut query = Query { concepts: Vec::new(), categories: intent.categories };
+        let only_stopwords = words.iter().all(|word| THESAURUS.is_stopword(&word.stem));
+        let mut asked = false;
+        let mut guessed = 0;
+        let mut seen = HashSet::new();
+        let mut previous: Option<(usize, &str)> = None;
+        for (at, word) in words.iter().enumerate() {
+            let verb = intent.verb == Some(at);
+            // "show me the issue" is not about me.
+            if matches!(word.surface.as_str(), "me" | "us") && at.checked_sub(1) == intent.verb && at > 0 {
+                continue;
+            }
+            if !verb && let Some(hints) = THESAURUS.hints(&word.stem) {
+                let own = self.id(&word.stem).map(|id| (id, 1.0));
+                let hinted = hints.iter().filter_map(|stem| Some((self.id(stem)?, tuning::HINTED)));
+                query.push(own.into_iter().chain(hinted).collect(), tuning::HINT, false, false);
+                continue;
+            }
+            if !verb && !only_stopwords && THESAURUS.is_stopword(&word.stem) {
+                continue;
+            }
+            let first = seen.is_empty();
+            if !seen.insert(word.stem.as_str()) {
+                continue;
+            }
+            let mut weight = 1.0;
+            let mut synonyms = 1.0;
+            if first && (verb || intent.verb.is_none()) && THESAURUS.is_imperative_noun(&word.surface) {
+                query.categories = CREATE | EXECUTE;
+                self.add_implied_verbs(&mut query, &[("create", 1.0), ("add", 1.0), ("send", 0.7)]);
+                asked = true;
+            } else if verb {
+                asked = true;
+            } else if THESAURUS.action(&word.stem).is_some() {
+                weight = tuning::DESCRIBING_VERB;
+                synonyms = tuning::DESCRIBING_SYNONYM;
+            }
+            let mut terms = self.meanings(&word.stem, synonyms);
+            terms.extend(self.prefix_matches(&word.stem, terms.is_empty()));
+            if let Some((before, surface)) = previous
+                && let Some(id) = self.id(&THESAURUS.normalize(&format!("{surface}{}", word.surface)))
+            {
+                terms.push((id, tuning::JOINED));
+                if let Some(before) = query.concepts.get_mut(before) {
+                    before.terms.push((id, tuning::JOINED));
+                    sort_and_dedup(&mut before.terms);
+                }
+            }
+            if terms.is_empty() && guessed < MAX_GUESSED_WORDS {
+                guessed += 1;
+                terms = self.guess_terms(&word.surface, &word.stem);
+            }
+            previous = Some((query.concepts.len(), &word.surface));
+            query.push(terms, weight, text::is_plural(&word.surface), true);
+        }
+        if !asked {
+            let many = query.concepts.iter().any(|concept| concept.plural);
+            let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
+            let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
+            let several = [("list", list), ("search", 0.5), ("find", 0.5)];
+            self.add_implied_verbs(&mut query, &[one.as_slice(), several.as_slice()].concat());
+        }
+        query
+    }
+
+    /// Adds verbs that the task means without saying them.
+    fn add_implied_verbs(&self, query: &mut Query, verbs: &[(&str, f32)]) {
+        let terms = verbs.iter().filter_map(|(verb, sure)| Some((self.id(&THESAURUS.normalize(verb))?, *sure)));
+        query.push(terms.collect(), tuning::IMPLIED, false, false);
+    }
+
+    /// The words of a task. A camelCase word stays whole if the catalog contains it.
+    fn task_words(&self, task: &str) -> Vec<TaskWord> {
+        let mut surfaces: Vec<(String, bool)> = Vec::new();
+        for clause in task.split([',', ';', '.', ':', '!', '?', '(', ')', '\n']) {
+            let mut starts = true;
+            text::raw_words(clause, |raw| {
+                let whole = raw.to_lowercase();
+                let parts = text::camel_parts(raw);
+                if parts.is_empty() || self.id(&THESAURUS.normalize(&whole)).is_some() {
+                    surfaces.push((whole, std::mem::take(&mut starts)));
+                } else {
+                    surfaces.extend(parts.into_iter().map(|part| (part, std::mem::take(&mut starts))));
+                }
+            });
+        }
+        surfaces.truncate(MAX_QUERY_WORDS);
+        gather_particles(&mut surfaces);
+        for (surface, _) in surfaces.iter_mut().filter(|(_, starts)| *starts) {
+            if let Some(verb) = self.misspelled_verb(surface) {
+                *surface = verb.to_owned();
+            }
+        }
+        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
+        fold(&stems, |first| THESAURUS.phrases.get(first).map(Vec::as_slice))
+            .into_iter()
+            .filter(|word| !word.is_part)
+            .filter_map(|word| {
+                let (surface, starts) = surfaces.get(word.origin as usize)?;
+                let folded = stems.get(word.origin as usize) != Some(&word.word);
+                Some(TaskWord { stem: word.word, surface: surface.clone(), starts: *starts, folded })
+            })
+            .collect()
+    }
+}
+
+/// Moves the particle of a separated verb next to it: "turn the alert off" becomes "turn off the alert", which the
+/// tables contain. A particle that begins a phrase of its own stays: "bring the branch up to date" is not "bring up".
+fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
+    let mut at = 0;
+    while let Some((verb, _)) = surfaces.get(at) {
+        let clause = surfaces.iter().enumerate().skip(at + 1).take_while(|(_, (_, starts))| !starts);
+        let last = clause.clone().last().map(|(place, _)| place);
+        let particle = clause.skip(1).take(MAX_PARTICLE_DISTANCE).find(|(place, (surface, _))| {
+            THESAURUS.is_particle(surface, last == Some(*place))
+                && THESAURUS.is_pair(verb, surface)
+                && !begins_phrase(surfaces.get(*place..).unwrap_or_default())
+        });
+        if let Some((from, _)) = particle {
+            let moved = surfaces.remove(from);
+            surfaces.insert(at + 1, moved);
+        }
+        at += 1;
+    }
+}
+
+fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
+    let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface));
+    let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
+    let after: Vec<String> = stems.take(MAX_PHRASE_TAIL_WORDS).collect();
+    known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
+}
