@@ -11,10 +11,10 @@ use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, StateStore};
 
 use crate::confirm::{ConfirmSettings, MAX_COOLDOWN};
-use crate::timeout::within;
+use crate::timeout::with_timeout;
 
 /// How often the time is written while tokens are out.
-const INTERVAL: Duration = Duration::from_secs(1);
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Keeps the time in the store. Never ends by itself: whoever starts it ends it.
 pub async fn keep_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
@@ -22,7 +22,7 @@ pub async fn keep_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
         return std::future::pending().await;
     }
     while !write(&*store).await {
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(WRITE_INTERVAL).await;
     }
     // An earlier process may have issued tokens that still hold.
     if let Ok(until) = clock.now().checked_add(ConfirmSettings::MAX_LIFETIME + MAX_COOLDOWN) {
@@ -35,12 +35,12 @@ pub async fn keep_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
         if (is_needed || is_owed) && write(&*store).await {
             is_owed = is_needed;
         }
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(WRITE_INTERVAL).await;
     }
 }
 
 /// A store writes the time when it is read. While it does not answer, no token can be used either.
 async fn write(store: &dyn StateStore) -> bool {
-    let read = within(store.get(HIGH_WATER)).await;
+    let read = with_timeout(store.get(HIGH_WATER)).await;
     read.inspect_err(|error| tracing::debug!(%error, "the time is not written to the state store")).is_ok()
 }

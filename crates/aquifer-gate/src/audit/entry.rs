@@ -9,17 +9,17 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use super::line::fingerprint;
-use super::redact::{redact, shortened, words};
+use super::redact::{redact, redact_text, truncate};
 
 /// An entry's text is never longer, whatever it is made of.
-const MAX_BYTES: usize = 16 * 1024;
+const MAX_ENTRY_BYTES: usize = 16 * 1024;
 /// Characters kept of a reason.
-const REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 /// Characters kept of any name.
-const NAME: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum Event {
     /// It is about to run. If it is destructive or was confirmed, this is on disk before it does.
     Intent,
     /// It has run, or failed, or nobody knows.
-    Outcome(Ended),
+    Outcome(OperationOutcome),
     /// A quota is nearly used up.
     QuotaWarned,
     /// A quota is used up until somebody says to go on.
@@ -60,7 +60,7 @@ pub enum Event {
 
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum OperationOutcome {
     /// It was done.
     Done,
     /// The source said that it failed; the code says how.
@@ -102,16 +102,16 @@ impl Event {
             Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
             Event::Intent => "intended",
-            Event::Outcome(Ended::Done) => "done",
-            Event::Outcome(Ended::Failed) => "failed",
-            Event::Outcome(Ended::Unknown) => "unknown",
+            Event::Outcome(OperationOutcome::Done) => "done",
+            Event::Outcome(OperationOutcome::Failed) => "failed",
+            Event::Outcome(OperationOutcome::Unknown) => "unknown",
         }
     }
 }
 
 /// Where an entry stands once it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
+pub struct EntryPosition {
     /// Its chain. Empty where no audit is kept.
     pub chain: Arc<str>,
     /// Its number in the chain.
@@ -154,7 +154,7 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<Quota>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Fields>,
+    fields: Option<ChangedFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,8 @@ pub struct Entry {
 struct Quota {
     name: String,
     used: u64,
-    most: u64,
+    #[serde(rename = "most")]
+    limit: u64,
 }
 
 impl Entry {
@@ -195,41 +196,41 @@ impl Entry {
     }
 
     /// An event of this operation.
-    pub fn about(event: Event, operation: &Operation) -> Self {
+    pub fn for_operation(event: Event, operation: &Operation) -> Self {
         Self {
             endpoint: Some(operation.category.as_str()),
             danger: Some(operation.danger.as_str()),
             danger_level: Some(operation.danger as u8),
             adapter_trust: Some(operation.trust.as_str()),
-            ..Self::new(event).named(&operation.source, &operation.name)
+            ..Self::new(event).operation(&operation.source, &operation.name)
         }
     }
 
     /// Names what is no operation of a catalog: a document, a prompt, something that was asked for under a name.
     #[must_use]
-    pub fn named(mut self, source: &str, operation: &str) -> Self {
-        self.adapter_name = Some(shortened(source, NAME));
-        self.operation = Some(shortened(operation, NAME));
+    pub fn operation(mut self, source: &str, operation: &str) -> Self {
+        self.adapter_name = Some(truncate(source, MAX_NAME_CHARS));
+        self.operation = Some(truncate(operation, MAX_NAME_CHARS));
         self
     }
 
     /// Whose request it was, and under which id the log knows it.
     #[must_use]
-    pub fn within(self, context: &Context) -> Self {
-        self.by(&context.caller).request(&context.request_id)
+    pub fn context(self, context: &Context) -> Self {
+        self.caller(&context.caller).request(&context.request_id)
     }
 
     /// Who asked. Of a session only a fingerprint is kept, because its id may be all that a client has to show.
     #[must_use]
-    pub fn by(mut self, caller: &Caller) -> Self {
-        self.user_id = caller.principal.as_deref().map(|principal| shortened(principal, NAME));
+    pub fn caller(mut self, caller: &Caller) -> Self {
+        self.user_id = caller.principal.as_deref().map(|principal| truncate(principal, MAX_NAME_CHARS));
         self.session_id = caller.session.as_deref().map(|session| fingerprint("session_", session));
         self
     }
 
     /// Who, by name.
     pub(super) fn user(mut self, principal: Option<&str>) -> Self {
-        self.user_id = principal.map(|principal| shortened(principal, NAME));
+        self.user_id = principal.map(|principal| truncate(principal, MAX_NAME_CHARS));
         self
     }
 
@@ -242,7 +243,7 @@ impl Entry {
     /// Under which id the log knows the request.
     #[must_use]
     pub fn request(mut self, id: &str) -> Self {
-        self.request_id = Some(shortened(id, NAME));
+        self.request_id = Some(truncate(id, MAX_NAME_CHARS));
         self
     }
 
@@ -257,7 +258,7 @@ impl Entry {
     /// Which fields a write sets and which it clears.
     #[must_use]
     pub fn fields(mut self, operation: &Operation, params: &Map<String, Value>) -> Self {
-        self.fields = Fields::of_call(operation, params);
+        self.fields = ChangedFields::from_call(operation, params);
         self
     }
 
@@ -271,20 +272,20 @@ impl Entry {
     /// The code of the error it was answered with.
     #[must_use]
     pub fn code(mut self, code: &str) -> Self {
-        self.code = Some(shortened(code, NAME));
+        self.code = Some(truncate(code, MAX_NAME_CHARS));
         self
     }
 
     /// Why, in words.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
-        self.reason = Some(words(reason, REASON));
+        self.reason = Some(redact_text(reason, MAX_REASON_CHARS));
         self
     }
 
     /// The intent whose outcome this is. The writer adds where it stands.
     #[must_use]
-    pub fn of_intent(mut self, intent: &EntryHandle) -> Self {
+    pub fn intent(mut self, intent: &EntryHandle) -> Self {
         self.intent = Some(intent.clone());
         self
     }
@@ -296,8 +297,8 @@ impl Entry {
 
     /// The quota it is about.
     #[must_use]
-    pub fn quota(mut self, name: &str, used: u64, most: u64) -> Self {
-        self.quota = Some(Quota { name: shortened(name, NAME), used, most });
+    pub fn quota(mut self, name: &str, used: u64, limit: u64) -> Self {
+        self.quota = Some(Quota { name: truncate(name, MAX_NAME_CHARS), used, limit });
         self
     }
 
@@ -310,18 +311,18 @@ impl Entry {
 
     /// The members of its JSON object.
     pub(super) fn members(mut self) -> String {
-        let text = members_of(&self);
-        if text.len() <= MAX_BYTES {
+        let text = json_members(&self);
+        if text.len() <= MAX_ENTRY_BYTES {
             return text;
         }
         // Escapes can make much of little. Without the parameters every part has its own bound.
         self.parameters = Some("[too long]".into());
-        members_of(&self)
+        json_members(&self)
     }
 }
 
 /// The members of a struct's JSON object, without the braces.
-pub(super) fn members_of(object: &impl Serialize) -> String {
+pub(super) fn json_members(object: &impl Serialize) -> String {
     let text = serde_json::to_string(object).unwrap_or_default();
     text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(r#""event":"UNWRITABLE""#).to_owned()
 }

@@ -6,7 +6,7 @@ use aquifer_protocol::operation::Operation;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::redact::words;
+use super::redact::redact_text;
 
 /// Names listed of each kind.
 const MAX_NAMES: usize = 64;
@@ -24,7 +24,7 @@ const CONTROLS: &[&str] = &["dry_run", "if_match", "fields", "preset"];
 
 /// The fields that a write changes.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Fields {
+pub(super) struct ChangedFields {
     /// Fields that get a value.
     set: Vec<String>,
     /// Fields that become null, nested ones with their path.
@@ -39,35 +39,35 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-impl Fields {
+impl ChangedFields {
     /// The fields in the parameters of a call; `None` for operations that set none.
-    pub(super) fn of_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
+    pub(super) fn from_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
         if matches!(operation.category, Category::Read | Category::Delete) {
             return None;
         }
         let changes = params.get("input").and_then(Value::as_object).filter(|_| operation.takes_changes());
         let is_control = |name: &str| operation.native && changes.is_none() && CONTROLS.contains(&name);
-        let mut walk = Walk::default();
+        let mut search = NullSearch::default();
         for (name, value) in changes.unwrap_or(params).iter().filter(|(name, _)| !is_control(name)) {
             if !value.is_null() {
-                walk.set.add(name);
+                search.set.add(name);
             }
-            walk.find_nulls(name, value, 0);
+            search.find_nulls(name, value, 0);
         }
-        let Walk { set, cleared, unseen, .. } = walk;
+        let NullSearch { set, cleared, unseen, .. } = search;
         Some(Self { not_listed: set.left_out + cleared.left_out + unseen, set: set.names, cleared: cleared.names })
     }
 }
 
 #[derive(Default)]
-struct Walk {
-    set: Names,
-    cleared: Names,
+struct NullSearch {
+    set: NameList,
+    cleared: NameList,
     seen: usize,
     unseen: usize,
 }
 
-impl Walk {
+impl NullSearch {
     fn find_nulls(&mut self, path: &str, value: &Value, depth: usize) {
         self.seen += 1;
         let is_container = value.is_object() || value.is_array();
@@ -98,16 +98,16 @@ fn may_hold_null(value: &Value) -> bool {
 }
 
 #[derive(Default)]
-struct Names {
+struct NameList {
     names: Vec<String>,
     bytes: usize,
     left_out: usize,
 }
 
-impl Names {
+impl NameList {
     fn add(&mut self, path: &str) {
         // A caller can choose names of fields, so one may be a secret.
-        let name = words(path, MAX_NAME);
+        let name = redact_text(path, MAX_NAME);
         if self.names.contains(&name) {
             return;
         }
@@ -126,14 +126,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(category: Category, native: bool, params: Value) -> Value {
+    fn fields_of(category: Category, native: bool, params: Value) -> Value {
         let mut operation = Operation::new("x", category, "Does it.");
         operation.native = native;
-        serde_json::to_value(Fields::of_call(&operation, params.as_object().unwrap())).unwrap()
+        serde_json::to_value(ChangedFields::from_call(&operation, params.as_object().unwrap())).unwrap()
     }
 
     #[test]
-    fn r_saf_5_fields_are_told_apart() {
+    fn r_saf_5_set_and_cleared_fields_are_distinguished() {
         let table = [
             (
                 (
@@ -172,26 +172,26 @@ mod tests {
             ((Category::Read, false, json!({ "id": null })), Value::Null),
         ];
         for ((category, native, params), expected) in table {
-            assert_eq!(of(category, native, params.clone()), expected, "{params}");
+            assert_eq!(fields_of(category, native, params.clone()), expected, "{params}");
         }
     }
 
     #[test]
     fn r_saf_5_fields_are_bounded_and_hold_no_secret() {
         let many: Map<String, Value> = (0..5000).map(|number| (format!("field{number}"), Value::Null)).collect();
-        let told = of(Category::Create, false, many.into());
-        assert_eq!(told["cleared"].as_array().unwrap().len(), MAX_NAMES);
-        assert_eq!(told["not_listed"], 5000 - MAX_NAMES);
+        let fields = fields_of(Category::Create, false, many.into());
+        assert_eq!(fields["cleared"].as_array().unwrap().len(), MAX_NAMES);
+        assert_eq!(fields["not_listed"], 5000 - MAX_NAMES);
         let long = "ü".repeat(100_000);
-        let told = of(Category::Create, false, json!({ long.clone(): 1, "deep": { long: null } }));
-        assert!(told.to_string().len() < 1000, "{told}");
+        let fields = fields_of(Category::Create, false, json!({ long.clone(): 1, "deep": { long: null } }));
+        assert!(fields.to_string().len() < 1000, "{fields}");
         let secret = format!("ghp_{}", "a1B2".repeat(9));
-        let told = of(Category::Create, false, json!({ secret.clone(): 1, "x": { secret.clone(): null } }));
-        assert!(!told.to_string().contains(&secret), "{told}");
+        let fields = fields_of(Category::Create, false, json!({ secret.clone(): 1, "x": { secret.clone(): null } }));
+        assert!(!fields.to_string().contains(&secret), "{fields}");
         let mut deep = Value::Null;
         for _ in 0..100 {
             deep = json!({ "a": deep });
         }
-        assert_eq!(of(Category::Create, false, json!({ "deep": deep }))["not_listed"], 1);
+        assert_eq!(fields_of(Category::Create, false, json!({ "deep": deep }))["not_listed"], 1);
     }
 }

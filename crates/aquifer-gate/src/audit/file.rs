@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::AuditError;
-use super::line::Link;
+use super::line::ChainTip;
 
 /// Writes the files of one chain after the other.
 #[derive(Debug)]
@@ -18,11 +18,11 @@ pub(super) struct Files {
     directory: PathBuf,
     /// A file that would grow beyond this is followed by another.
     size: u64,
-    open: Option<Open>,
+    open: Option<OpenFile>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: File,
     path: PathBuf,
     /// How long it is as far as it is synced.
@@ -33,9 +33,9 @@ struct Open {
 
 /// Where the next lines go.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// Into the file that is open.
-    Here,
+    CurrentFile,
     /// Into a new file of the same chain.
     NextFile,
     /// Into a new chain: there is none yet, or its file is not as we left it.
@@ -69,29 +69,29 @@ impl Files {
     }
 
     /// Says where so many more bytes belong, having repaired what can be repaired.
-    pub(super) fn place(&mut self, more: usize) -> Result<Place, AuditError> {
-        let Some(open) = &mut self.open else { return Ok(Place::NewChain) };
+    pub(super) fn choose_destination(&mut self, more: usize) -> Result<Destination, AuditError> {
+        let Some(open) = &mut self.open else { return Ok(Destination::NewChain) };
         let there = match std::fs::symlink_metadata(&open.path) {
             Ok(there) => there,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::NewChain),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Destination::NewChain),
             Err(error) => return Err(AuditError::file(&open.path, &error)),
         };
         let ours = open.file.metadata().map_err(|error| AuditError::file(&open.path, &error))?;
-        if !same(&there, &ours) {
-            return Ok(Place::NewChain);
+        if !is_same_file(&there, &ours) {
+            return Ok(Destination::NewChain);
         }
         if open.dirty && ours.len() >= open.length {
             match open.file.set_len(open.length).and_then(|()| open.file.sync_all()) {
                 Ok(()) => open.dirty = false,
                 // A file that may only be appended to.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Place::NewChain),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Destination::NewChain),
                 Err(error) => return Err(AuditError::file(&open.path, &error)),
             }
         } else if ours.len() != open.length {
-            return Ok(Place::NewChain);
+            return Ok(Destination::NewChain);
         }
         let fits = open.length.saturating_add(more as u64) <= self.size;
-        Ok(if fits || open.length == 0 { Place::Here } else { Place::NextFile })
+        Ok(if fits || open.length == 0 { Destination::CurrentFile } else { Destination::NextFile })
     }
 
     /// Appends to the open file, and returns when the bytes are on disk.
@@ -112,7 +112,7 @@ impl Files {
         let path = self.directory.join(name);
         match self.try_begin(&path, lines) {
             Ok(file) => {
-                self.open = Some(Open { file, path, length: lines.len() as u64, dirty: false });
+                self.open = Some(OpenFile { file, path, length: lines.len() as u64, dirty: false });
                 Ok(())
             }
             Err(error) => {
@@ -171,32 +171,32 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(unix)]
-fn same(one: &Metadata, other: &Metadata) -> bool {
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 #[cfg(not(unix))]
-fn same(one: &Metadata, other: &Metadata) -> bool {
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     one.is_file() && other.is_file()
 }
 
 /// What a file's name says: when its chain began, which chain it is, and the number of its first line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
+pub(super) struct FileName {
     pub(super) chain: String,
     pub(super) first: u64,
 }
 
-impl Name {
+impl FileName {
     /// The name of the file that begins after this link.
-    pub(super) fn of(chain: &str, started: Timestamp, link: &Link) -> String {
+    pub(super) fn format(chain: &str, started: Timestamp, tip: &ChainTip) -> String {
         let stamp: String = started.to_string().chars().take(19).filter(char::is_ascii_alphanumeric).collect();
-        format!("audit-{stamp}Z-{chain}-{:012}.jsonl", link.sequence.saturating_add(1))
+        format!("audit-{stamp}Z-{chain}-{:012}.jsonl", tip.sequence.saturating_add(1))
     }
 
-    /// Reads a name that [`of`](Name::of) wrote.
-    pub(super) fn read(name: &str) -> Option<Self> {
+    /// Reads a name that [`of`](FileName::of) wrote.
+    pub(super) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?.split('-');
         let (_stamp, chain, first) = (parts.next()?, parts.next()?, parts.next()?);
         if parts.next().is_some() || chain.len() != 32 || !chain.bytes().all(|byte| byte.is_ascii_hexdigit()) {

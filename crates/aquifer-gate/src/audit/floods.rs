@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use super::entry::{Entry, Event};
 
 /// Refusals of one kind that are written one by one within a minute.
-pub(super) const ONE_BY_ONE: u64 = 120;
+pub(super) const MAX_LISTED_PER_MINUTE: u64 = 120;
 
 /// More principals than this are not told apart.
-const MAX_COUNT: usize = 1_000;
+const MAX_PRINCIPALS: usize = 1_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Floods(Mutex<HashMap<Key, Flood>>);
+pub(super) struct RefusalFloods(Mutex<HashMap<Key, Flood>>);
 
 /// The event, and who.
 type Key = (&'static str, Option<String>);
@@ -24,30 +24,30 @@ type Key = (&'static str, Option<String>);
 #[derive(Debug, Clone, Copy)]
 struct Flood {
     minute: i64,
-    heard: u64,
+    count: u64,
 }
 
 impl Flood {
     fn counted(self) -> u64 {
-        self.heard.saturating_sub(ONE_BY_ONE)
+        self.count.saturating_sub(MAX_LISTED_PER_MINUTE)
     }
 }
 
-impl Floods {
+impl RefusalFloods {
     /// Whether this refusal is to be written, and what was counted in minutes that are over.
-    pub(super) fn hear(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
+    pub(super) fn count(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
         let minute = now.as_second().div_euclid(60);
         let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let over = take(&mut floods, |flood| flood.minute != minute);
         let key = (key.0, key.1.map(str::to_owned));
-        let key = if floods.len() < MAX_COUNT || floods.contains_key(&key) { key } else { (key.0, None) };
-        let flood = floods.entry(key).or_insert(Flood { minute, heard: 0 });
-        flood.heard += 1;
-        (flood.heard <= ONE_BY_ONE, over)
+        let key = if floods.len() < MAX_PRINCIPALS || floods.contains_key(&key) { key } else { (key.0, None) };
+        let flood = floods.entry(key).or_insert(Flood { minute, count: 0 });
+        flood.count += 1;
+        (flood.count <= MAX_LISTED_PER_MINUTE, over)
     }
 
     /// What was counted and not yet written.
-    pub(super) fn settle(&self) -> Vec<Entry> {
+    pub(super) fn drain(&self) -> Vec<Entry> {
         take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), |_| true)
     }
 }
@@ -77,30 +77,30 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_5_a_flood_is_counted_and_the_count_is_told() {
-        let floods = Floods::default();
-        let hear = |event, who, second| floods.hear((event, who), at(second));
-        for number in 1..=ONE_BY_ONE + 50 {
-            let (written, over) = hear("DENIED", Some("anna"), 0);
-            assert_eq!((written, over.len()), (number <= ONE_BY_ONE, 0));
+    fn r_saf_5_a_flood_is_counted_and_the_count_is_written() {
+        let floods = RefusalFloods::default();
+        let count = |event, who, second| floods.count((event, who), at(second));
+        for number in 1..=MAX_LISTED_PER_MINUTE + 50 {
+            let (written, over) = count("DENIED", Some("anna"), 0);
+            assert_eq!((written, over.len()), (number <= MAX_LISTED_PER_MINUTE, 0));
         }
-        assert!(hear("DENIED", Some("berta"), 1).0 && hear("REJECTED", Some("anna"), 1).0, "each apart");
-        let (written, over) = hear("DENIED", Some("anna"), 60);
+        assert!(count("DENIED", Some("berta"), 1).0 && count("REJECTED", Some("anna"), 1).0, "each apart");
+        let (written, over) = count("DENIED", Some("anna"), 60);
         assert!(written, "a new minute");
         let text = serde_json::to_string(&over).unwrap();
         assert!(over.len() == 1 && text.contains("50 more") && text.contains("anna"), "{text}");
-        assert!(floods.settle().is_empty(), "nothing was counted since");
+        assert!(floods.drain().is_empty(), "nothing was counted since");
     }
 
     #[test]
-    fn r_saf_5_what_was_counted_is_told_at_the_end_and_names_are_bounded() {
-        let floods = Floods::default();
-        for number in 0..MAX_COUNT + 200 {
-            floods.hear(("DENIED", Some(&format!("nobody {number}"))), at(0));
+    fn r_saf_5_counts_are_written_at_the_end_and_names_are_bounded() {
+        let floods = RefusalFloods::default();
+        for number in 0..MAX_PRINCIPALS + 200 {
+            floods.count(("DENIED", Some(&format!("nobody {number}"))), at(0));
         }
-        assert!(floods.0.lock().unwrap().len() <= MAX_COUNT + 1);
-        let told = serde_json::to_string(&floods.settle()).unwrap();
-        assert!(told.contains(&format!("{} more", 200 - ONE_BY_ONE)), "{told}");
-        assert!(floods.settle().is_empty());
+        assert!(floods.0.lock().unwrap().len() <= MAX_PRINCIPALS + 1);
+        let told = serde_json::to_string(&floods.drain()).unwrap();
+        assert!(told.contains(&format!("{} more", 200 - MAX_LISTED_PER_MINUTE)), "{told}");
+        assert!(floods.drain().is_empty());
     }
 }

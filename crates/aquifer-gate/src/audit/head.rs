@@ -6,15 +6,15 @@ use aquifer_engine::store::{StateStore, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// Heads read at once: as many as files are.
-const MAX_COUNT: usize = 100_000;
+const MAX_HEADS: usize = 100_000;
 /// Heads stand under this and their chain's id.
 pub(super) const PREFIX: &str = "audit/head/";
 /// How long a head is kept: longer than anybody keeps files.
-pub(super) const KEEP: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+pub(super) const HEAD_TTL: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 /// How long it is remembered that a chain was dropped on purpose.
-const KEEP_GONE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const DROPPED_HEAD_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Others write a head only when they drop a chain's files, so this many attempts are plenty.
-const ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// The last line of a chain, and where the chain begins by now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,9 +68,9 @@ impl Heads {
     }
 
     /// All heads, as the store has them now.
-    pub async fn all(store: &dyn StateStore) -> Result<Self, StoreError> {
+    pub async fn load(store: &dyn StateStore) -> Result<Self, StoreError> {
         let mut heads = Self::default();
-        for (key, record) in store.list(PREFIX, MAX_COUNT).await? {
+        for (key, record) in store.list(PREFIX, MAX_HEADS).await? {
             heads.add(&key, &record.value);
         }
         Ok(heads)
@@ -83,41 +83,41 @@ fn key(chain: &str) -> String {
 
 /// Moves the head on. Never back: a head that is further already was not written by this chain's only writer.
 pub(super) async fn advance(store: &dyn StateStore, head: &Head, keep: Duration) -> Result<(), StoreError> {
-    change(store, &head.chain, keep, |old| {
+    update(store, &head.chain, keep, |old| {
         let Some(old) = old else { return Ok(Some(head.clone())) };
         if old.sequence > head.sequence {
             return Err(StoreError(format!("the head of audit chain {} is not ours", head.chain)));
         }
-        let beginning = later(old.beginning, head.beginning.clone());
+        let beginning = later_of(old.beginning, head.beginning.clone());
         Ok(Some(Head { beginning, ..head.clone() }))
     })
     .await
 }
 
 /// Notes that a chain begins later from now on. A chain without a head has none to note it in.
-pub(super) async fn begin_at(store: &dyn StateStore, beginning: &Beginning) -> Result<(), StoreError> {
-    let keep = if beginning.gone { KEEP_GONE } else { KEEP };
-    change(store, &beginning.chain, keep, |old| {
-        Ok(old.map(|old| Head { beginning: later(old.beginning.clone(), Some(beginning.clone())), ..old }))
+pub(super) async fn set_beginning(store: &dyn StateStore, beginning: &Beginning) -> Result<(), StoreError> {
+    let keep = if beginning.gone { DROPPED_HEAD_TTL } else { HEAD_TTL };
+    update(store, &beginning.chain, keep, |old| {
+        Ok(old.map(|old| Head { beginning: later_of(old.beginning.clone(), Some(beginning.clone())), ..old }))
     })
     .await
 }
 
-fn later(one: Option<Beginning>, other: Option<Beginning>) -> Option<Beginning> {
+fn later_of(one: Option<Beginning>, other: Option<Beginning>) -> Option<Beginning> {
     match (one, other) {
         (Some(one), Some(other)) if one.sequence > other.sequence => Some(one),
         (one, other) => other.or(one),
     }
 }
 
-async fn change(
+async fn update(
     store: &dyn StateStore,
     chain: &str,
     keep: Duration,
     next: impl Fn(Option<Head>) -> Result<Option<Head>, StoreError>,
 ) -> Result<(), StoreError> {
     let key = key(chain);
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let record = store.get(&key).await?;
         // What cannot be read is written over: the verification of this moment on is better than none.
         let old = record.as_ref().and_then(|record| serde_json::from_slice::<Head>(&record.value).ok());

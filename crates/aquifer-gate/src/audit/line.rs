@@ -10,10 +10,10 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 /// `previous` of the first line of a chain.
-pub(super) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+pub(super) const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// No line we write is longer than this, so nobody who reads has to hold more.
-pub(super) const MAX_LEN: usize = 64 * 1024;
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const TAIL_OPENS: &[u8] = b",\"hash\":\"";
 const TAIL_CLOSES: &[u8] = b"\"}";
@@ -21,17 +21,17 @@ const TAIL: usize = TAIL_OPENS.len() + 64 + TAIL_CLOSES.len();
 
 /// Where a chain is: what the next line has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct ChainTip {
     /// The number of the last line; 0 before the first.
     pub(super) sequence: u64,
     /// The hash of the last line.
     pub(super) hash: String,
 }
 
-impl Link {
+impl ChainTip {
     /// Before the first line.
-    pub(super) fn unbegun() -> Self {
-        Self { sequence: 0, hash: NOTHING.to_owned() }
+    pub(super) fn new() -> Self {
+        Self { sequence: 0, hash: ZERO_HASH.to_owned() }
     }
 
     /// Writes the next line, with its newline, and moves on to it. `members` are those of the entry's JSON object,
@@ -42,7 +42,7 @@ impl Link {
             r#"{{"sequence":{sequence},"timestamp":"{time}","chain":"{chain}",{members},"previous":"{}""#,
             self.hash
         );
-        let hash = hash_of(body.as_bytes());
+        let hash = hash_line(body.as_bytes());
         into.extend_from_slice(body.as_bytes());
         into.extend_from_slice(TAIL_OPENS);
         into.extend_from_slice(hash.as_bytes());
@@ -54,14 +54,14 @@ impl Link {
 
 /// A line whose hash is right.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedLine {
     pub(super) hash: String,
-    pub(super) links: Links,
+    pub(super) header: LineHeader,
 }
 
 /// What of a line ties it to others.
 #[derive(Debug, Deserialize)]
-pub(super) struct Links {
+pub(super) struct LineHeader {
     pub(super) sequence: u64,
     pub(super) chain: String,
     pub(super) previous: String,
@@ -78,7 +78,7 @@ pub(super) struct Links {
 
 /// Why bytes are not a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum LineError {
     /// They do not end as a line does.
     Form,
     /// They are not what was hashed.
@@ -86,23 +86,23 @@ pub(super) enum Flaw {
 }
 
 /// Reads a line, given without its newline.
-pub(super) fn read(line: &[u8]) -> Result<Sealed, Flaw> {
-    let cut = line.len().checked_sub(TAIL).ok_or(Flaw::Form)?;
-    let (body, tail) = line.split_at_checked(cut).ok_or(Flaw::Form)?;
+pub(super) fn parse(line: &[u8]) -> Result<SealedLine, LineError> {
+    let cut = line.len().checked_sub(TAIL).ok_or(LineError::Form)?;
+    let (body, tail) = line.split_at_checked(cut).ok_or(LineError::Form)?;
     let stated = tail
         .strip_prefix(TAIL_OPENS)
         .and_then(|rest| rest.strip_suffix(TAIL_CLOSES))
         .and_then(|hash| std::str::from_utf8(hash).ok())
-        .ok_or(Flaw::Form)?;
-    if hash_of(body) != stated {
-        return Err(Flaw::Hash);
+        .ok_or(LineError::Form)?;
+    if hash_line(body) != stated {
+        return Err(LineError::Hash);
     }
-    let links = serde_json::from_slice::<Links>(&[body, b"}"].concat()).map_err(|_| Flaw::Form)?;
-    Ok(Sealed { hash: stated.to_owned(), links })
+    let header = serde_json::from_slice::<LineHeader>(&[body, b"}"].concat()).map_err(|_| LineError::Form)?;
+    Ok(SealedLine { hash: stated.to_owned(), header })
 }
 
 /// The hash of a line whose body this is, the closing brace not included.
-fn hash_of(body: &[u8]) -> String {
+fn hash_line(body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(body).chain_update(b"}").finalize())
 }
 
@@ -119,27 +119,27 @@ mod tests {
 
     #[test]
     fn r_saf_5_a_line_is_read_as_it_was_sealed() {
-        let mut link = Link::unbegun();
+        let mut tip = ChainTip::new();
         let mut text = Vec::new();
-        link.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);
+        tip.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);
         assert_eq!(
             String::from_utf8(text.clone()).unwrap(),
             format!(
-                "{{\"sequence\":1,\"timestamp\":\"1970-01-01T00:00:00Z\",\"chain\":\"c\",\"event\":\"X\",\"previous\":\"{NOTHING}\",\"hash\":\"{}\"}}\n",
-                link.hash
+                "{{\"sequence\":1,\"timestamp\":\"1970-01-01T00:00:00Z\",\"chain\":\"c\",\"event\":\"X\",\"previous\":\"{ZERO_HASH}\",\"hash\":\"{}\"}}\n",
+                tip.hash
             )
         );
-        let sealed = read(text.strip_suffix(b"\n").unwrap()).unwrap();
-        assert_eq!((sealed.links.sequence, sealed.hash.as_str()), (1, link.hash.as_str()));
+        let sealed = parse(text.strip_suffix(b"\n").unwrap()).unwrap();
+        assert_eq!((sealed.header.sequence, sealed.hash.as_str()), (1, tip.hash.as_str()));
         let without = [text.get(..text.len() - TAIL - 1).unwrap(), b"}"].concat();
         assert_eq!(sealed.hash, hex(&Sha256::digest(&without)));
         assert!(serde_json::from_slice::<serde_json::Value>(&without).is_ok());
     }
 
     #[test]
-    fn what_is_no_line() {
+    fn invalid_lines_are_refused() {
         for bytes in [&b""[..], b"{}", b"\"}", &[0xff; 100]] {
-            assert!(read(bytes).is_err());
+            assert!(parse(bytes).is_err());
         }
     }
 }

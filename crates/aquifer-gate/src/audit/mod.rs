@@ -28,25 +28,25 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use floods::Floods;
+use floods::RefusalFloods;
 
-pub(crate) use redact::shown;
+pub(crate) use redact::redact_for_approver;
 
-pub use entry::Ended;
 pub use entry::Entry;
+pub use entry::EntryPosition;
 pub use entry::Event;
-pub use entry::Noted;
+pub use entry::OperationOutcome;
 pub use handle::EntryHandle;
 pub use head::Beginning;
 pub use head::Head;
 pub use head::Heads;
 pub use verify::ChainReport;
-pub use verify::Doubt;
 pub use verify::Fault;
-pub use verify::Kind;
+pub use verify::FaultKind;
+pub use verify::Location;
 pub use verify::Problem;
+pub use verify::ProblemKind;
 pub use verify::Report;
-pub use verify::Spot;
 pub use verify::is_being_written;
 pub use verify::verify;
 pub use verify::verify_store;
@@ -141,7 +141,7 @@ impl From<StoreError> for AuditError {
 
 /// How much has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Figures {
+pub struct AuditStats {
     /// Entries on record.
     pub entries: u64,
     /// Times that entries were written and synced together.
@@ -158,17 +158,17 @@ pub struct Audit {
 
 #[derive(Debug)]
 struct Inner {
-    clock: Time,
+    clock: DebugClock,
     queue: Option<mpsc::Sender<writer::Job>>,
     required: bool,
     timeout: Duration,
-    state: Arc<State>,
-    floods: Floods,
+    state: Arc<WriterState>,
+    floods: RefusalFloods,
 }
 
-struct Time(SharedClock);
+struct DebugClock(SharedClock);
 
-impl std::fmt::Debug for Time {
+impl std::fmt::Debug for DebugClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Clock")
     }
@@ -176,7 +176,7 @@ impl std::fmt::Debug for Time {
 
 /// What the writer tells everybody.
 #[derive(Debug, Default)]
-struct State {
+struct WriterState {
     entries: AtomicU64,
     writes: AtomicU64,
     failures: AtomicU64,
@@ -186,7 +186,7 @@ struct State {
     busy_since: Mutex<Option<Instant>>,
 }
 
-impl State {
+impl WriterState {
     fn set_busy(&self, since: Option<Instant>) {
         *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
@@ -201,26 +201,33 @@ impl State {
 impl Audit {
     /// Starts the writer. Must be called inside the runtime that drives the store. A chain begins with its first entry.
     pub fn open(settings: AuditSettings, clock: SharedClock, store: Arc<dyn StateStore>) -> Result<Self, AuditError> {
-        let state = Arc::new(State::default());
+        let state = Arc::new(WriterState::default());
         let queue = match settings.sinks.is_empty() {
             true => None,
             false => Some(writer::start(&settings, clock.wall_time(), store, state.clone())?),
         };
         let AuditSettings { required, timeout, .. } = settings;
         Ok(Self {
-            inner: Arc::new(Inner { clock: Time(clock), queue, required, timeout, state, floods: Floods::default() }),
+            inner: Arc::new(Inner {
+                clock: DebugClock(clock),
+                queue,
+                required,
+                timeout,
+                state,
+                floods: RefusalFloods::default(),
+            }),
         })
     }
 
     /// No audit.
     pub fn off(clock: SharedClock) -> Self {
-        let (clock, queue, required, timeout) = (Time(clock), None, false, Duration::ZERO);
-        let (state, floods) = (Arc::default(), Floods::default());
+        let (clock, queue, required, timeout) = (DebugClock(clock), None, false, Duration::ZERO);
+        let (state, floods) = (Arc::default(), RefusalFloods::default());
         Self { inner: Arc::new(Inner { clock, queue, required, timeout, state, floods }) }
     }
 
     /// Whether entries go anywhere. If not, there is no point in making any.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.inner.queue.is_some()
     }
 
@@ -232,9 +239,9 @@ impl Audit {
     /// Puts an entry on record: when this returns, it is on disk (or in the store, where there are no files), and the
     /// head of its chain is in the store. An entry that is reported as failed because it took too long may still be
     /// written later.
-    pub async fn record(&self, entry: Entry) -> Result<Noted, AuditError> {
-        if !self.is_kept() {
-            return Ok(Noted { chain: "".into(), sequence: 0 });
+    pub async fn record(&self, entry: Entry) -> Result<EntryPosition, AuditError> {
+        if !self.is_enabled() {
+            return Ok(EntryPosition { chain: "".into(), sequence: 0 });
         }
         self.enqueue(entry, None).await?.written().await
     }
@@ -266,11 +273,11 @@ impl Audit {
 
     /// Hands in the last entry of an operation, where nobody can wait any more. If the queue is full, a task waits for
     /// room; there are never more such tasks than operations were running.
-    pub(crate) fn hand_in_eventually(&self, entry: Entry) -> Result<(), AuditError> {
+    pub(crate) fn submit_final(&self, entry: Entry) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
         let job = match queue.try_send(self.job(entry, None, None)) {
             Err(mpsc::error::TrySendError::Full(job)) => job,
-            other => return other.map_err(|error| unsent(&error)),
+            other => return other.map_err(|error| send_error(&error)),
         };
         // Nobody knows when a writer that does not move takes anything again.
         if self.inner.state.is_stuck(self.inner.timeout) {
@@ -288,26 +295,26 @@ impl Audit {
 
     /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told. Refusals in
     /// floods are counted instead.
-    pub fn note(&self, entry: Entry) -> Result<(), AuditError> {
+    pub fn submit(&self, entry: Entry) -> Result<(), AuditError> {
         if let Some(refusal) = entry.refusal() {
-            let (is_written, counted) = self.inner.floods.hear(refusal, self.inner.clock.0.now());
-            counted.into_iter().try_for_each(|entry| self.hand_in(entry))?;
+            let (is_written, counted) = self.inner.floods.count(refusal, self.inner.clock.0.now());
+            counted.into_iter().try_for_each(|entry| self.try_send(entry))?;
             if !is_written {
                 return Ok(());
             }
         }
-        self.hand_in(entry)
+        self.try_send(entry)
     }
 
-    fn hand_in(&self, entry: Entry) -> Result<(), AuditError> {
+    fn try_send(&self, entry: Entry) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
-        queue.try_send(self.job(entry, None, None)).map_err(|error| unsent(&error))
+        queue.try_send(self.job(entry, None, None)).map_err(|error| send_error(&error))
     }
 
     /// Waits until everything handed in before is written or has failed.
     pub async fn flush(&self) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
-        self.inner.floods.settle().into_iter().try_for_each(|entry| self.hand_in(entry))?;
+        self.inner.floods.drain().into_iter().try_for_each(|entry| self.try_send(entry))?;
         let (reply, answer) = oneshot::channel();
         let through = async {
             queue.send(writer::Job::Flush(reply)).await.map_err(|_| AuditError::Closed)?;
@@ -317,9 +324,9 @@ impl Audit {
     }
 
     /// How much has been written.
-    pub fn figures(&self) -> Figures {
+    pub fn stats(&self) -> AuditStats {
         let state = &self.inner.state;
-        Figures {
+        AuditStats {
             entries: state.entries.load(Ordering::Relaxed),
             writes: state.writes.load(Ordering::Relaxed),
             failures: state.failures.load(Ordering::Relaxed),
@@ -329,7 +336,7 @@ impl Audit {
     fn job(
         &self,
         mut entry: Entry,
-        reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
+        reply: Option<oneshot::Sender<Result<EntryPosition, AuditError>>>,
         handle: Option<EntryHandle>,
     ) -> writer::Job {
         let intent = entry.take_intent();
@@ -339,19 +346,19 @@ impl Audit {
             true => entry.gate_time(gate_time),
             false => entry,
         };
-        writer::Job::Write(writer::Waiting { time, members: entry.members(), intent, handle, reply })
+        writer::Job::Write(writer::QueuedEntry { time, members: entry.members(), intent, handle, reply })
     }
 }
 
 /// An entry that was handed in and is not known to be written yet.
 pub(crate) struct Pending {
-    answer: oneshot::Receiver<Result<Noted, AuditError>>,
+    answer: oneshot::Receiver<Result<EntryPosition, AuditError>>,
     deadline: tokio::time::Instant,
 }
 
 impl Pending {
     /// Waits until the entry is written.
-    pub(crate) async fn written(self) -> Result<Noted, AuditError> {
+    pub(crate) async fn written(self) -> Result<EntryPosition, AuditError> {
         match tokio::time::timeout_at(self.deadline, self.answer).await {
             Ok(answer) => answer.map_err(|_| AuditError::Closed)?,
             Err(_) => Err(AuditError::Busy),
@@ -359,7 +366,7 @@ impl Pending {
     }
 }
 
-fn unsent<T>(error: &mpsc::error::TrySendError<T>) -> AuditError {
+fn send_error<T>(error: &mpsc::error::TrySendError<T>) -> AuditError {
     match error {
         mpsc::error::TrySendError::Full(_) => AuditError::Busy,
         mpsc::error::TrySendError::Closed(_) => AuditError::Closed,

@@ -14,51 +14,51 @@ use sha2::{Digest, Sha256};
 
 const CUT: &str = "…";
 /// Bytes of names and values in all.
-const MAX_BYTES: usize = 4096;
+const MAX_REDACTED_BYTES: usize = 4096;
 /// Characters of one text.
-const MAX_TEXT: usize = 200;
+const MAX_TEXT_CHARS: usize = 200;
 /// Characters of one name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// No request is nested deeper than the largest limit that can be configured. JSON inside text could be.
 const MAX_DEPTH: usize = 64;
 /// Names and unions that refer to each other are followed this far.
 const MAX_REFERENCES: usize = 8;
 /// Text that holds JSON is looked into up to here.
-const MAX_PARSED: usize = 64 * 1024;
+const MAX_PARSED_BYTES: usize = 64 * 1024;
 
 /// Names of values that let their holder do something, although they name no secret: ids of sessions and our own metadata.
-const ALSO_LEFT_OUT: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
+const ALSO_SENSITIVE: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
 
 /// Members that name what their neighbours are the value of, as in `{"name": "Authorization", "value": "…"}`.
 const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", "param", "parameter", "property"];
 
 /// The parameters without secrets, for the audit.
 pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
-    let schema = schema_of(operation);
-    Walk { types, left: MAX_BYTES, view: View::Audit }.object(params, &[&schema], 0)
+    let schema = object_schema(operation);
+    Redactor { types, left: MAX_REDACTED_BYTES, view: View::Audit }.object(params, &[&schema], 0)
 }
 
 /// The parameters for a person who decides about them: everything, in up to about `max_bytes` bytes, with secrets
 /// replaced by what tells one from another.
-pub(crate) fn shown(
+pub(crate) fn redact_for_approver(
     operation: &Operation,
     types: Option<&Types>,
     params: &Map<String, Value>,
     max_bytes: usize,
 ) -> Value {
-    let schema = schema_of(operation);
-    Walk { types, left: max_bytes, view: View::Approver { max_bytes } }.object(params, &[&schema], 0)
+    let schema = object_schema(operation);
+    Redactor { types, left: max_bytes, view: View::Approver { max_bytes } }.object(params, &[&schema], 0)
 }
 
 /// The parameters of an operation as one object.
-fn schema_of(operation: &Operation) -> Schema {
+fn object_schema(operation: &Operation) -> Schema {
     let shape = Shape { fields: operation.parameters.clone(), ..Shape::default() };
     Schema { kind: Kind::Object(shape), ..Schema::default() }
 }
 
 /// The text, or its beginning and how long it is.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+pub(super) fn truncate(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
             format!("{}{CUT} ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count())
@@ -67,8 +67,8 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// The text without secrets, or its beginning and how long the text is.
-pub(super) fn words(text: &str, most: usize) -> String {
-    match secrets::redact_beginning(text, most) {
+pub(super) fn redact_text(text: &str, max_chars: usize) -> String {
+    match secrets::redact_beginning(text, max_chars) {
         (shown, false) => shown.into_owned(),
         (shown, true) => format!("{shown}{CUT} ({} characters)", text.chars().count()),
     }
@@ -81,14 +81,14 @@ enum View {
     Approver { max_bytes: usize },
 }
 
-struct Walk<'a> {
+struct Redactor<'a> {
     types: Option<&'a Types>,
     /// Bytes that may still be written.
     left: usize,
     view: View,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Redactor<'a> {
     fn value(&mut self, value: &Value, schemas: &[&'a Schema], depth: usize) -> Value {
         match value {
             Value::Object(_) | Value::Array(_) if depth >= MAX_DEPTH => CUT.into(),
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
                 let text = number.to_string();
                 self.spend(text.len());
                 match self.view {
-                    View::Audit if text.len() > MAX_NAME => shortened(&text, MAX_NAME).into(),
+                    View::Audit if text.len() > MAX_NAME_CHARS => truncate(&text, MAX_NAME_CHARS).into(),
                     _ => value.clone(),
                 }
             }
@@ -115,7 +115,9 @@ impl<'a> Walk<'a> {
         let shapes: Vec<&'a Shape> = schemas.iter().flat_map(|schema| shapes(schema, self.types, 0)).collect();
         let names_neighbours = |name: &str| NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str());
         let is_neighbour = matches!(self.view, View::Audit)
-            && map.iter().any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(is_left_out));
+            && map
+                .iter()
+                .any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(names_sensitive_value));
         let mut kept = Map::new();
         for (position, (name, value)) in map.iter().enumerate() {
             if self.left == 0 {
@@ -127,8 +129,9 @@ impl<'a> Walk<'a> {
             let schemas: Vec<&'a Schema> = fields().map(|field| &field.schema).collect();
             let (name, value) = match self.view {
                 View::Audit => {
-                    let is_secret = is_sensitive || is_left_out(name) || (is_neighbour && !names_neighbours(name));
-                    let shown = words(name, MAX_NAME);
+                    let is_secret =
+                        is_sensitive || names_sensitive_value(name) || (is_neighbour && !names_neighbours(name));
+                    let shown = redact_text(name, MAX_NAME_CHARS);
                     self.spend(shown.len() + 4);
                     let value = match is_secret && !value.is_null() {
                         true => self.write(REDACTED.to_owned()),
@@ -141,10 +144,10 @@ impl<'a> Walk<'a> {
                     // Names that the definition does not have are the caller's to choose.
                     let is_named = !schemas.is_empty() && names_secret(name);
                     let value = match value {
-                        value if is_sensitive && !value.is_null() => self.write(hidden(value)),
-                        Value::String(_) if is_named => self.write(hidden(value)),
+                        value if is_sensitive && !value.is_null() => self.write(placeholder(value)),
+                        Value::String(_) if is_named => self.write(placeholder(value)),
                         Value::Array(items) if is_named && items.iter().all(Value::is_string) => {
-                            items.iter().map(|item| self.write(hidden(item))).collect()
+                            items.iter().map(|item| self.write(placeholder(item))).collect()
                         }
                         value => self.value(value, &schemas, depth + 1),
                     };
@@ -172,11 +175,11 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: &str, depth: usize) -> Value {
         match (self.view, inner_json(text)) {
-            (View::Approver { max_bytes }, _) => self.write(shortened(text, max_bytes)),
+            (View::Approver { max_bytes }, _) => self.write(truncate(text, max_bytes)),
             (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
             // Its own text again, so that a reader sees that it was text.
             (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
-            (View::Audit, None) => self.write(words(text, MAX_TEXT)),
+            (View::Audit, None) => self.write(redact_text(text, MAX_TEXT_CHARS)),
         }
     }
 
@@ -191,14 +194,14 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether the audit leaves a value of this name out.
-fn is_left_out(name: &str) -> bool {
+fn names_sensitive_value(name: &str) -> bool {
     let plain = || name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase());
-    names_secret(name) || ALSO_LEFT_OUT.iter().any(|known| known.chars().eq(plain()))
+    names_secret(name) || ALSO_SENSITIVE.iter().any(|known| known.chars().eq(plain()))
 }
 
 /// What stands for a secret before a person who decides: enough to tell two of them apart. Text too short to be hard to
 /// guess gets no fingerprint, because what a person is asked is also kept until it is answered.
-fn hidden(value: &Value) -> String {
+fn placeholder(value: &Value) -> String {
     const MIN_FINGERPRINTED: usize = 8;
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (what, text) = match value {
@@ -218,7 +221,7 @@ fn hidden(value: &Value) -> String {
 
 /// Every shape that an object of this schema may have.
 fn shapes<'a>(schema: &'a Schema, types: Option<&'a Types>, depth: usize) -> Vec<&'a Shape> {
-    through(schema, types, depth, &|kind| match kind {
+    resolve(schema, types, depth, &|kind| match kind {
         Kind::Object(shape) => vec![shape],
         _ => Vec::new(),
     })
@@ -226,14 +229,14 @@ fn shapes<'a>(schema: &'a Schema, types: Option<&'a Types>, depth: usize) -> Vec
 
 /// Every schema that an element of a list of this schema may have.
 fn elements<'a>(schema: &'a Schema, types: Option<&'a Types>, depth: usize) -> Vec<&'a Schema> {
-    through(schema, types, depth, &|kind| match kind {
+    resolve(schema, types, depth, &|kind| match kind {
         Kind::Array(Some(element)) => vec![&**element],
         _ => Vec::new(),
     })
 }
 
 /// Looks through names and unions, which may refer to each other, so not for ever.
-fn through<'a, T>(
+fn resolve<'a, T>(
     schema: &'a Schema,
     types: Option<&'a Types>,
     depth: usize,
@@ -243,9 +246,9 @@ fn through<'a, T>(
         _ if depth > MAX_REFERENCES => Vec::new(),
         Kind::Named(name) => types
             .and_then(|types| types.get(name))
-            .map(|schema| through(schema, types, depth + 1, found))
+            .map(|schema| resolve(schema, types, depth + 1, found))
             .unwrap_or_default(),
-        Kind::Union(members) => members.iter().flat_map(|member| through(member, types, depth + 1, found)).collect(),
+        Kind::Union(members) => members.iter().flat_map(|member| resolve(member, types, depth + 1, found)).collect(),
         kind => found(kind),
     }
 }
@@ -253,7 +256,7 @@ fn through<'a, T>(
 /// JSON inside text.
 fn inner_json(text: &str) -> Option<Value> {
     let text = text.trim();
-    if text.len() > MAX_PARSED || !text.starts_with(['{', '[']) {
+    if text.len() > MAX_PARSED_BYTES || !text.starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str(text).ok()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use aquifer_engine::store::{StateStore, StoreError};
 
 /// Lines that wait for a store that is away. When there are more, nothing is taken any more.
-const BACKLOG: usize = 4096;
+const MAX_BACKLOG: usize = 4096;
 
 /// The key of a line.
 pub(super) fn key(chain: &str, sequence: u64) -> String {
@@ -28,7 +28,7 @@ impl StoreSink {
 
     /// Whether so many more can wait.
     pub(super) fn has_room(&self, more: usize) -> bool {
-        self.waiting.len().saturating_add(more) <= BACKLOG
+        self.waiting.len().saturating_add(more) <= MAX_BACKLOG
     }
 
     /// Adds a line, given without its newline.

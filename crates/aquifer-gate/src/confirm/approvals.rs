@@ -14,9 +14,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::call::{self, WholeCall};
-use super::message::Asked;
-use super::record::{Held, State, later};
-use crate::timeout::within;
+use super::message::ConfirmationPrompt;
+use super::record::{TokenRecord, TokenState, saturating_add};
+use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;
 pub use super::render::escape;
@@ -31,16 +31,16 @@ const CALL_PREFIX: &str = "gate/call/";
 const PART_BYTES: usize = 512 * 1024;
 
 /// More than this nobody reads; callers are limited in how many they open, and none stays for long.
-const MAX_COUNT: usize = 10_000;
+const MAX_APPROVALS: usize = 10_000;
 
 /// How long an approval is still listed when it is over.
-const LISTED: Duration = Duration::from_secs(10 * 60);
+const LISTED_AFTER_END: Duration = Duration::from_secs(10 * 60);
 
 /// Letters and digits that nobody mistakes for each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// Somebody else may decide at the same moment; nobody does so for ever.
-const ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Something that waits, or waited, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +159,7 @@ pub enum ApprovalError {
 
 /// An approval as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Announced {
+struct ApprovalRecord {
     approval: Approval,
     /// The key of the token's record: no token.
     token: String,
@@ -190,10 +190,10 @@ impl StoredCall {
 
 impl Approval {
     /// What is to be approved, without a name yet.
-    pub(super) fn of(
+    pub(super) fn new(
         operation: &Operation,
         caller: &Caller,
-        asked: &Asked,
+        prompt: &ConfirmationPrompt,
         call: &StoredCall,
         (now, expires_at): (Timestamp, Timestamp),
     ) -> Self {
@@ -204,8 +204,8 @@ impl Approval {
             operation: operation.name.to_string(),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
-            message: asked.headline.clone(),
-            reasons: asked.reasons.clone(),
+            message: prompt.headline.clone(),
+            reasons: prompt.reasons.clone(),
             parameter_count: call.parameter_count,
             call_bytes: call.len(),
             asked_at: now,
@@ -216,28 +216,28 @@ impl Approval {
 }
 
 /// Puts an approval where people find it, and tells its name.
-pub(super) async fn announce(
+pub(super) async fn publish(
     store: &dyn StateStore,
     mut approval: Approval,
     call: &StoredCall,
     token: &str,
 ) -> Result<String, StoreError> {
     let open = approval.expires_at.duration_since(approval.asked_at);
-    let keep = Duration::try_from(open).unwrap_or_default() + LISTED;
+    let keep = Duration::try_from(open).unwrap_or_default() + LISTED_AFTER_END;
     // The call first: what is listed can be shown.
     let parts = call.bytes.chunks(PART_BYTES);
     let part_count = parts.len();
     for (part, bytes) in parts.enumerate() {
-        if !within(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
+        if !with_timeout(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
             return Err(StoreError("the call of a new token was already there".to_owned()));
         }
     }
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let id = new_id()?;
         approval.id.clone_from(&id);
-        let announced = Announced { approval: approval.clone(), token: token.to_owned(), parts: part_count };
-        let value = serde_json::to_vec(&announced).map_err(|error| StoreError(error.to_string()))?;
-        if within(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
+        let record = ApprovalRecord { approval: approval.clone(), token: token.to_owned(), parts: part_count };
+        let value = serde_json::to_vec(&record).map_err(|error| StoreError(error.to_string()))?;
+        if with_timeout(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
             return Ok(id);
         }
     }
@@ -260,10 +260,10 @@ fn new_id() -> Result<String, StoreError> {
 /// What waits for a person and what was decided lately, oldest first.
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
-    for (_, record) in within(store.list(PREFIX, MAX_COUNT)).await? {
-        let Ok(Announced { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
-        let Some((held, _)) = held(store, &token).await? else { continue };
-        approval.status = status(&held, clock.now());
+    for (_, record) in with_timeout(store.list(PREFIX, MAX_APPROVALS)).await? {
+        let Ok(ApprovalRecord { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
+        let Some((token_record, _)) = load_token_record(store, &token).await? else { continue };
+        approval.status = status(&token_record, clock.now());
         approvals.push(approval);
     }
     approvals.sort_by_key(|approval| approval.asked_at);
@@ -276,49 +276,52 @@ pub async fn approve(
     reviewed: &Reviewed,
     clock: &dyn Clock,
 ) -> Result<Approval, ApprovalError> {
-    decide(store, &reviewed.approval.id, clock, Decided::Yes(&reviewed.digest)).await
+    decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
 }
 
 /// A person says no: the token never works. What was approved can still be denied, until it is used.
 pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    decide(store, id, clock, Decided::No).await
+    decide(store, id, clock, ApprovalDecision::Deny).await
 }
 
 /// One of them without its call, by the name that a person typed.
 pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token, .. } = announced(store, id).await?;
-    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
-    approval.status = status(&held, clock.now());
+    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
+    let (token_record, _) =
+        load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
+    approval.status = status(&token_record, clock.now());
     Ok(approval)
 }
 
 /// One of them with its whole call, by the name that a person typed.
 pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Reviewed, ApprovalError> {
-    let Announced { mut approval, token, parts } = announced(store, id).await?;
-    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
-    approval.status = status(&held, clock.now());
+    let ApprovalRecord { mut approval, token, parts } = load_approval(store, id).await?;
+    let (token_record, _) =
+        load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
+    approval.status = status(&token_record, clock.now());
     let incomplete = || ApprovalError::Incomplete(approval.id.clone());
     let mut bytes = Vec::new();
     for part in 0..parts.min(MAX_CALL_BYTES.div_ceil(PART_BYTES)) {
-        let record = within(store.get(&part_key(&token, part))).await?.ok_or_else(incomplete)?;
+        let record = with_timeout(store.get(&part_key(&token, part))).await?.ok_or_else(incomplete)?;
         bytes.extend(record.value);
     }
     let digest = call::digest(&bytes);
-    let call = WholeCall::from_bytes(&bytes).filter(|_| held.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
+    let call =
+        WholeCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
     Ok(Reviewed { approval, call, digest })
 }
 
 /// What a person says.
 #[derive(Clone, Copy)]
-enum Decided<'a> {
+enum ApprovalDecision<'a> {
     /// Yes, to the call with this digest.
-    Yes(&'a str),
-    No,
+    Approve(&'a str),
+    Deny,
 }
 
-async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, ApprovalError> {
-    let id = typed(id);
-    let record = within(store.get(&format!("{PREFIX}{id}"))).await?;
+async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {
+    let id = normalize_id(id);
+    let record = with_timeout(store.get(&format!("{PREFIX}{id}"))).await?;
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
 }
 
@@ -326,31 +329,31 @@ async fn decide(
     store: &dyn StateStore,
     id: &str,
     clock: &dyn Clock,
-    decided: Decided<'_>,
+    decision: ApprovalDecision<'_>,
 ) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token, .. } = announced(store, id).await?;
-    let id = typed(id);
+    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
+    let id = normalize_id(id);
     let unknown = || ApprovalError::Unknown(id.clone());
-    for _ in 0..ATTEMPTS {
-        let (mut held, version) = held(store, &token).await?.ok_or_else(unknown)?;
+    for _ in 0..MAX_ATTEMPTS {
+        let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
         // Only now, because the clock has learned the time from the store.
         let now = clock.now();
-        let status = status(&held, now);
-        let is_yes = matches!(decided, Decided::Yes(_));
-        let open = status == Status::Pending || (status == Status::Approved && !is_yes);
+        let status = status(&token_record, now);
+        let is_approval = matches!(decision, ApprovalDecision::Approve(_));
+        let open = status == Status::Pending || (status == Status::Approved && !is_approval);
         if !open {
             return Err(ApprovalError::Over { id, status });
         }
-        if let Decided::Yes(digest) = decided
-            && held.call.as_deref() != Some(digest)
+        if let ApprovalDecision::Approve(digest) = decision
+            && token_record.call.as_deref() != Some(digest)
         {
             return Err(ApprovalError::Incomplete(id));
         }
-        held.state = if is_yes { State::Ready } else { State::Denied };
+        token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
         // The caller's clock may be behind, and what is over must still be told from what never was.
-        let keep = held.keep(now, later_by());
-        if within(store.compare_and_set(&token, Some(version), held.to_bytes(), keep)).await? {
-            approval.status = if is_yes { Status::Approved } else { Status::Denied };
+        let keep = token_record.keep(now, MAX_CLOCK_SKEW);
+        if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
+            approval.status = if is_approval { Status::Approved } else { Status::Denied };
             return Ok(approval);
         }
     }
@@ -358,26 +361,24 @@ async fn decide(
 }
 
 /// The most that clocks may be apart.
-const fn later_by() -> Duration {
-    Duration::from_secs(300)
-}
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 
 /// An id as people type it: in either case, with blanks or hyphens.
-fn typed(id: &str) -> String {
+fn normalize_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(32).collect()
 }
 
-async fn held(store: &dyn StateStore, key: &str) -> Result<Option<(Held, u64)>, StoreError> {
-    let Some(Record { value, version }) = within(store.get(key)).await? else { return Ok(None) };
-    Ok(Held::read(&value).map(|held| (held, version)))
+async fn load_token_record(store: &dyn StateStore, key: &str) -> Result<Option<(TokenRecord, u64)>, StoreError> {
+    let Some(Record { value, version }) = with_timeout(store.get(key)).await? else { return Ok(None) };
+    Ok(TokenRecord::from_bytes(&value).map(|token_record| (token_record, version)))
 }
 
-fn status(held: &Held, now: Timestamp) -> Status {
-    match held.state {
-        State::Used => Status::Used,
-        State::Denied => Status::Denied,
-        _ if now > later(held.expires_at, Duration::ZERO) => Status::Expired,
-        State::Pending => Status::Pending,
-        State::Ready => Status::Approved,
+fn status(token_record: &TokenRecord, now: Timestamp) -> Status {
+    match token_record.state {
+        TokenState::Used => Status::Used,
+        TokenState::Denied => Status::Denied,
+        _ if now > saturating_add(token_record.expires_at, Duration::ZERO) => Status::Expired,
+        TokenState::Pending => Status::Pending,
+        TokenState::Ready => Status::Approved,
     }
 }

@@ -34,7 +34,8 @@ impl WholeCall {
     /// The call that a request makes, or nothing if it cannot be shown without leaving something out.
     pub(crate) fn new(request: &Checked) -> Option<Self> {
         let (operation, sent) = (request.operation(), request.params());
-        let Value::Object(params) = audit::shown(operation, Some(request.types()), sent, usize::MAX) else {
+        let Value::Object(params) = audit::redact_for_approver(operation, Some(request.types()), sent, usize::MAX)
+        else {
             return None;
         };
         let mut comparison = Comparison {

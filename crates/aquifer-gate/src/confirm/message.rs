@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::call::WholeCall;
 use super::render::escape;
-use crate::policy::Ruling;
+use crate::policy::PolicyDecision;
 
 /// Characters of one value where the operator's or the source's words mention it. The parameters themselves follow whole.
 const MAX_MENTIONED: usize = 400;
@@ -27,7 +27,7 @@ const TOO_LONG: &str = "The call is too long to be shown completely in a questio
 
 /// What a person is asked, and why.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ConfirmationPrompt {
     /// What would run, in the operator's words or ours, and what its source says of it. No parameters.
     pub(crate) headline: String,
     /// The question: the headline and the parameters.
@@ -38,15 +38,15 @@ pub(crate) struct Asked {
     is_complete: bool,
 }
 
-impl Asked {
+impl ConfirmationPrompt {
     /// The question about a call. The operator may word it. What its source says stands beside it, never in its place:
     /// neither a source nor a caller decides what a person gets to see.
-    pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
+    pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
         let operation = request.operation();
         let call = WholeCall::new(request);
         let none = Map::new();
         let params = call.as_ref().map_or(&none, |call| &call.params);
-        let headline = match (ruling.message(), operation.safeguards.message.as_deref()) {
+        let headline = match (decision.message(), operation.safeguards.message.as_deref()) {
             (Some(ours), _) => fill_in(ours, params),
             (None, Some(theirs)) => format!("{} Its source says: {}", plain(operation), fill_in(theirs, params)),
             (None, None) => plain(operation),
@@ -55,7 +55,7 @@ impl Asked {
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }
-        let why = ruling.reason_for_caller();
+        let why = decision.reason_for_caller();
         if !why.is_empty() {
             reasons.push(clean(&why));
         }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_3_templates_are_filled_in_once_and_values_do_no_tricks() {
+    fn r_saf_3_templates_are_filled_in_once_and_values_are_escaped() {
         let table = [
             ("Delete '{owner}/{repo}'?", "Delete 'acme/wid{owner}get'?"),
             ("{missing} {owner}", "(not given) acme"),

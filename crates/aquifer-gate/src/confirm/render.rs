@@ -98,12 +98,12 @@ struct Writer<'a> {
     line: String,
     places: &'a Places<'a>,
     /// Whether lists, objects and texts are broken into lines.
-    is_broken: bool,
+    is_multiline: bool,
 }
 
 impl<'a> Writer<'a> {
-    fn new(places: &'a Places<'a>, is_broken: bool) -> Self {
-        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_broken }
+    fn new(places: &'a Places<'a>, is_multiline: bool) -> Self {
+        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_multiline }
     }
 
     fn parameter(&mut self, name: &str, value: &Value) {
@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
     /// Goes to where the next element is written.
     fn element(&mut self, index: usize, depth: usize) {
         if index > 0 {
-            self.line.push_str(if self.is_broken { "," } else { ", " });
+            self.line.push_str(if self.is_multiline { "," } else { ", " });
         }
         self.indent(depth);
     }
@@ -174,7 +174,7 @@ impl<'a> Writer<'a> {
     }
 
     fn indent(&mut self, depth: usize) {
-        if self.is_broken {
+        if self.is_multiline {
             self.break_line(NEXT);
             self.line.extend(std::iter::repeat_n("  ", depth));
         }
@@ -211,11 +211,11 @@ impl<'a> Writer<'a> {
             let is_escaped = is_deceptive(letter)
                 || (is_quoted && is_like_quote(letter))
                 || marks > MAX_MARKS
-                || (blanks > MAX_BLANKS && !self.is_broken);
+                || (blanks > MAX_BLANKS && !self.is_multiline);
             match letter {
                 '\n' => {
                     self.line.push_str("\\n");
-                    if self.is_broken && !rest.is_empty() {
+                    if self.is_multiline && !rest.is_empty() {
                         self.break_line(CONTINUED);
                     }
                 }

@@ -24,7 +24,7 @@ pub(crate) struct Scope {
 
 /// How what is asked for differs from what was confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Difference {
+pub(super) enum ScopeMismatch {
     Caller,
     Source,
     Operation,
@@ -45,16 +45,16 @@ impl Scope {
     }
 
     /// The first difference, as far as it may be told.
-    pub(super) fn differs(&self, other: &Scope) -> Option<Difference> {
+    pub(super) fn find_mismatch(&self, other: &Scope) -> Option<ScopeMismatch> {
         let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
         if !same(&self.caller, &other.caller) {
-            Some(Difference::Caller)
+            Some(ScopeMismatch::Caller)
         } else if self.source != other.source || self.place != other.place {
-            Some(Difference::Source)
+            Some(ScopeMismatch::Source)
         } else if self.operation != other.operation {
-            Some(Difference::Operation)
+            Some(ScopeMismatch::Operation)
         } else if !same(&self.params, &other.params) {
-            Some(Difference::Params)
+            Some(ScopeMismatch::Params)
         } else {
             None
         }

@@ -36,16 +36,16 @@ impl Default for ConfirmSettings {
 
 /// A setting outside of what the specification allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is {value} seconds, allowed are {least} to {most}")]
+#[error("'{name}' is {value} seconds, allowed are {min} to {max}")]
 pub struct ConfirmSettingsError {
     /// Which.
     pub name: &'static str,
     /// What was set.
     pub value: u64,
     /// The least allowed.
-    pub least: u64,
+    pub min: u64,
     /// The most allowed.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl ConfirmSettings {
@@ -60,15 +60,15 @@ impl ConfirmSettings {
             ("quota_lifetime", self.quota_lifetime, 1, 10 * 60),
             ("clock_skew_tolerance_seconds", self.skew, 0, 300),
         ];
-        for (name, value, least, most) in ranges {
-            if value < Duration::from_secs(least) || value > Duration::from_secs(most) {
-                return Err(ConfirmSettingsError { name, value: value.as_secs(), least, most });
+        for (name, value, min, max) in ranges {
+            if value < Duration::from_secs(min) || value > Duration::from_secs(max) {
+                return Err(ConfirmSettingsError { name, value: value.as_secs(), min, max });
             }
         }
         Ok(())
     }
 
-    pub(super) fn lifetime_of(&self, danger: Danger) -> Duration {
+    pub(super) fn lifetime_for(&self, danger: Danger) -> Duration {
         if danger == Danger::Forbidden { self.forbidden_lifetime } else { self.lifetime }
     }
 }

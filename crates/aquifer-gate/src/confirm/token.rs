@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 /// No token is longer (R-SAF-3).
-const MAX_LEN: usize = 80;
+const MAX_TOKEN_LEN: usize = 80;
 
 /// What a token is for. A token for one thing is no token for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,7 +31,7 @@ impl Purpose {
 }
 
 /// 256 bits that nobody can guess, as text.
-pub(super) fn make(purpose: Purpose) -> Result<String, getrandom::Error> {
+pub(super) fn generate(purpose: Purpose) -> Result<String, getrandom::Error> {
     let mut bits = [0_u8; 32];
     getrandom::fill(&mut bits)?;
     let mut token = purpose.prefix().to_owned();
@@ -42,7 +42,7 @@ pub(super) fn make(purpose: Purpose) -> Result<String, getrandom::Error> {
 /// Where the record of a token lies: under its hash, so that whoever reads the store has no tokens. Nothing for what is
 /// too long to be one.
 pub(super) fn key(token: &str) -> Option<String> {
-    if token.is_empty() || token.len() > MAX_LEN {
+    if token.is_empty() || token.len() > MAX_TOKEN_LEN {
         return None;
     }
     Some(format!("gate/token/{}", hex(&Sha256::digest(token.as_bytes()))))

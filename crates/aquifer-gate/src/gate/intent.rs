@@ -6,8 +6,8 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 
-use super::receipt::OnRecord;
-use super::{Evaluation, SafetyGate, Stopped, refused};
+use super::receipt::AuditReceipt;
+use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 
 /// Whether an operation may change something: everything but reads, and reads that are said to be more than that.
@@ -20,26 +20,26 @@ impl SafetyGate {
     ///
     /// What is destructive or was confirmed waits until its intent is on disk. What can be undone only hands it to the
     /// writer, unless the writer is failing.
-    pub(super) async fn intend(
+    pub(super) async fn record_intent(
         &self,
-        passing: Evaluation<'_>,
+        evaluation: Evaluation<'_>,
         is_confirmed: bool,
-    ) -> Result<Box<dyn Receipt>, Stopped> {
-        let (operation, params) = (passing.operation(), passing.request.params());
+    ) -> Result<Box<dyn Receipt>, EarlyDecision> {
+        let (operation, params) = (evaluation.operation(), evaluation.request.params());
         let is_destructive = operation.danger >= Danger::Destructive;
         if is_destructive && !is_confirmed {
-            self.note(|| passing.entry(Event::Allowed).reason(&passing.ruling.why()));
+            self.submit(|| evaluation.entry(Event::Allowed).reason(&evaluation.decision.explanation()));
         }
-        let entry = passing.entry(Event::Intent).reason(&passing.ruling.why()).fields(operation, params).parameters(
-            operation,
-            Some(passing.request.types()),
-            params,
-        );
+        let entry = evaluation
+            .entry(Event::Intent)
+            .reason(&evaluation.decision.explanation())
+            .fields(operation, params)
+            .parameters(operation, Some(evaluation.request.types()), params);
         let is_synced = is_destructive || is_confirmed;
-        let mut receipt = OnRecord::new(self.audit.clone(), passing, is_synced);
-        match receipt.intend(entry, is_synced || self.audit.is_failing()).await {
+        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, is_synced);
+        match receipt.record_intent(entry, is_synced || self.audit.is_failing()).await {
             Ok(()) => Ok(receipt.begin()),
-            Err(error) if self.audit.is_required() => Err(refused(
+            Err(error) if self.audit.is_required() => Err(refuse_with(
                 Failure::new(
                     Code::InternalError,
                     "Internal error: the audit cannot be written, so operations with effects are refused. Nothing was \

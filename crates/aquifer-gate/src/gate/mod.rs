@@ -27,20 +27,23 @@ use serde_json::{Map, Value, json};
 
 use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{
-    Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
-    rules_changed, store_down,
+    ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, ElicitationAnswer, Purpose, Refusal,
+    Scope, TokenRequest, cannot_ask_in_batch, rules_changed, store_unavailable,
 };
 use crate::policy::{
-    Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
+    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, RequiredStrength, SettingsError,
+    Strength, Subject,
 };
-use crate::quota::{Charge, Crossed, OperationCounters, QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use crate::quota::{
+    Charge, OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas, ThresholdCrossing,
+};
 use intent::is_write;
 
 /// More operations than this no catalog has for long.
 const MAX_COMPILED: usize = 20_000;
 
 /// How long reads are not counted after the store has failed, so that they do not all wait for it.
-const UNCOUNTED: Duration = Duration::from_secs(2);
+const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What an operator can set.
 #[derive(Debug, Clone, Default)]
@@ -71,11 +74,11 @@ pub enum GateSettingsError {
 pub struct SafetyGate {
     policy: Policy,
     /// What can be said of each operation before a call.
-    prepared: RwLock<HashMap<Arc<str>, Arc<Prepared>, foldhash::fast::RandomState>>,
+    prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
-    begun: Instant,
+    started: Instant,
     /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
     uncounted_until: AtomicU64,
     /// Whether other rules are in force by now.
@@ -83,8 +86,8 @@ pub struct SafetyGate {
 }
 
 /// What can be said of an operation before anybody calls it.
-struct Prepared {
-    compiled: Compiled,
+struct PreparedOperation {
+    compiled: CompiledPolicy,
     /// The limits and quotas that count calls of it.
     counters: OperationCounters,
     /// Whether calls of it go on record.
@@ -98,14 +101,14 @@ struct Prepared {
 struct Evaluation<'a> {
     request: &'a Checked,
     context: &'a Context,
-    prepared: &'a Prepared,
-    ruling: &'a Ruling,
+    prepared: &'a PreparedOperation,
+    decision: &'a PolicyDecision,
 }
 
 /// Anything but a pass. Boxed, because most calls pass.
-type Stopped = Box<Decision>;
+type EarlyDecision = Box<Decision>;
 
-fn refused(failure: Failure) -> Stopped {
+fn refuse_with(failure: Failure) -> EarlyDecision {
     Box::new(Decision::Refuse(failure))
 }
 
@@ -127,15 +130,15 @@ impl<'a> Evaluation<'a> {
     }
 
     fn entry(&self, event: Event) -> Entry {
-        Entry::about(event, self.operation()).within(self.context)
+        Entry::for_operation(event, self.operation()).context(self.context)
     }
 
     fn scope(&self) -> Scope {
         Scope::new(self.operation(), self.caller(), self.request.params())
     }
 
-    fn asked(&self) -> Asked {
-        Asked::about(self.request, self.ruling)
+    fn prompt(&self) -> ConfirmationPrompt {
+        ConfirmationPrompt::new(self.request, self.decision)
     }
 }
 
@@ -168,7 +171,7 @@ impl SafetyGate {
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
-            begun: Instant::now(),
+            started: Instant::now(),
             uncounted_until: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
         })
@@ -185,19 +188,19 @@ impl SafetyGate {
         &self.policy
     }
 
-    fn prepared(&self, operation: &Operation) -> Arc<Prepared> {
+    fn prepare(&self, operation: &Operation) -> Arc<PreparedOperation> {
         let known = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
-        if let Some(prepared) = known.filter(|prepared| prepared.compiled.is_of(operation)) {
+        if let Some(prepared) = known.filter(|prepared| prepared.compiled.matches(operation)) {
             return prepared;
         }
-        let prepared = Arc::new(Prepared {
+        let prepared = Arc::new(PreparedOperation {
             compiled: self.policy.compile(operation),
             // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
             counters: match operation.source.is_empty() {
                 true => OperationCounters::default(),
-                false => self.quotas.counters_of(operation),
+                false => self.quotas.counters_for(operation),
             },
-            is_recorded: self.audit.is_kept() && is_write(operation),
+            is_recorded: self.audit.is_enabled() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
@@ -210,286 +213,304 @@ impl SafetyGate {
 
     /// Decides about a request: the most restrictive of what is decided about its operation and about every other that
     /// it needs.
-    fn rule(&self, prepared: &Prepared, request: &Checked, caller: &Caller) -> Arc<Ruling> {
+    fn decide_policy(&self, prepared: &PreparedOperation, request: &Checked, caller: &Caller) -> Arc<PolicyDecision> {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
-        let ruling = prepared.compiled.rule(&Subject { operation, caller, scopes: &[], params, types });
-        request.also_needs().iter().fold(ruling, |ruling, needed| {
+        let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
+        request.also_needs().iter().fold(decision, |decision, needed| {
             // What they read is read without any parameters of theirs.
             let none = Map::new();
             let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
-            let prepared = self.prepared(needed);
+            let prepared = self.prepare(needed);
             let (operation, is_hidden) = (needed.name.clone(), prepared.is_hidden);
-            Arc::new(ruling.and_needed(Needed { operation, is_hidden, ruling: prepared.compiled.rule(&subject) }))
+            Arc::new(decision.combine_with(RequiredOperation {
+                operation,
+                is_hidden,
+                decision: prepared.compiled.decide(&subject),
+            }))
         })
     }
 
-    async fn evaluate(&self, passing: Evaluation<'_>) -> Result<Pass, Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        if let Some(denied) = passing.ruling.failure(operation) {
-            let entry = || passing.entry(Event::Denied).code(denied.code().as_str()).reason(&passing.ruling.why());
-            self.note(entry);
-            return Err(refused(denied));
+    async fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<Pass, EarlyDecision> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        if let Some(denied) = evaluation.decision.failure(operation) {
+            let entry = || {
+                evaluation.entry(Event::Denied).code(denied.code().as_str()).reason(&evaluation.decision.explanation())
+            };
+            self.submit(entry);
+            return Err(refuse_with(denied));
         }
-        if self.counts(operation)
-            && let Err(stop) = self.quotas.attempt(passing.counters(), operation, caller).await
+        if self.is_counted(operation)
+            && let Err(quota_error) = self.quotas.count_attempt(evaluation.counters(), operation, caller).await
         {
-            self.stop(passing, stop)?;
+            self.apply_quota_error(evaluation, quota_error)?;
         }
-        let is_dry_run = is_dry_run(passing.request);
-        let confirmed = match passing.ruling.effect {
+        let is_dry_run = is_dry_run(evaluation.request);
+        let confirmed = match evaluation.decision.effect {
             // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
             Effect::Confirm(_) if is_dry_run => false,
-            Effect::Confirm(asking) => {
+            Effect::Confirm(strength) => {
                 // Boxed, so that calls which only pass do not carry the room for it.
                 Box::pin(async move {
-                    self.may_pay(passing).await?;
-                    self.confirm(passing, asking).await
+                    self.check_quotas(evaluation).await?;
+                    self.confirm(evaluation, strength).await
                 })
                 .await?;
                 true
             }
             Effect::Allow | Effect::Deny(_) => false,
         };
-        let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
+        let warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if self.audit.is_kept() && (confirmed || (is_write(operation) && !is_dry_run)) {
-            pass.receipt = Some(Box::pin(self.intend(passing, confirmed)).await?);
+        if self.audit.is_enabled() && (confirmed || (is_write(operation) && !is_dry_run)) {
+            pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed)).await?);
         }
         Ok(pass)
     }
 
     /// Lets pass only with a confirmation as strong as policy wants it.
-    async fn confirm(&self, passing: Evaluation<'_>, asking: Asking) -> Result<(), Stopped> {
-        let context = passing.context;
+    async fn confirm(&self, evaluation: Evaluation<'_>, strength: RequiredStrength) -> Result<(), EarlyDecision> {
+        let context = evaluation.context;
         // Whoever could be asked alone is not asked less in a batch.
-        let mut required = asking.with(context.interaction.can_ask_alone());
+        let mut required = strength.for_client(context.interaction.can_ask_alone());
         // Nobody confirms what the question does not show: an approval shows it.
-        if required != Strength::Approval && !passing.asked().is_complete() {
+        if required != Strength::Approval && !evaluation.prompt().is_complete() {
             required = Strength::Approval;
         }
-        if let Some(token) = &passing.request.metadata().confirmation {
-            return self.redeem(passing, token, required).await;
+        if let Some(token) = &evaluation.request.metadata().confirmation {
+            return self.redeem(evaluation, token, required).await;
         }
         if required != Strength::Elicit {
-            return Err(self.issue(passing, required).await);
+            return Err(self.issue(evaluation, required).await);
         }
         if !context.interaction.can_ask() {
-            return Err(refused(only_alone(passing.operation(), &passing.asked())));
+            return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
         }
-        match Confirmations::answered(context) {
-            Some((key, answered)) => self.hear(passing, key, answered).await,
-            None => Err(self.ask(passing).await),
+        match Confirmations::find_answer(context) {
+            Some((key, answer)) => self.on_answer(evaluation, key, answer).await,
+            None => Err(self.ask(evaluation).await),
         }
     }
 
-    async fn redeem(&self, passing: Evaluation<'_>, token: &str, required: Strength) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
+    async fn redeem(&self, evaluation: Evaluation<'_>, token: &str, required: Strength) -> Result<(), EarlyDecision> {
+        let (scope, caller) = (evaluation.scope(), evaluation.caller());
         match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
             Ok(()) => {
-                self.note(|| passing.entry(Event::Confirmed).token(token));
+                self.submit(|| evaluation.entry(Event::Confirmed).token(token));
                 Ok(())
             }
-            Err(refusal) => Err(self.refuse(passing, refusal, token)),
+            Err(refusal) => Err(self.refuse(evaluation, refusal, token)),
         }
     }
 
     /// Refuses, with a token to come back with.
-    async fn issue(&self, passing: Evaluation<'_>, strength: Strength) -> Stopped {
-        let asked = passing.asked();
-        match self.confirmations.issue(self.wanted(passing, Purpose::Confirmation, strength), Some(&asked)).await {
+    async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
+        let prompt = evaluation.prompt();
+        match self
+            .confirmations
+            .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(&prompt))
+            .await
+        {
             Ok(issued) => {
                 let entry =
-                    || passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
-                self.note(entry);
-                refused(issued.into_failure(passing.operation(), &asked))
+                    || evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
+                self.submit(entry);
+                refuse_with(issued.into_failure(evaluation.operation(), &prompt))
             }
-            Err(refusal) => self.refuse(passing, refusal, ""),
+            Err(refusal) => self.refuse(evaluation, refusal, ""),
         }
     }
 
     /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
-    async fn ask(&self, passing: Evaluation<'_>) -> Stopped {
-        match self.confirmations.issue(self.wanted(passing, Purpose::Question, Strength::Elicit), None).await {
+    async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
+        match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
+        {
             Ok(issued) => {
                 let reason = Strength::Elicit.as_str();
-                self.note(|| passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
+                self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
                 let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
                 Box::new(Decision::Ask(InputRequest {
                     key: issued.token,
-                    message: passing.asked().in_one_text(),
+                    message: evaluation.prompt().in_one_text(),
                     schema: schema.into_iter().collect(),
                 }))
             }
-            Err(refusal) => self.refuse(passing, refusal, ""),
+            Err(refusal) => self.refuse(evaluation, refusal, ""),
         }
     }
 
     /// Hears what the person answered.
-    async fn hear(&self, passing: Evaluation<'_>, question: &str, answered: Answered) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
-        if answered != Answered::Yes {
+    async fn on_answer(
+        &self,
+        evaluation: Evaluation<'_>,
+        question: &str,
+        answer: ElicitationAnswer,
+    ) -> Result<(), EarlyDecision> {
+        let (scope, caller) = (evaluation.scope(), evaluation.caller());
+        if answer != ElicitationAnswer::Yes {
             return Err(match self.confirmations.decline(question, &scope, caller).await {
                 Ok(()) => {
-                    let failure = answered.failure(passing.operation());
-                    self.note(|| passing.entry(Event::Declined).token(question).reason(failure.message()));
-                    refused(failure)
+                    let failure = answer.failure(evaluation.operation());
+                    self.submit(|| evaluation.entry(Event::Declined).token(question).reason(failure.message()));
+                    refuse_with(failure)
                 }
-                Err(refusal) => self.refuse(passing, refusal, ""),
+                Err(refusal) => self.refuse(evaluation, refusal, ""),
             });
         }
         let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
         let mut redeemed = redeem().await;
-        if let Err(Refusal::Early { wait, .. }) = redeemed {
+        if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
             // Asking again would only begin the rest anew.
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = passing.context.cancelled.cancelled() => {}
+                () = evaluation.context.cancelled.cancelled() => {}
             }
             if self.is_retired.load(Ordering::Relaxed) {
-                return Err(self.refuse(passing, Refusal::Token(rules_changed()), ""));
+                return Err(self.refuse(evaluation, Refusal::Token(rules_changed()), ""));
             }
             redeemed = redeem().await;
         }
         match redeemed {
             Ok(()) => {
-                self.note(|| passing.entry(Event::Confirmed).token(question));
+                self.submit(|| evaluation.entry(Event::Confirmed).token(question));
                 Ok(())
             }
-            Err(refusal) => Err(self.refuse(passing, refusal, "")),
+            Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
         }
     }
 
-    fn wanted<'a>(&self, passing: Evaluation<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
-        let (operation, caller) = (passing.operation(), passing.caller());
+    fn token_request<'a>(&self, evaluation: Evaluation<'a>, purpose: Purpose, strength: Strength) -> TokenRequest<'a> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
         let cooldown = match purpose {
-            Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.max(passing.ruling.cooldown()),
+            Purpose::Confirmation | Purpose::Question => {
+                operation.safeguards.cooldown.max(evaluation.decision.cooldown())
+            }
             Purpose::Quota => Duration::ZERO,
         };
-        Wanted { purpose, strength, scope: passing.scope(), operation, caller, cooldown }
+        TokenRequest { purpose, strength, scope: evaluation.scope(), operation, caller, cooldown }
     }
 
-    fn refuse(&self, passing: Evaluation<'_>, refusal: Refusal, token: &str) -> Stopped {
-        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::Early { .. });
-        let failure = refusal.into_failure(passing.request, &passing.asked(), token);
+    fn refuse(&self, evaluation: Evaluation<'_>, refusal: Refusal, token: &str) -> EarlyDecision {
+        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
+        let failure = refusal.into_failure(evaluation.request, &evaluation.prompt(), token);
         if !waits {
             let entry = || {
-                let entry = passing.entry(Event::TokenRejected).code(failure.code().as_str());
+                let entry = evaluation.entry(Event::TokenRejected).code(failure.code().as_str());
                 if token.is_empty() { entry } else { entry.token(token) }
             };
-            self.note(entry);
+            self.submit(entry);
         }
-        refused(failure)
+        refuse_with(failure)
     }
 
     /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
-    async fn may_pay(&self, passing: Evaluation<'_>) -> Result<(), Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        match self.quotas.look(passing.counters(), operation, caller, false).await {
+    async fn check_quotas(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        match self.quotas.check(evaluation.counters(), operation, caller, false).await {
             Ok(()) => Ok(()),
-            Err(Stop::Paused(paused)) => match &passing.request.metadata().quota_continue {
-                None => Err(self.pause(passing, paused).await),
+            Err(QuotaError::Paused(paused)) => match &evaluation.request.metadata().quota_continue {
+                None => Err(self.pause(evaluation, paused).await),
                 Some(token) => {
-                    let found = self.confirmations.inspect(token, Purpose::Quota, &passing.scope(), caller).await;
-                    found.map_err(|refusal| self.refuse(passing, refusal, token))?;
+                    let found = self.confirmations.inspect(token, Purpose::Quota, &evaluation.scope(), caller).await;
+                    found.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
                     self.quotas
-                        .look(passing.counters(), operation, caller, true)
+                        .check(evaluation.counters(), operation, caller, true)
                         .await
-                        .or_else(|stop| self.stop(passing, stop))
+                        .or_else(|quota_error| self.apply_quota_error(evaluation, quota_error))
                 }
             },
-            Err(stop) => self.stop(passing, stop),
+            Err(quota_error) => self.apply_quota_error(evaluation, quota_error),
         }
     }
 
     /// Spends what the call costs.
-    async fn pay(&self, passing: Evaluation<'_>) -> Result<Vec<Warning>, Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        let charge = match self.quotas.spend(passing.counters(), operation, caller, false).await {
+    async fn consume(&self, evaluation: Evaluation<'_>) -> Result<Vec<Warning>, EarlyDecision> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        let charge = match self.quotas.spend(evaluation.counters(), operation, caller, false).await {
             Ok(charge) => charge,
-            Err(Stop::Paused(paused)) => {
-                let Some(token) = &passing.request.metadata().quota_continue else {
-                    return Err(Box::pin(self.pause(passing, paused)).await);
+            Err(QuotaError::Paused(paused)) => {
+                let Some(token) = &evaluation.request.metadata().quota_continue else {
+                    return Err(Box::pin(self.pause(evaluation, paused)).await);
                 };
-                Box::pin(self.resume(passing, token)).await?;
-                match self.quotas.spend(passing.counters(), operation, caller, true).await {
+                Box::pin(self.resume(evaluation, token)).await?;
+                match self.quotas.spend(evaluation.counters(), operation, caller, true).await {
                     Ok(charge) => charge,
-                    Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
+                    Err(quota_error) => self.apply_quota_error(evaluation, quota_error).map(|()| Charge::default())?,
                 }
             }
-            Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
+            Err(quota_error) => self.apply_quota_error(evaluation, quota_error).map(|()| Charge::default())?,
         };
-        self.note_crossed(&charge, || passing.entry(Event::QuotaWarned));
+        self.submit_crossings(&charge, || evaluation.entry(Event::QuotaWarned));
         Ok(charge.warnings)
     }
 
     /// Somebody said that it goes on.
-    async fn resume(&self, passing: Evaluation<'_>, token: &str) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
+    async fn resume(&self, evaluation: Evaluation<'_>, token: &str) -> Result<(), EarlyDecision> {
+        let (scope, caller) = (evaluation.scope(), evaluation.caller());
         let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
-        redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
-        self.note(|| passing.entry(Event::QuotaContinued).token(token));
+        redeemed.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
+        self.submit(|| evaluation.entry(Event::QuotaContinued).token(token));
         Ok(())
     }
 
     /// Refuses until somebody says that it goes on.
-    async fn pause(&self, passing: Evaluation<'_>, paused: crate::quota::Paused) -> Stopped {
-        match self.confirmations.issue(self.wanted(passing, Purpose::Quota, Strength::Token), None).await {
+    async fn pause(&self, evaluation: Evaluation<'_>, paused: crate::quota::QuotaPause) -> EarlyDecision {
+        match self.confirmations.issue(self.token_request(evaluation, Purpose::Quota, Strength::Token), None).await {
             Ok(issued) => {
                 let entry = || {
-                    let entry = passing.entry(Event::QuotaPaused).quota(&paused.metric, paused.used, paused.most);
+                    let entry = evaluation.entry(Event::QuotaPaused).quota(&paused.metric, paused.used, paused.limit);
                     entry.token(&issued.token)
                 };
-                self.note(entry);
-                refused(paused.into_failure(&issued.token, issued.expires_at))
+                self.submit(entry);
+                refuse_with(paused.into_failure(&issued.token, issued.expires_at))
             }
-            Err(refusal) => self.refuse(passing, refusal, ""),
+            Err(refusal) => self.refuse(evaluation, refusal, ""),
         }
     }
 
     /// What a limit comes to. A read that could not be counted goes on.
-    fn stop(&self, passing: Evaluation<'_>, stop: Stop) -> Result<(), Stopped> {
-        let operation = passing.operation();
-        let (name, used, most, failure) = match stop {
-            Stop::Rate { name, most, failure } => (name, most, most, failure),
-            Stop::Exhausted { metric, used, most, failure } => (metric, used, most, failure),
+    fn apply_quota_error(&self, evaluation: Evaluation<'_>, quota_error: QuotaError) -> Result<(), EarlyDecision> {
+        let operation = evaluation.operation();
+        let (name, used, limit, failure) = match quota_error {
+            QuotaError::RateLimited { name, limit, failure } => (name, limit, limit, failure),
+            QuotaError::Exhausted { metric, used, limit, failure } => (metric, used, limit, failure),
             // Only a pause that nobody can end comes here.
-            Stop::Paused(paused) => {
+            QuotaError::Paused(paused) => {
                 let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                (paused.metric, paused.used, paused.most, failure)
+                (paused.metric, paused.used, paused.limit, failure)
             }
-            Stop::Store(error) => return self.uncounted(operation, &error),
+            QuotaError::Store(error) => return self.skip_counting(operation, &error),
         };
-        self.note(|| passing.entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
-        Err(refused(failure))
+        self.submit(|| evaluation.entry(Event::QuotaStopped).quota(&name, used, limit).code(failure.code().as_str()));
+        Err(refuse_with(failure))
     }
 
     /// Whether calls are counted at present. Reads are not while the store is known to fail.
-    fn counts(&self, operation: &Operation) -> bool {
+    fn is_counted(&self, operation: &Operation) -> bool {
         let until = self.uncounted_until.load(Ordering::Relaxed);
-        operation.danger > Danger::Safe || until == 0 || milliseconds(self.begun.elapsed()) >= until
+        operation.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
     }
 
-    fn uncounted(&self, operation: &Operation, error: &StoreError) -> Result<(), Stopped> {
+    fn skip_counting(&self, operation: &Operation, error: &StoreError) -> Result<(), EarlyDecision> {
         if operation.danger == Danger::Safe {
-            let until = milliseconds(self.begun.elapsed() + UNCOUNTED);
+            let until = milliseconds(self.started.elapsed() + UNCOUNTED_INTERVAL);
             self.uncounted_until.store(until, Ordering::Relaxed);
             tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
             return Ok(());
         }
-        Err(refused(store_down(operation.danger, error)))
+        Err(refuse_with(store_unavailable(operation.danger, error)))
     }
 
     /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
-    fn note_crossed(&self, charge: &Charge, entry: impl Fn() -> Entry) {
-        for Crossed { metric, used, warn } in &charge.crossed {
-            self.note(|| entry().quota(metric, *used, *warn));
+    fn submit_crossings(&self, charge: &Charge, entry: impl Fn() -> Entry) {
+        for ThresholdCrossing { metric, used, warn } in &charge.crossings {
+            self.submit(|| entry().quota(metric, *used, *warn));
         }
     }
 
     /// Hands in an entry that nothing waits for.
-    fn note(&self, entry: impl FnOnce() -> Entry) {
-        if self.audit.is_kept()
-            && let Err(error) = self.audit.note(entry())
+    fn submit(&self, entry: impl FnOnce() -> Entry) {
+        if self.audit.is_enabled()
+            && let Err(error) = self.audit.submit(entry())
         {
             tracing::error!(%error, "a decision is not on record");
         }
@@ -499,12 +520,12 @@ impl SafetyGate {
 impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
-        let prepared = self.prepared(operation);
+        let prepared = self.prepare(operation);
         let limited = !prepared.counters.is_empty()
-            && self.counts(operation)
-            && self.quotas.concern(&prepared.counters, &context.caller);
-        let ruling = self.rule(&prepared, request, &context.caller);
-        let asks_nobody = match ruling.effect {
+            && self.is_counted(operation)
+            && self.quotas.apply_to(&prepared.counters, &context.caller);
+        let decision = self.decide_policy(&prepared, request, &context.caller);
+        let asks_nobody = match decision.effect {
             Effect::Allow => !prepared.is_recorded || is_dry_run(request),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
@@ -513,7 +534,7 @@ impl Gate for SafetyGate {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
-            match self.evaluate(Evaluation { request, context, prepared: &prepared, ruling: &ruling }).await {
+            match self.evaluate(Evaluation { request, context, prepared: &prepared, decision: &decision }).await {
                 Ok(pass) => Decision::Allow(pass),
                 Err(stopped) => *stopped,
             }
@@ -525,45 +546,48 @@ impl Gate for SafetyGate {
         async move {
             let subject =
                 Subject { operation: reading, caller: &context.caller, scopes: &[], params: None, types: None };
-            let ruling = self.policy.rule(&subject);
-            let entry = |event: Event| Entry::about(event, reading).within(context).reason(&ruling.why());
-            match ruling.effect {
+            let decision = self.policy.decide(&subject);
+            let entry =
+                |event: Event| Entry::for_operation(event, reading).context(context).reason(&decision.explanation());
+            match decision.effect {
                 Effect::Allow => {}
                 Effect::Deny(_) => {
-                    self.note(|| entry(Event::Denied));
-                    return Err(ruling.failure(reading).unwrap_or_else(|| Failure::internal("a denial without words")));
+                    self.submit(|| entry(Event::Denied));
+                    return Err(decision
+                        .failure(reading)
+                        .unwrap_or_else(|| Failure::internal("a denial without words")));
                 }
                 Effect::Confirm(_) => {
-                    self.note(|| entry(Event::Denied));
+                    self.submit(|| entry(Event::Denied));
                     let words = "Permission denied: documents and prompts cannot be confirmed";
-                    let message = format!("{words}. {}", ruling.reason_for_caller());
-                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", ruling.for_caller()));
+                    let message = format!("{words}. {}", decision.reason_for_caller());
+                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller()));
                 }
             }
             let counted = async {
-                let counters = self.quotas.counters_of(reading);
-                self.quotas.attempt(&counters, reading, &context.caller).await?;
+                let counters = self.quotas.counters_for(reading);
+                self.quotas.count_attempt(&counters, reading, &context.caller).await?;
                 self.quotas.spend(&counters, reading, &context.caller, false).await
             };
-            let (name, used, most, failure) = match counted.await {
+            let (name, used, limit, failure) = match counted.await {
                 Ok(charge) => {
-                    let warned = || Entry::about(Event::QuotaWarned, reading).within(context);
-                    self.note_crossed(&charge, warned);
+                    let warned = || Entry::for_operation(Event::QuotaWarned, reading).context(context);
+                    self.submit_crossings(&charge, warned);
                     return Ok(());
                 }
-                Err(Stop::Rate { name, most, failure }) => (name, most, most, failure),
-                Err(Stop::Exhausted { metric, used, most, failure }) => (metric, used, most, failure),
+                Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
+                Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
                 // There is no place for a token that would let it go on.
-                Err(Stop::Paused(paused)) => {
+                Err(QuotaError::Paused(paused)) => {
                     let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                    (paused.metric, paused.used, paused.most, failure)
+                    (paused.metric, paused.used, paused.limit, failure)
                 }
-                Err(Stop::Store(error)) => {
+                Err(QuotaError::Store(error)) => {
                     tracing::warn!(%error, "a read was not counted");
                     return Ok(());
                 }
             };
-            self.note(|| entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
+            self.submit(|| entry(Event::QuotaStopped).quota(&name, used, limit).code(failure.code().as_str()));
             Err(failure)
         }
         .boxed()
@@ -595,6 +619,6 @@ impl Gate for SafetyGate {
 
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
         let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
-        self.prepared(operation).compiled.rule(&subject).effect.as_str()
+        self.prepare(operation).compiled.decide(&subject).effect.as_str()
     }
 }

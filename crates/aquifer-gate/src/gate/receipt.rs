@@ -9,11 +9,11 @@ use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 
 use super::Evaluation;
-use crate::audit::{Audit, AuditError, Ended, Entry, EntryHandle, Event};
+use crate::audit::{Audit, AuditError, Entry, EntryHandle, Event, OperationOutcome};
 
-/// Records exactly one outcome for an intent: that it was not run until [`begin`](OnRecord::begin), then that its outcome
+/// Records exactly one outcome for an intent: that it was not run until [`begin`](AuditReceipt::begin), then that its outcome
 /// is unknown until the source tells another.
-pub(super) struct OnRecord {
+pub(super) struct AuditReceipt {
     audit: Audit,
     operation: Arc<Operation>,
     caller: Caller,
@@ -21,61 +21,61 @@ pub(super) struct OnRecord {
     intent: EntryHandle,
     /// Whether the outcome is to be on disk before the caller learns of it.
     is_synced: bool,
-    ending: Ending,
+    outcome: OutcomeDetails,
     /// Whether the outcome was handed in, or there is nothing to hand in.
     is_settled: bool,
 }
 
 /// How the operation ended, as far as is known by now.
-struct Ending {
-    ended: Ended,
+struct OutcomeDetails {
+    outcome: OperationOutcome,
     code: Option<&'static str>,
     reason: Option<&'static str>,
 }
 
-impl Ending {
-    const NOT_RUN: Self = Self { ended: Ended::Failed, code: None, reason: Some("it was not run") };
-    const UNKNOWN: Self = Self { ended: Ended::Unknown, code: None, reason: None };
+impl OutcomeDetails {
+    const NOT_RUN: Self = Self { outcome: OperationOutcome::Failed, code: None, reason: Some("it was not run") };
+    const UNKNOWN: Self = Self { outcome: OperationOutcome::Unknown, code: None, reason: None };
 
     fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Done(_) => Self { ended: Ended::Done, code: None, reason: None },
+            Outcome::Done(_) => Self { outcome: OperationOutcome::Done, code: None, reason: None },
             Outcome::Failed(failure) => Self::from_failure(failure),
             Outcome::NeedsInput(_) => {
-                Self { ended: Ended::Failed, code: None, reason: Some("the source asks a person first") }
+                Self { outcome: OperationOutcome::Failed, code: None, reason: Some("the source asks a person first") }
             }
         }
     }
 
     fn from_failure(failure: &Failure) -> Self {
-        let ended = if failure.is_outcome_unknown() { Ended::Unknown } else { Ended::Failed };
+        let outcome = if failure.is_outcome_unknown() { OperationOutcome::Unknown } else { OperationOutcome::Failed };
         let reason = if is_configuration_changed(failure) { Self::NOT_RUN.reason } else { None };
-        Self { ended, code: Some(failure.code().as_str()), reason }
+        Self { outcome, code: Some(failure.code().as_str()), reason }
     }
 }
 
-impl OnRecord {
+impl AuditReceipt {
     /// Of an intent that is not handed in yet.
-    pub(super) fn new(audit: Audit, passing: Evaluation<'_>, is_synced: bool) -> Self {
+    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, is_synced: bool) -> Self {
         Self {
             audit,
-            operation: passing.operation().clone(),
-            caller: passing.caller().clone(),
-            request_id: passing.context.request_id.clone(),
+            operation: evaluation.operation().clone(),
+            caller: evaluation.caller().clone(),
+            request_id: evaluation.context.request_id.clone(),
             intent: EntryHandle::default(),
             is_synced,
-            ending: Ending::NOT_RUN,
+            outcome: OutcomeDetails::NOT_RUN,
             is_settled: true,
         }
     }
 
-    /// Puts the intent on record, and waits until it is there if `is_waited_for`. If this fails or is given up half-way,
+    /// Puts the intent on record, and waits until it is there if `waits`. If this fails or is given up half-way,
     /// an intent that is written all the same is followed by the outcome that it was not run.
-    pub(super) async fn intend(&mut self, entry: Entry, is_waited_for: bool) -> Result<(), AuditError> {
+    pub(super) async fn record_intent(&mut self, entry: Entry, waits: bool) -> Result<(), AuditError> {
         // A full queue is waited for: many writes at once are no reason to refuse one.
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
-        if !is_waited_for {
+        if !waits {
             return Ok(());
         }
         let written = pending.written().await;
@@ -87,17 +87,17 @@ impl OnRecord {
 
     /// The operation runs from now on.
     pub(super) fn begin(mut self) -> Box<dyn Receipt> {
-        self.ending = Ending::UNKNOWN;
+        self.outcome = OutcomeDetails::UNKNOWN;
         self.is_settled = false;
         Box::new(self)
     }
 
     fn entry(&self) -> Entry {
-        let Ending { ended, code, reason } = self.ending;
-        let mut entry = Entry::about(Event::Outcome(ended), &self.operation)
-            .by(&self.caller)
+        let OutcomeDetails { outcome, code, reason } = self.outcome;
+        let mut entry = Entry::for_operation(Event::Outcome(outcome), &self.operation)
+            .caller(&self.caller)
             .request(&self.request_id)
-            .of_intent(&self.intent);
+            .intent(&self.intent);
         if let Some(code) = code {
             entry = entry.code(code);
         }
@@ -112,10 +112,10 @@ impl OnRecord {
     }
 }
 
-impl Receipt for OnRecord {
+impl Receipt for AuditReceipt {
     fn settle<'a>(mut self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()> {
         // From here on this is the outcome, also if the caller gives up while it is being recorded.
-        self.ending = Ending::from_outcome(outcome);
+        self.outcome = OutcomeDetails::from_outcome(outcome);
         if !self.is_synced {
             drop(self);
             return std::future::ready(()).boxed();
@@ -136,10 +136,10 @@ impl Receipt for OnRecord {
     }
 }
 
-impl Drop for OnRecord {
+impl Drop for AuditReceipt {
     fn drop(&mut self) {
         if !self.is_settled
-            && let Err(error) = self.audit.hand_in_eventually(self.entry())
+            && let Err(error) = self.audit.submit_final(self.entry())
         {
             self.report(&error);
         }

@@ -10,43 +10,43 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
 use super::condition::Shapes;
+use super::decision::{Effect, PolicyDecision, Reason};
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
-use super::ruling::{Effect, Reason, Ruling};
 use super::settings::RuleEffect;
 
-impl Ruling {
+impl PolicyDecision {
     /// The whole decision as JSON, for operators. With the types that the operation's parameters refer to, it says how
     /// conditions compare them.
     pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
         let shapes = Shapes { operation, types };
-        let mut because = self.because.iter().map(|reason| reason.to_json(shapes));
-        let mut told = Map::new();
-        told.insert("decision".to_owned(), self.effect.as_str().into());
-        if let Effect::Confirm(asking) = self.effect {
-            told.insert("strength".to_owned(), json!(asking));
+        let mut reasons = self.reasons.iter().map(|reason| reason.to_json(shapes));
+        let mut json = Map::new();
+        json.insert("decision".to_owned(), self.effect.as_str().into());
+        if let Effect::Confirm(strength) = self.effect {
+            json.insert("strength".to_owned(), json!(strength));
         }
-        told.insert("decided_by".to_owned(), because.next().unwrap_or_default());
-        told.insert("also".to_owned(), because.collect());
-        told.insert("to_change".to_owned(), self.to_change(operation).into());
-        Value::Object(told)
+        json.insert("decided_by".to_owned(), reasons.next().unwrap_or_default());
+        json.insert("also".to_owned(), reasons.collect());
+        json.insert("to_change".to_owned(), self.to_change(operation).into());
+        Value::Object(json)
     }
 
     /// What decided, in words for operators.
-    pub fn why(&self) -> String {
-        self.why_of(None)
+    pub fn explanation(&self) -> String {
+        self.explanation_for(None)
     }
 
-    pub(super) fn why_of(&self, shapes: Option<Shapes<'_>>) -> String {
-        let perhaps = self.because.iter().skip(1).filter(|reason| matches!(reason, Reason::Perhaps(_)));
-        let reasons = self.because.iter().take(1).chain(perhaps);
+    pub(super) fn explanation_for(&self, shapes: Option<Shapes<'_>>) -> String {
+        let conditional = self.reasons.iter().skip(1).filter(|reason| matches!(reason, Reason::ConditionalRule(_)));
+        let reasons = self.reasons.iter().take(1).chain(conditional);
         let words: Vec<String> = reasons.map(|reason| reason.for_operator(shapes)).collect();
         words.join("; ")
     }
 
     /// The words of the matrix cell, if that is what decided.
     pub(super) fn cell_words(&self) -> Option<String> {
-        let decided = self.because.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
+        let decided = self.reasons.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
         decided.map(|reason| reason.for_operator(None))
     }
 
@@ -57,7 +57,7 @@ impl Ruling {
         if severity == RuleEffect::Allow {
             return ways;
         }
-        for reason in &self.because {
+        for reason in &self.reasons {
             let way = match reason {
                 Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => raise(operation, *needed),
                 Reason::Minimum { needed, .. } => raise(operation, *needed),
@@ -72,7 +72,7 @@ impl Ruling {
                     "Look into the change with 'aquifer review', and accept it if the source '{}' is still what you want",
                     operation.source
                 ),
-                Reason::Needed(needed) if needed.ruling.effect.severity() > RuleEffect::Allow => {
+                Reason::RequiredOperation(needed) if needed.decision.effect.severity() > RuleEffect::Allow => {
                     format!("See what is decided about '{}', which the request needs", needed.operation)
                 }
                 Reason::Rule(rule) if rule.effect > RuleEffect::Allow => format!("Change {rule}"),
@@ -106,7 +106,7 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
 impl Reason {
     /// The reason as JSON, its words among it.
     fn to_json(&self, shapes: Shapes<'_>) -> Value {
-        let mut told = match self {
+        let mut json = match self {
             Reason::Protocol => json!({ "kind": "protocol" }),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => json!({
                 "kind": "matrix", "danger": danger, "trust": trust, "cell": cell, "origin": origin,
@@ -120,17 +120,17 @@ impl Reason {
             }),
             Reason::Safeguard { overruled, .. } => json!({ "kind": "safeguard", "overruled": overruled }),
             Reason::Quarantine(reason) => json!({ "kind": "quarantine", "reason": reason }),
-            Reason::Needed(needed) => json!({
-                "kind": "needed_operation", "operation": needed.operation, "decision": needed.ruling.effect.as_str(),
-                "why": needed.ruling.why(),
+            Reason::RequiredOperation(needed) => json!({
+                "kind": "needed_operation", "operation": needed.operation, "decision": needed.decision.effect.as_str(),
+                "why": needed.decision.explanation(),
             }),
             Reason::Rule(rule) => rule_json("rule", rule, shapes),
-            Reason::Perhaps(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
+            Reason::ConditionalRule(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
         };
-        if let Some(told) = told.as_object_mut() {
-            told.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
+        if let Some(json) = json.as_object_mut() {
+            json.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
         }
-        told
+        json
     }
 
     /// The reason in words for operators.
@@ -156,8 +156,13 @@ impl Reason {
                 format!("its source wants it confirmed{}", if *overruled { "; a rule loosens it" } else { "" })
             }
             Reason::Quarantine(reason) => format!("quarantined: {reason}"),
-            Reason::Needed(needed) => {
-                format!("it needs '{}': {}, {}", needed.operation, needed.ruling.effect.as_str(), needed.ruling.why())
+            Reason::RequiredOperation(needed) => {
+                format!(
+                    "it needs '{}': {}, {}",
+                    needed.operation,
+                    needed.decision.effect.as_str(),
+                    needed.decision.explanation()
+                )
             }
             Reason::Rule(rule) => {
                 let does = match (rule.effect, rule.loosens) {
@@ -170,7 +175,7 @@ impl Reason {
                 let reason = rule.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 format!("{rule} {does}{reason}")
             }
-            Reason::Perhaps(rule) => {
+            Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may deny it",
                     RuleEffect::Confirm => "may want it confirmed",
@@ -209,15 +214,15 @@ pub(super) fn evidence(operation: &Operation) -> &str {
 }
 
 fn rule_json(kind: &str, rule: &Rule, shapes: Shapes<'_>) -> Value {
-    let mut told = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
-    if let Some(told) = told.as_object_mut() {
-        told.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
-        told.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
+    let mut json = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
+    if let Some(json) = json.as_object_mut() {
+        json.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
+        json.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
         let conditions = rule.conditions().iter().map(|condition| condition.describe(Some(shapes)));
         let conditions: Vec<Value> = conditions.map(Value::from).collect();
         if !conditions.is_empty() {
-            told.insert("conditions".to_owned(), conditions.into());
+            json.insert("conditions".to_owned(), conditions.into());
         }
     }
-    told
+    json
 }

@@ -5,9 +5,9 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
-use super::ruling::{Denial, Effect, Reason, Ruling};
+use super::decision::{Denial, Effect, PolicyDecision, Reason};
 
-impl Ruling {
+impl PolicyDecision {
     /// The failure of a denied call; nothing if it was not denied.
     pub fn failure(&self, operation: &Operation) -> Option<Failure> {
         let Effect::Deny(denial) = self.effect else { return None };
@@ -27,7 +27,7 @@ impl Ruling {
                 .detail("actual_trust", trust.as_str())
                 // A number here and a name elsewhere: so the specification has it.
                 .detail("danger_level", danger as u8),
-            Denial::Rule | Denial::Quarantine | Denial::Needed => message(Code::PermissionDenied)
+            Denial::Rule | Denial::Quarantine | Denial::RequiredOperation => message(Code::PermissionDenied)
                 .detail("operation", &**name)
                 .detail("danger_level", danger.as_str())
                 .detail("adapter_trust", trust.as_str()),
@@ -42,7 +42,7 @@ impl Ruling {
 
     /// The least trust under which nothing about trust stands in the way.
     fn needed(&self) -> Option<Trust> {
-        self.because.iter().find_map(|reason| match reason {
+        self.reasons.iter().find_map(|reason| match reason {
             Reason::Cell { needed, .. } | Reason::Minimum { needed, .. } => *needed,
             _ => None,
         })

@@ -50,7 +50,7 @@ pub const PUBLISHED: [[Cell; 5]; 5] = {
 };
 
 /// From here on a person is asked, however trusted the source is, unless the operator's own cell says otherwise.
-pub const ASKED_FROM: Danger = Danger::Destructive;
+pub const CONFIRM_FLOOR: Danger = Danger::Destructive;
 
 /// Where a cell's value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -73,11 +73,11 @@ impl Default for Matrix {
         let mut matrix = Self([[(Cell::Deny, Origin::Published); 5]; 5]);
         for danger in Danger::ALL {
             for trust in Trust::ALL {
-                let cell = match published(danger, trust) {
-                    Cell::Allow if danger >= ASKED_FROM => (Cell::Confirm, Origin::Floor),
+                let cell = match published_cell(danger, trust) {
+                    Cell::Allow if danger >= CONFIRM_FLOOR => (Cell::Confirm, Origin::Floor),
                     cell => (cell, Origin::Published),
                 };
-                matrix.put(danger, trust, cell);
+                matrix.set_cell(danger, trust, cell);
             }
         }
         matrix
@@ -86,8 +86,8 @@ impl Default for Matrix {
 
 impl Matrix {
     /// The operator's word on a cell.
-    pub(super) fn set(&mut self, danger: Danger, trust: Trust, cell: Cell) {
-        self.put(danger, trust, (cell, Origin::Operator));
+    pub(super) fn override_cell(&mut self, danger: Danger, trust: Trust, cell: Cell) {
+        self.set_cell(danger, trust, (cell, Origin::Operator));
     }
 
     pub(super) fn cell(&self, danger: Danger, trust: Trust) -> (Cell, Origin) {
@@ -96,12 +96,12 @@ impl Matrix {
     }
 
     /// The least trust, not less than this, under which an operation of this danger is not denied.
-    pub(super) fn least_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
+    pub(super) fn min_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
         let minimum = minimum.unwrap_or(Trust::Untested);
         Trust::ALL.into_iter().find(|trust| *trust >= minimum && !self.cell(danger, *trust).0.denies())
     }
 
-    fn put(&mut self, danger: Danger, trust: Trust, cell: (Cell, Origin)) {
+    fn set_cell(&mut self, danger: Danger, trust: Trust, cell: (Cell, Origin)) {
         if let Some(place) = self.0.get_mut(danger as usize).and_then(|row| row.get_mut(trust as usize)) {
             *place = cell;
         }
@@ -109,6 +109,6 @@ impl Matrix {
 }
 
 /// The published cell, before anything makes it stricter.
-pub fn published(danger: Danger, trust: Trust) -> Cell {
+pub fn published_cell(danger: Danger, trust: Trust) -> Cell {
     PUBLISHED.get(danger as usize).and_then(|row| row.get(trust as usize)).copied().unwrap_or(Cell::Deny)
 }

@@ -1,4 +1,4 @@
-//! What may be done, decided purely: from an operation, who calls it and with what, to a [`Ruling`] that explains
+//! What may be done, decided purely: from an operation, who calls it and with what, to a [`PolicyDecision`] that explains
 //! itself. No clock, no store, no I/O.
 //!
 //! Four voices are heard, and the most restrictive wins (R-SAF-2):
@@ -14,19 +14,19 @@
 //! [`Policy::compile`] reads for one operation all rules that depend on nothing but the operation. A call then costs a
 //! reference count, unless a rule looks at the caller or the parameters.
 
+mod caller_message;
 mod condition;
+mod decision;
 mod explain;
 mod failure;
 pub mod matrix;
 mod problem;
 mod rule;
-mod ruling;
 pub(crate) mod selector;
 mod settings;
 mod show;
 mod strength;
 mod unused;
-mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,21 +39,21 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value};
 
+use decision::Facts;
 use matrix::Matrix;
-use problem::Complaints;
-use rule::Applies;
-use ruling::Facts;
+use problem::ProblemCollector;
+use rule::Applicability;
 
+pub use decision::Denial;
+pub use decision::Effect;
+pub use decision::PolicyDecision;
+pub use decision::Reason;
+pub use decision::RequiredOperation;
 pub use matrix::Cell;
 pub use matrix::Origin;
 pub use problem::SettingsError;
 pub use problem::SettingsProblem;
 pub use rule::Rule;
-pub use ruling::Denial;
-pub use ruling::Effect;
-pub use ruling::Needed;
-pub use ruling::Reason;
-pub use ruling::Ruling;
 pub use settings::ConditionSettings;
 pub use settings::PolicySettings;
 pub use settings::RuleEffect;
@@ -61,7 +61,7 @@ pub use settings::RuleSettings;
 pub use settings::TrustPolicySettings;
 pub use settings::Words;
 pub use show::PolicyLine;
-pub use strength::Asking;
+pub use strength::RequiredStrength;
 pub use strength::Strength;
 pub use unused::Inventory;
 pub use unused::RuleKind;
@@ -96,20 +96,20 @@ pub struct Policy {
 
 /// What policy says about one operation, as far as that can be said before anybody calls it.
 #[derive(Debug, Clone)]
-pub struct Compiled {
-    made_of: MadeOf,
+pub struct CompiledPolicy {
+    key: OperationKey,
     facts: Option<Facts>,
     /// The decision by everything that does not depend on the call.
-    settled: Arc<Ruling>,
+    static_decision: Arc<PolicyDecision>,
     /// The rules that apply to every call.
-    always: Vec<Arc<Rule>>,
+    static_rules: Vec<Arc<Rule>>,
     /// The rules that look at the caller or the parameters.
-    open: Vec<Arc<Rule>>,
+    dynamic_rules: Vec<Arc<Rule>>,
 }
 
 /// Everything of an operation that policy looks at before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct MadeOf {
+struct OperationKey {
     name: Arc<str>,
     source: Arc<str>,
     own_name: Arc<str>,
@@ -141,26 +141,32 @@ impl Policy {
     }
 
     /// Decides. Where the same operation is called often, [`compile`](Self::compile) it once instead.
-    pub fn rule(&self, subject: &Subject<'_>) -> Arc<Ruling> {
-        self.compile(subject.operation).rule(subject)
+    pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
+        self.compile(subject.operation).decide(subject)
     }
 
     /// Decides as much about an operation as can be decided before anybody calls it.
-    pub fn compile(&self, operation: &Operation) -> Compiled {
+    pub fn compile(&self, operation: &Operation) -> CompiledPolicy {
         self.compile_with(operation, operation.quarantine.as_ref())
     }
 
-    fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> Compiled {
-        let made_of = MadeOf::of(operation);
+    fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> CompiledPolicy {
+        let key = OperationKey::new(operation);
         if is_protocol(operation) {
-            let settled = Arc::new(Ruling { effect: Effect::Allow, because: vec![Reason::Protocol] });
-            return Compiled { made_of, facts: None, settled, always: Vec::new(), open: Vec::new() };
+            let static_decision = Arc::new(PolicyDecision { effect: Effect::Allow, reasons: vec![Reason::Protocol] });
+            return CompiledPolicy {
+                key,
+                facts: None,
+                static_decision,
+                static_rules: Vec::new(),
+                dynamic_rules: Vec::new(),
+            };
         }
         let concerned = self.rules.iter().filter(|rule| rule.concerns(operation)).cloned();
-        let (always, open): (Vec<_>, Vec<_>) = concerned.partition(|rule| rule.is_settled());
+        let (static_rules, dynamic_rules): (Vec<_>, Vec<_>) = concerned.partition(|rule| rule.is_static());
         let facts = Facts { quarantine: quarantine.cloned(), ..self.facts(operation) };
-        let settled = Arc::new(facts.rule(&always));
-        Compiled { made_of, facts: Some(facts), settled, always, open }
+        let static_decision = Arc::new(facts.decide(&static_rules));
+        CompiledPolicy { key, facts: Some(facts), static_decision, static_rules, dynamic_rules }
     }
 
     fn facts(&self, operation: &Operation) -> Facts {
@@ -176,8 +182,8 @@ impl Policy {
             minimum,
             confirm_below: self.confirm_below,
             always_confirm: operation.safeguards.always_confirm,
-            needed: self.matrix.least_trust(danger, minimum),
-            asking: strength.map_or_else(|| Asking::by_default(danger), Asking::from),
+            needed: self.matrix.min_trust(danger, minimum),
+            strength: strength.map_or_else(|| RequiredStrength::default_for(danger), RequiredStrength::from),
             quarantine: None,
         }
     }
@@ -187,15 +193,15 @@ impl Policy {
     /// Whether any call of this operation may have to be confirmed.
     pub fn may_confirm(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
-        matches!(compiled.settled.effect, Effect::Confirm(_))
-            || compiled.open.iter().any(|rule| rule.effect == RuleEffect::Confirm)
-            || compiled.loosened().any(|ruling| matches!(ruling.effect, Effect::Confirm(_)))
+        matches!(compiled.static_decision.effect, Effect::Confirm(_))
+            || compiled.dynamic_rules.iter().any(|rule| rule.effect == RuleEffect::Confirm)
+            || compiled.loosened().any(|decision| matches!(decision.effect, Effect::Confirm(_)))
     }
 
     /// Whether a call of this operation may be denied, or has to be confirmed.
     pub fn restricts(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
-        !matches!(compiled.settled.effect, Effect::Allow) || !compiled.open.is_empty()
+        !matches!(compiled.static_decision.effect, Effect::Allow) || !compiled.dynamic_rules.is_empty()
     }
 
     /// Whether a rule looks at the parameters of this operation.
@@ -207,10 +213,10 @@ impl Policy {
     /// may be looked at but not called (`introspect_only`, quarantine) are not meant.
     pub fn denies_always(&self, operation: &Operation) -> bool {
         let compiled = self.compile_with(operation, None);
-        let Effect::Deny(_) = compiled.settled.effect else { return false };
+        let Effect::Deny(_) = compiled.static_decision.effect else { return false };
         let is_shown =
-            matches!(compiled.settled.because.first(), Some(Reason::Cell { cell: Cell::IntrospectOnly, .. }));
-        !is_shown && compiled.loosened().all(|ruling| matches!(ruling.effect, Effect::Deny(_)))
+            matches!(compiled.static_decision.reasons.first(), Some(Reason::Cell { cell: Cell::IntrospectOnly, .. }));
+        !is_shown && compiled.loosened().all(|decision| matches!(decision.effect, Effect::Deny(_)))
     }
 }
 
@@ -227,59 +233,61 @@ impl Default for Policy {
     }
 }
 
-impl Compiled {
+impl CompiledPolicy {
     /// Whether it was made of this operation as it is now. A catalog that was replaced may have changed it.
-    pub fn is_of(&self, operation: &Operation) -> bool {
-        let made_of = &self.made_of;
+    pub fn matches(&self, operation: &Operation) -> bool {
+        let key = &self.key;
         // Most often they are the very same strings.
         let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
-        same(&made_of.name, &operation.name)
-            && same(&made_of.source, &operation.source)
-            && same(&made_of.own_name, &operation.own_name)
-            && made_of.category == operation.category
-            && made_of.danger == operation.danger
-            && made_of.trust == operation.trust
-            && made_of.always_confirm == operation.safeguards.always_confirm
-            && made_of.generic_name == operation.generic_name
-            && made_of.backing == operation.backing
-            && made_of.quarantine == operation.quarantine
+        same(&key.name, &operation.name)
+            && same(&key.source, &operation.source)
+            && same(&key.own_name, &operation.own_name)
+            && key.category == operation.category
+            && key.danger == operation.danger
+            && key.trust == operation.trust
+            && key.always_confirm == operation.safeguards.always_confirm
+            && key.generic_name == operation.generic_name
+            && key.backing == operation.backing
+            && key.quarantine == operation.quarantine
     }
 
     /// The decisions about calls that a rule loosens which looks at the caller or the parameters.
-    fn loosened(&self) -> impl Iterator<Item = Ruling> {
-        let loosening = self.open.iter().filter(|rule| rule.loosens);
+    fn loosened(&self) -> impl Iterator<Item = PolicyDecision> {
+        let loosening = self.dynamic_rules.iter().filter(|rule| rule.loosens);
         loosening.filter_map(|rule| {
-            let mut applying = self.always.clone();
+            let mut applying = self.static_rules.clone();
             applying.push(rule.clone());
-            Some(self.facts.as_ref()?.rule(&applying))
+            Some(self.facts.as_ref()?.decide(&applying))
         })
     }
 
     /// Decides about one call of the operation it was made of.
-    pub fn rule(&self, subject: &Subject<'_>) -> Arc<Ruling> {
-        let (Some(facts), false) = (&self.facts, self.open.is_empty()) else { return self.settled.clone() };
+    pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
+        let (Some(facts), false) = (&self.facts, self.dynamic_rules.is_empty()) else {
+            return self.static_decision.clone();
+        };
         let mut applying = Vec::new();
-        let mut perhaps = Vec::new();
-        for rule in &self.open {
+        let mut conditional = Vec::new();
+        for rule in &self.dynamic_rules {
             match rule.applies(subject) {
-                Applies::Yes => applying.push(rule.clone()),
-                Applies::No => {}
-                Applies::Perhaps => perhaps.push(Reason::Perhaps(rule.clone())),
+                Applicability::Yes => applying.push(rule.clone()),
+                Applicability::No => {}
+                Applicability::DependsOnParameters => conditional.push(Reason::ConditionalRule(rule.clone())),
             }
         }
-        if applying.is_empty() && perhaps.is_empty() {
-            return self.settled.clone();
+        if applying.is_empty() && conditional.is_empty() {
+            return self.static_decision.clone();
         }
-        applying.extend(self.always.iter().cloned());
+        applying.extend(self.static_rules.iter().cloned());
         applying.sort_by_key(|rule| rule.number);
-        let mut ruling = facts.rule(&applying);
-        ruling.because.extend(perhaps);
-        Arc::new(ruling)
+        let mut decision = facts.decide(&applying);
+        decision.reasons.extend(conditional);
+        Arc::new(decision)
     }
 }
 
-impl MadeOf {
-    fn of(operation: &Operation) -> Self {
+impl OperationKey {
+    fn new(operation: &Operation) -> Self {
         Self {
             name: operation.name.clone(),
             source: operation.source.clone(),
@@ -307,7 +315,7 @@ fn own_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) ->
             let danger = danger_named("matrix", danger, problems);
             let trust = trust_named("matrix", Some(trust), problems);
             if let (Some(danger), Some(trust)) = (danger, trust) {
-                matrix.set(danger, trust, *cell);
+                matrix.override_cell(danger, trust, *cell);
             }
         }
     }
@@ -353,7 +361,7 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
 fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
     let found = Danger::named(name);
     if found.is_none() {
-        Complaints { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
+        ProblemCollector { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
     }
     found
 }
@@ -363,7 +371,7 @@ fn trust_named(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProbl
     let name = name?;
     let found = Trust::named(name);
     if found.is_none() {
-        Complaints { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
+        ProblemCollector { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
     }
     found
 }

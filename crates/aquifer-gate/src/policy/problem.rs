@@ -37,12 +37,12 @@ impl fmt::Display for SettingsError {
 }
 
 /// Collects problems of one place.
-pub(super) struct Complaints<'a> {
+pub(super) struct ProblemCollector<'a> {
     pub(super) place: &'a str,
     pub(super) problems: &'a mut Vec<SettingsProblem>,
 }
 
-impl Complaints<'_> {
+impl ProblemCollector<'_> {
     pub(super) fn add(&mut self, message: impl Into<String>) {
         self.problems.push(SettingsProblem { place: self.place.to_owned(), message: message.into() });
     }

@@ -8,8 +8,8 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
-use super::condition::{Condition, Doubt, Shapes};
-use super::problem::{Complaints, SettingsProblem};
+use super::condition::{Condition, RuleDirection, Shapes};
+use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{RuleEffect, RuleSettings, Words};
 use super::strength::Strength;
@@ -47,11 +47,11 @@ pub struct Rule {
 
 /// Whether a rule applies to a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applies {
+pub(super) enum Applicability {
     Yes,
     No,
     /// Its conditions ask for parameters, of which nothing is known.
-    Perhaps,
+    DependsOnParameters,
 }
 
 impl Rule {
@@ -70,10 +70,10 @@ impl Rule {
             Some(name) => format!("rule {number} '{name}'"),
             None => format!("rule {number}"),
         };
-        let mut complaints = Complaints { place: &place, problems };
-        consistent(settings, &mut complaints);
+        let mut collector = ProblemCollector { place: &place, problems };
+        check_consistency(settings, &mut collector);
         let mut patterns = |what: &str, words: &Words| {
-            Patterns::new(words.iter(), |problem| complaints.add(format!("{what}: {problem}")))
+            Patterns::new(words.iter(), |problem| collector.add(format!("{what}: {problem}")))
         };
         let (caller, scope) = (patterns("caller", &settings.caller), patterns("scope", &settings.scope));
         let keys = SelectorKeys {
@@ -83,7 +83,7 @@ impl Rule {
             table: settings.table.clone(),
         };
         let read = if settings.loosen { Selector::loosening } else { Selector::restricting };
-        let selector = read(keys, |problem| complaints.add(problem));
+        let selector = read(keys, |problem| collector.add(problem));
         let categories = Category::ALL.map(|category| (category, category.as_str()));
         let dangers = Danger::ALL.map(|danger| (danger, danger.as_str()));
         Self {
@@ -97,11 +97,11 @@ impl Rule {
             message: settings.message.as_deref().map(|message| message.trim().into()),
             cooldown: Duration::from_secs(settings.cooldown_seconds.unwrap_or(0)),
             selector,
-            categories: closed("category", &settings.category, &categories, false, &mut complaints),
-            dangers: closed("danger", &settings.danger, &dangers, true, &mut complaints),
+            categories: parse_levels("category", &settings.category, &categories, false, &mut collector),
+            dangers: parse_levels("danger", &settings.danger, &dangers, true, &mut collector),
             caller,
             scope,
-            when: settings.when.iter().filter_map(|written| Condition::new(written, &mut complaints)).collect(),
+            when: settings.when.iter().filter_map(|written| Condition::new(written, &mut collector)).collect(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Rule {
     }
 
     /// Whether it depends on nothing but the operation.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_static(&self) -> bool {
         self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
 
@@ -133,22 +133,22 @@ impl Rule {
     }
 
     /// Whether a rule that concerns the operation applies to this call of it.
-    pub(super) fn applies(&self, subject: &Subject<'_>) -> Applies {
+    pub(super) fn applies(&self, subject: &Subject<'_>) -> Applicability {
         let principal = subject.caller.principal.as_deref().unwrap_or_default();
         let admits_scopes = match subject.scopes {
             [] => self.scope.admits(""),
             scopes => self.scope.admits_one_of(scopes.iter().map(|scope| &**scope)),
         };
         if !admits_scopes || !self.caller.admits(principal) {
-            return Applies::No;
+            return Applicability::No;
         }
         let Some(params) = subject.params else {
-            return if self.when.is_empty() { Applies::Yes } else { Applies::Perhaps };
+            return if self.when.is_empty() { Applicability::Yes } else { Applicability::DependsOnParameters };
         };
-        let doubt = if self.loosens { Doubt::Loosens } else { Doubt::Restricts };
+        let direction = if self.loosens { RuleDirection::Loosens } else { RuleDirection::Restricts };
         let shapes = Shapes { operation: subject.operation, types: subject.types };
-        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, doubt));
-        if holds { Applies::Yes } else { Applies::No }
+        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, direction));
+        if holds { Applicability::Yes } else { Applicability::No }
     }
 }
 
@@ -163,24 +163,24 @@ impl std::fmt::Display for Rule {
 }
 
 /// Refuses rules that contradict themselves, or loosen more than their author can have meant.
-fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
+fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'_>) {
     if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
-        complaints.add("its name is empty or not readable");
+        collector.add("its name is empty or not readable");
     }
     if settings.loosen && settings.effect == RuleEffect::Deny {
-        complaints.add("a denial cannot loosen anything: remove 'loosen'");
+        collector.add("a denial cannot loosen anything: remove 'loosen'");
     }
     if settings.strength.is_some() && settings.effect != RuleEffect::Confirm {
-        complaints.add("only a rule with effect = \"confirm\" has a strength");
+        collector.add("only a rule with effect = \"confirm\" has a strength");
     }
     if (settings.message.is_some() || settings.cooldown_seconds.is_some()) && settings.effect != RuleEffect::Confirm {
-        complaints.add("only a rule with effect = \"confirm\" has a message or a cooldown");
+        collector.add("only a rule with effect = \"confirm\" has a message or a cooldown");
     }
     if settings.message.as_deref().is_some_and(|message| message.trim().is_empty()) {
-        complaints.add("its message is empty: leave it out for the usual question");
+        collector.add("its message is empty: leave it out for the usual question");
     }
     if settings.cooldown_seconds.is_some_and(|seconds| seconds > MAX_COOLDOWN.as_secs()) {
-        complaints.add(format!("its cooldown_seconds are more than {}", MAX_COOLDOWN.as_secs()));
+        collector.add(format!("its cooldown_seconds are more than {}", MAX_COOLDOWN.as_secs()));
     }
     let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()
@@ -188,11 +188,11 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
         .chain([&settings.caller, &settings.scope])
         .any(|words| !words.0.is_empty());
     if settings.loosen && !says_what {
-        complaints.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
+        collector.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
     }
     let names_backing = [&settings.tool, &settings.table].iter().any(|words| !words.0.is_empty());
     if settings.loosen && names_backing && !names_a_source(settings) {
-        complaints.add(
+        collector.add(
             "a rule with 'loosen' has to name the source of the tool or table without wildcards: another may have one of \
              that name",
         );
@@ -212,12 +212,12 @@ fn is_every_operation(operation: &Words) -> bool {
 }
 
 /// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.
-fn closed<T: Copy, const N: usize>(
+fn parse_levels<T: Copy, const N: usize>(
     what: &str,
     words: &Words,
     known: &[(T, &'static str); N],
     is_ladder: bool,
-    complaints: &mut Complaints<'_>,
+    collector: &mut ProblemCollector<'_>,
 ) -> Vec<T> {
     let mut only = vec![false; N];
     let mut never = vec![false; N];
@@ -231,7 +231,7 @@ fn closed<T: Copy, const N: usize>(
         let glob = match Glob::new(&word.to_ascii_lowercase()) {
             Ok(glob) => glob,
             Err(problem) => {
-                complaints.add(format!("{what}: {problem}"));
+                collector.add(format!("{what}: {problem}"));
                 is_readable = false;
                 continue;
             }
@@ -243,7 +243,7 @@ fn closed<T: Copy, const N: usize>(
             found |= matches;
         }
         if !found {
-            complaints.unknown(what, word, &known.map(|(_, name)| name));
+            collector.unknown(what, word, &known.map(|(_, name)| name));
             is_readable = false;
         }
     }
@@ -255,7 +255,7 @@ fn closed<T: Copy, const N: usize>(
         .map(|((value, _), _)| *value)
         .collect();
     if values.is_empty() && is_readable {
-        complaints.add(format!("it can never apply: its {what} admits nothing"));
+        collector.add(format!("it can never apply: its {what} admits nothing"));
     }
     values
 }

@@ -39,19 +39,19 @@ pub(crate) struct Selector {
 
 impl Selector {
     /// A selector of what restricts: rules without `loosen`, limits, prices. Bad patterns are reported with their key.
-    pub(crate) fn restricting(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
-        Self::new(keys, false, complain)
+    pub(crate) fn restricting(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
+        Self::new(keys, false, report)
     }
 
     /// A selector of a rule with `loosen = true`.
-    pub(crate) fn loosening(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
-        Self::new(keys, true, complain)
+    pub(crate) fn loosening(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
+        Self::new(keys, true, report)
     }
 
-    fn new(keys: SelectorKeys, loosens: bool, mut complain: impl FnMut(String)) -> Self {
+    fn new(keys: SelectorKeys, loosens: bool, mut report: impl FnMut(String)) -> Self {
         let (only, never) = if loosens { (Case::Exact, Case::Ignored) } else { (Case::Ignored, Case::Exact) };
         let mut patterns = |key: &str, words: &Words, only: Case, never: Case| {
-            Patterns::with_case(words.iter(), only, never, |problem| complain(format!("{key}: {problem}")))
+            Patterns::with_case(words.iter(), only, never, |problem| report(format!("{key}: {problem}")))
         };
         Self {
             source: patterns("source", &keys.source, only, never),

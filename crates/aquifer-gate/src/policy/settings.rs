@@ -112,7 +112,7 @@ pub struct RuleSettings {
 
 impl RuleSettings {
     /// A rule that says nothing but its effect, and so applies to everything.
-    pub fn of(effect: RuleEffect) -> Self {
+    pub fn new(effect: RuleEffect) -> Self {
         Self {
             name: None,
             effect,

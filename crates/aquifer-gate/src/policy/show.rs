@@ -10,8 +10,8 @@ use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
 use super::condition::Shapes;
-use super::ruling::Effect;
-use super::strength::Asking;
+use super::decision::Effect;
+use super::strength::RequiredStrength;
 use super::{Policy, Subject, explain};
 
 /// What happens to one operation in general.
@@ -31,7 +31,7 @@ pub struct PolicyLine {
     pub decision: &'static str,
     /// How a person is asked, if one is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub strength: Option<Asking>,
+    pub strength: Option<RequiredStrength>,
     /// What shows how dangerous it is: what its server declares, what its name says, what a reviewer decided.
     pub evidence: String,
     /// What decided, and which rules may yet, in words.
@@ -43,23 +43,23 @@ pub struct PolicyLine {
 
 impl Policy {
     /// What this caller may do, operation by operation.
-    pub fn show(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
+    pub fn describe_operations(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
         let line = |operation: &Arc<_>| {
             let operation: &aquifer_protocol::operation::Operation = operation;
             let types = Some(&**catalog.types());
-            let ruling = self.rule(&Subject { operation, caller, scopes, params: None, types });
-            let strength = if let Effect::Confirm(asking) = ruling.effect { Some(asking) } else { None };
+            let decision = self.decide(&Subject { operation, caller, scopes, params: None, types });
+            let strength = if let Effect::Confirm(strength) = decision.effect { Some(strength) } else { None };
             PolicyLine {
                 operation: operation.name.clone(),
                 source: operation.source.clone(),
                 category: operation.category,
                 danger: operation.danger,
                 trust: operation.trust,
-                decision: ruling.effect.as_str(),
+                decision: decision.effect.as_str(),
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
-                cell: ruling.cell_words(),
-                why: ruling.why_of(Some(Shapes { operation, types })),
+                cell: decision.cell_words(),
+                why: decision.explanation_for(Some(Shapes { operation, types })),
             }
         };
         catalog.operations().iter().map(line).collect()

@@ -28,34 +28,34 @@ impl Strength {
 
 /// Which strength applies where the client can ask its human, and which where it cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub struct Asking {
+pub struct RequiredStrength {
     /// With a client that can ask.
     pub interactive: Strength,
     /// With any other.
     pub otherwise: Strength,
 }
 
-impl Asking {
+impl RequiredStrength {
     /// Unless anybody says otherwise: the human is asked through the client; where it cannot, a token is enough up to
     /// destructive, and nothing but an approval above.
-    pub fn by_default(danger: Danger) -> Self {
+    pub fn default_for(danger: Danger) -> Self {
         let otherwise = if danger <= Danger::Destructive { Strength::Token } else { Strength::Approval };
         Self { interactive: Strength::Elicit, otherwise }
     }
 
     /// What is to be done with a client of this kind.
-    pub fn with(self, interactive: bool) -> Strength {
+    pub fn for_client(self, interactive: bool) -> Strength {
         if interactive { self.interactive } else { self.otherwise }
     }
 
     /// The stronger of both, for either kind of client.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn stronger(self, other: Self) -> Self {
         Self { interactive: self.interactive.max(other.interactive), otherwise: self.otherwise.max(other.otherwise) }
     }
 }
 
-impl From<Strength> for Asking {
+impl From<Strength> for RequiredStrength {
     /// Who wants the human asked does not want less where the client cannot: then it takes an approval.
     fn from(strength: Strength) -> Self {
         let otherwise = if strength == Strength::Elicit { Strength::Approval } else { strength };
@@ -63,7 +63,7 @@ impl From<Strength> for Asking {
     }
 }
 
-impl std::fmt::Display for Asking {
+impl std::fmt::Display for RequiredStrength {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.interactive == self.otherwise {
             return f.write_str(self.interactive.as_str());

@@ -93,7 +93,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// Whether it is a generic operation that others stand behind.
-    fn is_stand_in(&self, operation: &Operation) -> bool {
+    fn is_generic(&self, operation: &Operation) -> bool {
         let is_behind = |other: &Operation| {
             other.source == operation.source && other.generic_name.as_ref() == Some(&operation.own_name)
         };
@@ -101,7 +101,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// Whether a selector may be about operations that nobody knows yet.
-    fn may_hide_some_of(&self, selector: &Selector) -> bool {
+    fn may_match_unknown_source(&self, selector: &Selector) -> bool {
         self.unknown_sources.iter().any(|source| selector.selects_source(source))
     }
 }
@@ -116,7 +116,7 @@ impl Policy {
 
     /// Every rule that would loosen operations by name and does not, because it names no source. That can be told without
     /// knowing what the sources offer.
-    pub fn lacking_source(&self) -> Vec<UnusedRule> {
+    pub fn rules_without_source(&self) -> Vec<UnusedRule> {
         let lacking = self.rules.iter().filter(|rule| rule.lacks_source);
         let report = |rule: &Arc<Rule>| UnusedRule {
             kind: RuleKind::Rule,
@@ -128,7 +128,7 @@ impl Policy {
     }
 
     /// Every rule that does nothing, as far as that can be told.
-    pub fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
+    pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for rule in &self.rules {
             let mut report = |problem: String| {
@@ -145,7 +145,7 @@ impl Policy {
             }
             let mut concerned: Vec<Shapes<'_>> =
                 inventory.operations.iter().filter(|shapes| rule.concerns(shapes.operation)).copied().collect();
-            let is_open = inventory.may_hide_some_of(rule.selector());
+            let is_open = inventory.may_match_unknown_source(rule.selector());
             if concerned.is_empty() {
                 if let Some(problem) = explain_mismatch(rule.selector(), inventory) {
                     report(problem);
@@ -156,7 +156,7 @@ impl Policy {
             if rule.loosens {
                 // Requests of them are judged as those of the operations they stand for.
                 let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
-                concerned.retain(|shapes| !inventory.is_stand_in(shapes.operation));
+                concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
                 if concerned.is_empty() {
                     report(format!(
                         "it loosens nothing: requests of '{first}' are judged as operations of the table they name. Name the \
@@ -184,11 +184,11 @@ impl Policy {
             // A quarantine is about the definition, and passes.
             let compiled = self.compile_with(shapes.operation, None);
             let Some(facts) = &compiled.facts else { return false };
-            let mut rules: Vec<Arc<Rule>> = compiled.always.clone();
+            let mut rules: Vec<Arc<Rule>> = compiled.static_rules.clone();
             rules.retain(|other| !Arc::ptr_eq(other, rule));
-            let without = facts.rule(&rules);
+            let without = facts.decide(&rules);
             rules.push(rule.clone());
-            let with = facts.rule(&rules);
+            let with = facts.decide(&rules);
             with.effect != without.effect
                 || with.message() != without.message()
                 || with.cooldown() != without.cooldown()
@@ -211,7 +211,7 @@ fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
 
 /// Why a selector matches nothing; nothing if it may be about a source that nobody knows yet.
 pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -> Option<String> {
-    if inventory.may_hide_some_of(selector) {
+    if inventory.may_match_unknown_source(selector) {
         return None;
     }
     let keys = selector.keys();
@@ -248,7 +248,7 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
 /// Where the selector loosens, exclusions that exclude nothing are reported as well, patterns included: what they were meant
 /// to keep safe is loosened.
 pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
-    if inventory.may_hide_some_of(selector) {
+    if inventory.may_match_unknown_source(selector) {
         return Vec::new();
     }
     let keys = selector.keys();

@@ -25,20 +25,20 @@ pub(super) struct Counter {
 
 impl Counter {
     pub(super) fn new(name: &str, counted: &Counted, problems: &mut Vec<String>) -> Self {
-        let mut complain = |problem: String| problems.push(format!("'{name}': {problem}"));
+        let mut report = |problem: String| problems.push(format!("'{name}': {problem}"));
         let keys = SelectorKeys {
             source: counted.source.clone(),
             operation: counted.operation.clone(),
             tool: counted.tool.clone(),
             table: counted.table.clone(),
         };
-        let selector = Selector::restricting(keys, &mut complain);
-        let caller = Patterns::new(counted.caller.iter(), &mut complain);
+        let selector = Selector::restricting(keys, &mut report);
+        let caller = Patterns::new(counted.caller.iter(), &mut report);
         let mut categories = Vec::new();
         for word in counted.category.iter() {
             match Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word)) {
                 Some(category) => categories.push(category),
-                None => complain(format!("'{word}' is no category")),
+                None => report(format!("'{word}' is no category")),
             }
         }
         Self { name: name.to_owned(), selector, categories, caller, per: counted.per.clone() }
@@ -65,7 +65,7 @@ impl Counter {
 
     /// Where a call is counted.
     pub(super) fn key(&self, operation: &Operation, caller: &Caller) -> String {
-        let mut key = self.start();
+        let mut key = self.key_prefix();
         for per in &self.per {
             key.push('/');
             match per {
@@ -81,31 +81,31 @@ impl Counter {
                 }
             }
         }
-        self.end(key, caller)
+        self.append_caller(key, caller)
     }
 
     /// Where calls of a caller are counted, if that depends on nothing else.
-    pub(super) fn key_of_caller(&self, caller: &Caller) -> Option<String> {
+    pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
         if self.per.iter().any(|per| *per != Per::Caller) {
             return None;
         }
-        let mut key = self.start();
+        let mut key = self.key_prefix();
         self.per.iter().for_each(|_| key.push_str("/*"));
-        Some(self.end(key, caller))
+        Some(self.append_caller(key, caller))
     }
 
     pub(super) fn per(&self) -> Vec<&'static str> {
         self.per.iter().map(|per| per.as_str()).collect()
     }
 
-    fn start(&self) -> String {
+    fn key_prefix(&self) -> String {
         let mut key = String::with_capacity(64);
         key.push_str("gate/spent/");
         key.push_str(&self.name);
         key
     }
 
-    fn end(&self, mut key: String, caller: &Caller) -> String {
+    fn append_caller(&self, mut key: String, caller: &Caller) -> String {
         if !self.per.contains(&Per::Caller) {
             return key;
         }

@@ -22,9 +22,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::confirm::{to_the_second, whole_seconds};
+use crate::confirm::{format_seconds, whole_seconds};
 use crate::policy::selector::{Selector, SelectorKeys};
-use crate::timeout::within;
+use crate::timeout::with_timeout;
 use counter::Counter;
 
 pub use settings::CostSettings;
@@ -63,7 +63,7 @@ pub fn restarted_counts(before: &QuotaSettings, after: &QuotaSettings) -> Vec<St
 }
 
 /// Costs are counted in millionths.
-const MILLION: f64 = 1_000_000.0;
+const MICROS_PER_UNIT: f64 = 1_000_000.0;
 
 /// The limits in force.
 pub(crate) struct Quotas {
@@ -94,7 +94,7 @@ struct Rate {
     /// Whether a source declared it, and not the operator.
     is_declared: bool,
     counter: Counter,
-    most: u64,
+    limit: u64,
     span: Span,
 }
 
@@ -102,7 +102,7 @@ struct Quota {
     metric: String,
     /// Whether a source declared it, and not the operator.
     is_declared: bool,
-    what: Metric,
+    kind: Metric,
     span: Span,
     counter: Counter,
     warn: Option<u64>,
@@ -120,18 +120,18 @@ struct Price {
     /// Whether a source declared it, and not the operator.
     is_declared: bool,
     selector: Selector,
-    millionths: u64,
+    micros: u64,
 }
 
 /// Why a call does not go on.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum QuotaError {
     /// A rate limit.
-    Rate { name: String, most: u64, failure: Failure },
+    RateLimited { name: String, limit: u64, failure: Failure },
     /// A quota's pause: somebody has to say that it goes on.
-    Paused(Paused),
+    Paused(QuotaPause),
     /// The end of a quota.
-    Exhausted { metric: String, used: u64, most: u64, failure: Failure },
+    Exhausted { metric: String, used: u64, limit: u64, failure: Failure },
     /// Nobody can say: the store does not answer.
     Store(StoreError),
 }
@@ -142,12 +142,12 @@ pub(crate) struct Charge {
     /// For the caller: every quota beyond its warning threshold.
     pub(crate) warnings: Vec<Warning>,
     /// For the record: every quota that this call brought to its warning threshold.
-    pub(crate) crossed: Vec<Crossed>,
+    pub(crate) crossings: Vec<ThresholdCrossing>,
 }
 
 /// A quota that has just reached its warning threshold.
 #[derive(Debug)]
-pub(crate) struct Crossed {
+pub(crate) struct ThresholdCrossing {
     pub(crate) metric: String,
     pub(crate) used: u64,
     pub(crate) warn: u64,
@@ -155,18 +155,18 @@ pub(crate) struct Crossed {
 
 /// A quota's pause.
 #[derive(Debug)]
-pub(crate) struct Paused {
+pub(crate) struct QuotaPause {
     pub(crate) metric: String,
     pub(crate) used: u64,
-    pub(crate) most: u64,
+    pub(crate) limit: u64,
     current: Value,
     pause: Value,
     stop: Option<Value>,
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for QuotaError {
     fn from(error: StoreError) -> Self {
-        Stop::Store(error)
+        QuotaError::Store(error)
     }
 }
 
@@ -186,7 +186,7 @@ impl Quotas {
             }
             names.push(&rate.name);
             let counter = Counter::new(&rate.name, &rate.counted, &mut problems);
-            rates.push(Rate { name: rate.name.clone(), is_declared, counter, most: rate.limit, span: rate.window });
+            rates.push(Rate { name: rate.name.clone(), is_declared, counter, limit: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
         let all = with_declared(&settings.quota, &declared.quota);
@@ -197,7 +197,7 @@ impl Quotas {
         // The last price that selects an operation counts, so those of the operator come last.
         let of_operator = settings.cost.iter().map(|price| (price, false));
         for (price, is_declared) in declared.cost.iter().map(|price| (price, true)).chain(of_operator) {
-            let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
+            let mut report = |problem: String| problems.push(format!("cost: {problem}"));
             let keys = SelectorKeys {
                 source: price.source.clone(),
                 operation: price.operation.clone(),
@@ -206,9 +206,9 @@ impl Quotas {
             };
             prices.push(Price {
                 is_declared,
-                selector: Selector::restricting(keys, &mut complain),
-                millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
-                    complain(format!("{} is no price", price.cost_per_call));
+                selector: Selector::restricting(keys, &mut report),
+                micros: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
+                    report(format!("{} is no price", price.cost_per_call));
                     0
                 }),
             });
@@ -221,10 +221,10 @@ impl Quotas {
     }
 
     /// What counts calls of this operation.
-    pub(crate) fn counters_of(&self, operation: &Operation) -> OperationCounters {
+    pub(crate) fn counters_for(&self, operation: &Operation) -> OperationCounters {
         let rates = self.rates.iter().enumerate().filter(|(_, rate)| rate.counter.may_count(operation));
         let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.counter.may_count(operation));
-        let amount = |quota: &Quota| match quota.what {
+        let amount = |quota: &Quota| match quota.kind {
             Metric::Requests => 1,
             Metric::Cost => self.price(operation),
         };
@@ -233,7 +233,7 @@ impl Quotas {
     }
 
     /// Whether any of these count the calls of this caller.
-    pub(crate) fn concern(&self, counters: &OperationCounters, caller: &Caller) -> bool {
+    pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()
     }
 
@@ -259,20 +259,20 @@ impl Quotas {
 
     /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
     /// is not to be spared another.
-    pub(crate) async fn attempt(
+    pub(crate) async fn count_attempt(
         &self,
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), QuotaError> {
         for rate in self.rates(counters, caller) {
             let key = rate.counter.key(operation, caller);
-            let spent = within(self.store.spend(&key, 1, rate.most, rate.span.duration())).await?;
+            let spent = with_timeout(self.store.spend(&key, 1, rate.limit, rate.span.duration())).await?;
             if !spent.accepted {
-                return Err(Stop::Rate {
+                return Err(QuotaError::RateLimited {
                     name: rate.name.clone(),
-                    most: rate.most,
-                    failure: self.limited(rate, &spent),
+                    limit: rate.limit,
+                    failure: self.rate_limit_failure(rate, &spent),
                 });
             }
         }
@@ -280,20 +280,20 @@ impl Quotas {
     }
 
     /// Whether the quotas would let a call pass. Nothing is spent.
-    pub(crate) async fn look(
+    pub(crate) async fn check(
         &self,
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-        goes_on: bool,
-    ) -> Result<(), Stop> {
+        is_resumed: bool,
+    ) -> Result<(), QuotaError> {
         for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
-            let Some(most) = quota.most(goes_on) else { continue };
-            let room = most.saturating_sub(amount);
-            let spent = within(self.store.spend(&key, 0, room, quota.span.duration())).await?;
-            if !spent.accepted || amount > most {
-                return Err(self.stopped(quota, amount, &spent));
+            let Some(limit) = quota.limit(is_resumed) else { continue };
+            let room = limit.saturating_sub(amount);
+            let spent = with_timeout(self.store.spend(&key, 0, room, quota.span.duration())).await?;
+            if !spent.accepted || amount > limit {
+                return Err(self.quota_error(quota, amount, &spent));
             }
         }
         Ok(())
@@ -305,75 +305,75 @@ impl Quotas {
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-        goes_on: bool,
-    ) -> Result<Charge, Stop> {
+        is_resumed: bool,
+    ) -> Result<Charge, QuotaError> {
         if self.quotas(counters, caller).nth(1).is_some() {
             // Nothing is spent on one quota where another stops the call.
-            self.look(counters, operation, caller, goes_on).await?;
+            self.check(counters, operation, caller, is_resumed).await?;
         }
         let mut charge = Charge::default();
         for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
-            let most = quota.most(goes_on).unwrap_or(u64::MAX);
-            let spent = within(self.store.spend(&key, amount, most, quota.span.duration())).await?;
+            let limit = quota.limit(is_resumed).unwrap_or(u64::MAX);
+            let spent = with_timeout(self.store.spend(&key, amount, limit, quota.span.duration())).await?;
             if !spent.accepted {
-                return Err(self.stopped(quota, amount, &spent));
+                return Err(self.quota_error(quota, amount, &spent));
             }
             charge.warnings.extend(quota.warning(spent.total));
             if let Some(warn) = quota.warn
                 && spent.total >= warn
                 && spent.total.saturating_sub(amount) < warn
             {
-                charge.crossed.push(Crossed { metric: quota.metric.clone(), used: spent.total, warn });
+                charge.crossings.push(ThresholdCrossing { metric: quota.metric.clone(), used: spent.total, warn });
             }
         }
         Ok(charge)
     }
 
     fn price(&self, operation: &Operation) -> u64 {
-        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.millionths)
+        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.micros)
     }
 
-    fn limited(&self, rate: &Rate, spent: &Spent) -> Failure {
+    fn rate_limit_failure(&self, rate: &Rate, spent: &Spent) -> Failure {
         let failure = Failure::new(Code::RateLimitExceeded, "API rate limit exceeded")
             .detail("limit_name", rate.name.as_str())
-            .detail("limit", rate.most)
+            .detail("limit", rate.limit)
             .detail("remaining", 0)
             .detail("window", rate.span.as_str());
-        self.waiting(failure, spent.frees)
+        self.with_retry_after(failure, spent.frees)
     }
 
-    fn stopped(&self, quota: &Quota, amount: u64, spent: &Spent) -> Stop {
+    fn quota_error(&self, quota: &Quota, amount: u64, spent: &Spent) -> QuotaError {
         let used = spent.total;
         match quota.stop {
             Some(stop) if used.saturating_add(amount) > stop => {
                 let failure = Failure::new(Code::RateLimitQuotaExhausted, "Quota exhausted")
                     .detail("metric", quota.metric.as_str())
-                    .detail("current", quota.shown(used))
-                    .detail("hard_stop_threshold", quota.shown(stop));
-                let failure = self.waiting(failure, spent.frees);
-                Stop::Exhausted { metric: quota.metric.clone(), used, most: stop, failure }
+                    .detail("current", quota.to_json(used))
+                    .detail("hard_stop_threshold", quota.to_json(stop));
+                let failure = self.with_retry_after(failure, spent.frees);
+                QuotaError::Exhausted { metric: quota.metric.clone(), used, limit: stop, failure }
             }
             stop => {
                 let pause = quota.pause.unwrap_or_default();
-                Stop::Paused(Paused {
+                QuotaError::Paused(QuotaPause {
                     metric: quota.metric.clone(),
                     used,
-                    most: pause,
-                    current: quota.shown(used),
-                    pause: quota.shown(pause),
-                    stop: stop.map(|stop| quota.shown(stop)),
+                    limit: pause,
+                    current: quota.to_json(used),
+                    pause: quota.to_json(pause),
+                    stop: stop.map(|stop| quota.to_json(stop)),
                 })
             }
         }
     }
 
     /// Adds how long to wait, unless waiting does not help.
-    fn waiting(&self, failure: Failure, frees: Duration) -> Failure {
+    fn with_retry_after(&self, failure: Failure, frees: Duration) -> Failure {
         let resets_at = SignedDuration::try_from(frees).ok().and_then(|frees| self.clock.now().checked_add(frees).ok());
         match resets_at {
             Some(resets_at) => failure
-                .detail("resets_at", to_the_second(after(resets_at)))
+                .detail("resets_at", format_seconds(round_up(resets_at)))
                 .detail("retry_after_seconds", whole_seconds(frees)),
             None => failure,
         }
@@ -381,7 +381,7 @@ impl Quotas {
 }
 
 /// Told to the second, and never too early.
-fn after(time: Timestamp) -> Timestamp {
+fn round_up(time: Timestamp) -> Timestamp {
     let up = i64::from(time.subsec_nanosecond() > 0);
     Timestamp::from_second(time.as_second().saturating_add(up)).unwrap_or(time)
 }
@@ -389,15 +389,15 @@ fn after(time: Timestamp) -> Timestamp {
 impl Quota {
     fn new(counter: &str, settings: &ThresholdSettings, is_declared: bool, problems: &mut Vec<String>) -> Option<Self> {
         let metric = settings.metric.as_str();
-        let read = metric.split_once("_per_").and_then(|(what, span)| {
-            let what = match what {
+        let read = metric.split_once("_per_").and_then(|(name, span)| {
+            let kind = match name {
                 "requests" => Metric::Requests,
                 "cost" => Metric::Cost,
                 _ => return None,
             };
-            Some((what, Span::named(span)?))
+            Some((kind, Span::parse(span)?))
         });
-        let Some((what, span)) = read else {
+        let Some((kind, span)) = read else {
             problems.push(format!(
                 "quota '{metric}': a metric is 'requests' or 'cost', '_per_', and second, minute, hour, day or month"
             ));
@@ -405,7 +405,7 @@ impl Quota {
         };
         let mut threshold = |name: &str, value: Option<f64>| {
             let value = value?;
-            let read = amount(what, value);
+            let read = amount(kind, value);
             if read.is_none() {
                 problems.push(format!("quota '{metric}': {name} = {value} is no amount"));
             }
@@ -424,19 +424,19 @@ impl Quota {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
         }
         let counter = Counter::new(counter, &settings.counted, problems);
-        Some(Self { metric: metric.to_owned(), is_declared, what, span, counter, warn, pause, stop })
+        Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
     }
 
     /// How much may have been used after a call, whoever asks or after somebody said that it goes on.
-    fn most(&self, goes_on: bool) -> Option<u64> {
-        if goes_on { self.stop } else { self.pause.or(self.stop) }
+    fn limit(&self, is_resumed: bool) -> Option<u64> {
+        if is_resumed { self.stop } else { self.pause.or(self.stop) }
     }
 
-    fn shown(&self, used: u64) -> Value {
-        match self.what {
+    fn to_json(&self, used: u64) -> Value {
+        match self.kind {
             Metric::Requests => used.into(),
             #[expect(clippy::cast_precision_loss, reason = "amounts of money are shown, not added up")]
-            Metric::Cost => Number::from_f64(used as f64 / MILLION).map_or(Value::Null, Value::Number),
+            Metric::Cost => Number::from_f64(used as f64 / MICROS_PER_UNIT).map_or(Value::Null, Value::Number),
         }
     }
 
@@ -445,20 +445,20 @@ impl Quota {
         let words = format!("Approaching quota limit '{}'", self.metric);
         let mut warning = Warning::new("RATE_LIMIT_QUOTA_WARNING", words)
             .detail("metric", self.metric.as_str())
-            .detail("current", self.shown(used))
-            .detail("warn_threshold", self.shown(warn))
+            .detail("current", self.to_json(used))
+            .detail("warn_threshold", self.to_json(warn))
             .severity(Severity::Medium);
         if let Some(pause) = self.pause {
-            warning = warning.detail("pause_threshold", self.shown(pause));
+            warning = warning.detail("pause_threshold", self.to_json(pause));
         }
         if let Some(stop) = self.stop {
-            warning = warning.detail("hard_stop_threshold", self.shown(stop));
+            warning = warning.detail("hard_stop_threshold", self.to_json(stop));
         }
         Some(warning)
     }
 }
 
-impl Paused {
+impl QuotaPause {
     /// What the caller is told, with the token to go on.
     pub(crate) fn into_failure(self, token: &str, expires_at: Timestamp) -> Failure {
         let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached")
@@ -469,7 +469,7 @@ impl Paused {
             Some(stop) => failure.detail("hard_stop_threshold", stop),
             None => failure,
         };
-        failure.detail("confirmation_token", token).detail("expires_at", to_the_second(expires_at))
+        failure.detail("confirmation_token", token).detail("expires_at", format_seconds(expires_at))
     }
 }
 
@@ -498,10 +498,10 @@ fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
 }
 
 /// An amount as it is counted.
-fn amount(what: Metric, value: f64) -> Option<u64> {
-    let counted = match what {
+fn amount(kind: Metric, value: f64) -> Option<u64> {
+    let counted = match kind {
         Metric::Requests => value,
-        Metric::Cost => (value * MILLION).round(),
+        Metric::Cost => (value * MICROS_PER_UNIT).round(),
     };
     // Beyond this a float does not count in ones.
     let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;

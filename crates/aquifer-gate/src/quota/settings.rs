@@ -276,7 +276,7 @@ impl Span {
         })
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn parse(name: &str) -> Option<Self> {
         Span::ALL.into_iter().find(|span| span.as_str() == name)
     }
 }

@@ -11,7 +11,7 @@ impl Quotas {
     }
 
     /// Every limit, quota and price of the operator that counts no operation, as far as that can be told.
-    pub(crate) fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
+    pub(crate) fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for (rate, number) in self.rates.iter().filter(|rate| !rate.is_declared).zip(1..) {
             let counts = |operation: &Operation| rate.counter.may_count(operation);

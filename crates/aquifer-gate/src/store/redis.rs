@@ -5,7 +5,7 @@
 //! `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy that touches these keys,
 //! records may go before their time.
 
-mod link;
+mod connection;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,14 +18,14 @@ use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
 
-use link::Link;
+use connection::RedisConnection;
 
 use super::new_version;
 
 /// How many keys one step of a search looks at.
-const STEP: usize = 1000;
+const SCAN_COUNT: usize = 1000;
 /// What Redis takes for a time to live, and more than anybody waits: a hundred years.
-const MAX_LEN: u64 = 100 * 365 * 24 * 3600 * 1000;
+const MAX_TTL_MS: u64 = 100 * 365 * 24 * 3600 * 1000;
 
 /// Where Redis is, and what stands before our keys there.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ macro_rules! script {
 
 /// State in Redis.
 pub struct RedisStore {
-    link: Link,
+    connection: RedisConnection,
     prefix: String,
     time: HighWater,
     get: Script,
@@ -90,7 +90,7 @@ impl RedisStore {
             }
         };
         Ok(Self {
-            link: Link::new(client),
+            connection: RedisConnection::new(client),
             prefix: settings.prefix.clone(),
             time: HighWater::new(Arc::new(SteadyClock::new(Arc::new(SystemClock)))),
             get: script!("redis/get.lua"),
@@ -120,11 +120,11 @@ impl StateStore for RedisStore {
         async move {
             let mut script = self.get.key(self.record_key(key));
             script.key(self.record_key(HIGH_WATER)).arg(self.time.now());
-            let told: (Option<Vec<u8>>, Option<u64>, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+            let reply: (Option<Vec<u8>>, Option<u64>, u64) = self
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
-            let (value, version, now) = told;
+            let (value, version, now) = reply;
             self.time.now_after(now);
             Ok(value.zip(version).map(|(value, version)| Record { value, version }))
         }
@@ -142,14 +142,14 @@ impl StateStore for RedisStore {
             if value.len() > MAX_VALUE_BYTES {
                 return Err(StoreError::too_large(value.len()));
             }
-            let keep = u64::try_from(keep.as_millis()).unwrap_or(MAX_LEN).clamp(1, MAX_LEN);
+            let keep = u64::try_from(keep.as_millis()).unwrap_or(MAX_TTL_MS).clamp(1, MAX_TTL_MS);
             let expected = expected.map(|version| version.to_string()).unwrap_or_default();
             let mut script = self.compare_and_set.key(self.record_key(key));
             script.key(self.record_key(HIGH_WATER));
             script.arg(expected).arg(new_version()?).arg(value).arg(keep).arg(self.time.now());
             let (written, now): (bool, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
             self.time.now_after(now);
             Ok(written)
@@ -157,14 +157,14 @@ impl StateStore for RedisStore {
         .boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
         async move {
             let begin = self.record_key(prefix);
-            let found = self.link.ask(async |connection: &mut MultiplexedConnection| {
+            let found = self.connection.run(async |connection: &mut MultiplexedConnection| {
                 let mut found = Vec::new();
-                for key in search(connection, &begin, most).await? {
+                for key in scan_keys(connection, &begin, limit).await? {
                     // What expired since it was found is left out.
-                    if let Some(record) = read(connection, &key).await? {
+                    if let Some(record) = read_record(connection, &key).await? {
                         found.push((key, record));
                     }
                 }
@@ -181,21 +181,21 @@ impl StateStore for RedisStore {
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
         async move {
             let window = Window::new(window);
             // One more than the largest is just as unacceptable as anything above, and the script can count so far.
-            let (amount, most) = (amount.min(Window::MAX_BYTES + 1), most.min(Window::MAX_BYTES));
+            let (amount, limit) = (amount.min(Window::MAX_BYTES + 1), limit.min(Window::MAX_BYTES));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
-            script.arg(window.width()).arg(amount).arg(most).arg(self.time.now());
-            let told: (bool, u64, i64, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+            script.arg(window.width()).arg(amount).arg(limit).arg(self.time.now());
+            let reply: (bool, u64, i64, u64) = self
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
-            let (accepted, total, frees, now) = told;
+            let (accepted, total, frees, now) = reply;
             self.time.now_after(now);
             let frees = u64::try_from(frees).map_or(Duration::MAX, Duration::from_millis);
             Ok(Spent { accepted, total, frees })
@@ -204,7 +204,7 @@ impl StateStore for RedisStore {
     }
 }
 
-async fn read(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Option<Record>> {
+async fn read_record(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Option<Record>> {
     let mut command = redis::cmd("HMGET");
     command.arg(key).arg("value").arg("version");
     let (value, version): (Option<Vec<u8>>, Option<u64>) = command.query_async(connection).await?;
@@ -213,17 +213,17 @@ async fn read(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<
 
 /// The first keys that begin so. Every key of the database is looked at, a step at a time: this is for people who look
 /// into the store, not for calls.
-async fn search(connection: &mut MultiplexedConnection, begin: &str, most: usize) -> RedisResult<BTreeSet<String>> {
-    let pattern = format!("{}*", literally(begin));
+async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: usize) -> RedisResult<BTreeSet<String>> {
+    let pattern = format!("{}*", escape_pattern(begin));
     let mut first = BTreeSet::new();
     let mut cursor = 0_u64;
     loop {
         let mut command = redis::cmd("SCAN");
-        command.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
+        command.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<String>) = command.query_async(connection).await?;
         for key in keys {
             first.insert(key);
-            if first.len() > most {
+            if first.len() > limit {
                 first.pop_last();
             }
         }
@@ -235,7 +235,7 @@ async fn search(connection: &mut MultiplexedConnection, begin: &str, most: usize
 }
 
 /// A pattern that matches this text only.
-fn literally(text: &str) -> String {
+fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {
         if matches!(character, '*' | '?' | '[' | ']' | '\\' | '^' | '-') {

@@ -4,12 +4,12 @@
 
 mod events;
 mod faults;
+mod harness;
 mod memory;
 mod outcomes;
 mod processes;
 mod redaction;
 mod secrets;
-mod stage;
 mod strict;
 pub(crate) mod support;
 mod tampering;

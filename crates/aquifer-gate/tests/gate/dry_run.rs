@@ -18,8 +18,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::house::{Hands, anna, code, request, with_person, with_token};
-use crate::stores::place::Folder;
+use crate::harness::{ManualClock, anna, code, request, with_person, with_token};
+use crate::stores::setup::Folder;
 
 /// Three kinds of operations with a parameter `dry_run`: one whose source guarantees it, an upstream's own, and one of an
 /// upstream that claims a guarantee nobody can give.
@@ -53,7 +53,7 @@ impl Source for Rows {
     }
 }
 
-struct Stage {
+struct DryRunHarness {
     engine: Engine,
     gate: Arc<SafetyGate>,
     audit: Audit,
@@ -61,13 +61,13 @@ struct Stage {
     folder: Folder,
 }
 
-impl Stage {
+impl DryRunHarness {
     fn new(settings: Value) -> Self {
         Self::trusted(settings, Trust::Validated)
     }
 
     fn trusted(settings: Value, trust: Trust) -> Self {
-        let (clock, folder) = (Hands::new().steady, Folder::new());
+        let (clock, folder) = (ManualClock::new().steady, Folder::new());
         let store = Arc::new(MemoryStore::new(clock.clone(), 1_000));
         let audit = Audit::open(AuditSettings::in_directory(&folder.0), clock.clone(), store.clone()).unwrap();
         let mut gate = GateSettings::default();
@@ -138,46 +138,46 @@ async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
         (json!({ "params": { "id": "1", "params": { "dry_run": true } } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1" }, "_dry_run": true }), "asked"),
     ];
-    let stage = Stage::new(json!({}));
+    let harness = DryRunHarness::new(json!({}));
     for (mut request, expected) in table {
         request["operation"] = "delete_row".into();
-        let answer = stage.ask(request.clone()).await;
+        let answer = harness.ask(request.clone()).await;
         assert_eq!(code(&answer), expected, "{request}: {answer}");
-        for params in stage.seen() {
+        for params in harness.seen() {
             assert_eq!(params["dry_run"], true, "{request} reached the source as {params}");
         }
     }
-    let events = stage.events().await;
+    let events = harness.events().await;
     assert!(events.iter().all(|event| event == "CONFIRMATION_REQUIRED"), "nothing was done: {events:?}");
 }
 
 #[tokio::test]
 async fn r_req_9_an_upstreams_dry_run_counts_for_nothing() {
-    let stage = Stage::new(json!({}));
+    let harness = DryRunHarness::new(json!({}));
     for operation in ["delete_remote", "delete_claimed"] {
-        let answer = stage.ask(request(operation, json!({ "id": "1", "dry_run": true }))).await;
+        let answer = harness.ask(request(operation, json!({ "id": "1", "dry_run": true }))).await;
         assert_eq!(code(&answer), "asked", "{operation}: {answer}");
     }
-    assert!(stage.seen().is_empty());
+    assert!(harness.seen().is_empty());
 }
 
 #[tokio::test]
 async fn r_req_9_a_dry_run_uses_up_no_token_and_needs_none() {
-    let stage = Stage::new(json!({ "policy": { "strength": { "destructive": "token" } } }));
+    let harness = DryRunHarness::new(json!({ "policy": { "strength": { "destructive": "token" } } }));
     let real = || request("delete_row", json!({ "id": "1" }));
     let rehearsal = || request("delete_row", json!({ "id": "1", "dry_run": true }));
-    let asked = stage.ask(real()).await;
+    let asked = harness.ask(real()).await;
     let token = asked["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{asked}"));
-    assert_eq!(code(&stage.ask(with_token(rehearsal(), token)).await), "done", "a token is no hindrance");
-    assert_eq!(code(&stage.ask(with_token(rehearsal(), "conf_wrong")).await), "done", "nor is a wrong one");
-    assert_eq!(code(&stage.ask(with_token(real(), token)).await), "done", "and it was not used up");
-    assert_eq!(code(&stage.ask(with_token(real(), token)).await), "TOKEN_ALREADY_USED");
-    let runs = stage.seen();
+    assert_eq!(code(&harness.ask(with_token(rehearsal(), token)).await), "done", "a token is no hindrance");
+    assert_eq!(code(&harness.ask(with_token(rehearsal(), "conf_wrong")).await), "done", "nor is a wrong one");
+    assert_eq!(code(&harness.ask(with_token(real(), token)).await), "done", "and it was not used up");
+    assert_eq!(code(&harness.ask(with_token(real(), token)).await), "TOKEN_ALREADY_USED");
+    let runs = harness.seen();
     assert_eq!(runs.iter().filter(|params| params["dry_run"] == true).count(), 2, "{runs:?}");
     // In a batch nothing halts.
     let batch = json!({ "operations": [rehearsal(), rehearsal()] });
-    assert_eq!(stage.ask(batch).await["summary"], json!({ "total": 2, "succeeded": 2, "failed": 0 }));
-    let intents = stage.events().await.into_iter().filter(|event| event == "OPERATION_INTENT").count();
+    assert_eq!(harness.ask(batch).await["summary"], json!({ "total": 2, "succeeded": 2, "failed": 0 }));
+    let intents = harness.events().await.into_iter().filter(|event| event == "OPERATION_INTENT").count();
     assert_eq!(intents, 1, "only what was really done");
 }
 
@@ -188,16 +188,16 @@ async fn r_req_9_a_dry_run_is_denied_like_the_real_call() {
         { "effect": "deny", "operation": "delete_row", "when": [{ "param": "dry_run", "equals": true }] }
     ] } });
     let stages = [
-        (Stage::new(deny), "PERMISSION_DENIED"),
-        (Stage::new(when), "PERMISSION_DENIED"),
-        (Stage::trusted(json!({}), Trust::Generated), "PERMISSION_DANGER_LEVEL_DENIED"),
-        (Stage::trusted(json!({}), Trust::Untested), "PERMISSION_DANGER_LEVEL_DENIED"),
+        (DryRunHarness::new(deny), "PERMISSION_DENIED"),
+        (DryRunHarness::new(when), "PERMISSION_DENIED"),
+        (DryRunHarness::trusted(json!({}), Trust::Generated), "PERMISSION_DANGER_LEVEL_DENIED"),
+        (DryRunHarness::trusted(json!({}), Trust::Untested), "PERMISSION_DANGER_LEVEL_DENIED"),
     ];
-    for (stage, expected) in stages {
-        let answer = stage.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await;
+    for (harness, expected) in stages {
+        let answer = harness.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await;
         assert_eq!(code(&answer), expected, "{answer}");
-        assert!(stage.seen().is_empty());
-        assert_eq!(stage.events().await, ["OPERATION_DENIED"]);
+        assert!(harness.seen().is_empty());
+        assert_eq!(harness.events().await, ["OPERATION_DENIED"]);
     }
 }
 
@@ -206,9 +206,9 @@ async fn r_req_9_the_strictest_confirmation_is_not_asked_of_a_dry_run() {
     let strict = json!({ "policy": { "rule": [
         { "effect": "confirm", "strength": "approval", "cooldown_seconds": 60, "operation": "delete_row" }
     ] } });
-    let stage = Stage::new(strict);
-    assert_eq!(code(&stage.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await), "done");
-    assert_eq!(code(&stage.ask(request("delete_row", json!({ "id": "1" }))).await), "CONFIRMATION_REQUIRED");
+    let harness = DryRunHarness::new(strict);
+    assert_eq!(code(&harness.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await), "done");
+    assert_eq!(code(&harness.ask(request("delete_row", json!({ "id": "1" }))).await), "CONFIRMATION_REQUIRED");
 }
 
 #[tokio::test]
@@ -219,20 +219,20 @@ async fn r_saf_4_limits_count_dry_runs() {
         (json!({ "quota": [{ "metric": "requests_per_day", "pause": 2 }] }), "RATE_LIMIT_QUOTA_PAUSE"),
     ];
     for (limits, expected) in limits {
-        let stage = Stage::new(json!({ "quota": limits }));
+        let harness = DryRunHarness::new(json!({ "quota": limits }));
         let rehearsal = || request("delete_row", json!({ "id": "1", "dry_run": true }));
         for _ in 0..2 {
-            assert_eq!(code(&stage.ask(rehearsal()).await), "done");
+            assert_eq!(code(&harness.ask(rehearsal()).await), "done");
         }
-        assert_eq!(code(&stage.ask(rehearsal()).await), expected);
-        assert_eq!(stage.seen().len(), 2);
+        assert_eq!(code(&harness.ask(rehearsal()).await), expected);
+        assert_eq!(harness.seen().len(), 2);
     }
 }
 
 #[tokio::test]
 async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
-    let stage = Stage::new(json!({}));
-    let snapshot = stage.engine.snapshot();
+    let harness = DryRunHarness::new(json!({}));
+    let snapshot = harness.engine.snapshot();
     for (params, decision) in [(json!({ "id": "1" }), "confirm"), (json!({ "id": "1", "dry_run": true }), "allow")] {
         let wanted = request("delete_row", params.clone());
         let parsed = aquifer_protocol::request::parse(wanted.as_object().unwrap().clone(), 10).unwrap();
@@ -241,7 +241,7 @@ async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
             aquifer_protocol::validate::route(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, parsed);
         let checked =
             routed.unwrap().check(snapshot.catalog(), aquifer_protocol::validate::Strictness::Strict).unwrap();
-        let told = stage.gate.explain(&checked, &anna()).await;
+        let told = harness.gate.explain(&checked, &anna()).await;
         assert_eq!(told["decision"], decision, "{told}");
         assert_eq!(told["dry_run"], "A dry run changes nothing, so nobody is asked", "{told}");
     }

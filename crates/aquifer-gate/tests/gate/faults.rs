@@ -14,10 +14,10 @@ use aquifer_engine::store::StateStore;
 use aquifer_gate::store::SqliteStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::house::system_clock;
-use crate::stores::place::{Folder, Process, another, is_mounted, on_a_small_disk};
+use crate::harness::system_clock;
 #[cfg(feature = "redis")]
 use crate::stores::redis_server::Server;
+use crate::stores::setup::{Folder, Process, is_mounted, rerun_test, with_small_disk};
 use callers::{Fault, Trial};
 use slow::{Slow, Slowness};
 
@@ -38,7 +38,7 @@ impl Fault for Server {
 async fn r_saf_6_gated_calls_while_redis_is_killed_and_restarted() {
     let (mut server, audit) = (Server::start(), Folder::new());
     let stores = [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(server.store()) });
-    Trial::over(stores, &audit.0).endures("redis", &mut server, 1, 5).await;
+    Trial::over(stores, &audit.0).run("redis", &mut server, 1, 5).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -46,7 +46,7 @@ async fn r_saf_6_gated_calls_while_the_store_is_slow() {
     let folder = Folder::new();
     let mut slowness = Slowness::default();
     let stores = two_over(&folder.file()).map(|store| -> Arc<dyn StateStore> { Slow::new(store, &slowness) });
-    Trial::over(stores, &folder.0.join("audit")).endures("slow", &mut slowness, slow::STAGES, 1).await;
+    Trial::over(stores, &folder.0.join("audit")).run("slow", &mut slowness, slow::STAGES, 1).await;
 }
 
 const WHERE: &str = "AQUIFER_TEST_GATED_AT";
@@ -59,10 +59,10 @@ async fn r_saf_6_gated_calls_while_the_disk_is_full() {
         let place = PathBuf::from(place);
         let mut disk = Disk { ballast: place.join("ballast"), mounted: is_mounted() };
         let trial = Trial::over(two_over(&place.join("state.db")), &place.join("audit"));
-        return trial.endures("full", &mut disk, 1, 5).await;
+        return trial.run("full", &mut disk, 1, 5).await;
     }
     let folder = Folder::new();
-    let mut command = on_a_small_disk(&folder.0, "256m", "", TEST);
+    let mut command = with_small_disk(&folder.0, "256m", "", TEST);
     Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
@@ -97,9 +97,9 @@ fn fill(ballast: &Path) {
     }
 }
 
-fn limit_files(most: Option<u64>) {
+fn limit_files(limit: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
-    setrlimit(Resource::Fsize, Rlimit { current: most.or(maximum), maximum }).unwrap();
+    setrlimit(Resource::Fsize, Rlimit { current: limit.or(maximum), maximum }).unwrap();
 }
 
 /// As somebody to whom rights apply: the superuser may write everything.
@@ -109,13 +109,13 @@ async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
         let mut rights = Rights(Path::new(&place).join("state"));
         std::fs::create_dir_all(&rights.0).unwrap();
         let trial = Trial::over(two_over(&rights.file()), &Path::new(&place).join("audit"));
-        return trial.endures("read-only", &mut rights, 2, 3).await;
+        return trial.run("read-only", &mut rights, 2, 3).await;
     }
     let folder = Folder::new();
     std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.0.join("tests");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let mut command = another(&program, "faults::r_saf_6_gated_calls_while_the_file_is_read_only");
+    let mut command = rerun_test(&program, "faults::r_saf_6_gated_calls_while_the_file_is_read_only");
     command.stdout(std::process::Stdio::inherit()).env(WHERE, folder.0.join("own")).current_dir("/");
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         command.uid(65_534).gid(65_534);

@@ -11,7 +11,7 @@ mod dry_run;
 #[cfg(unix)]
 mod faults;
 mod gate;
-mod house;
+mod harness;
 mod policy;
 mod quota;
 mod reloaded;

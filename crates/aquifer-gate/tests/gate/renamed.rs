@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::audit::support::{Folder, lines};
-use crate::house::{anna, caller, code, request, system_clock, with_token};
+use crate::harness::{anna, caller, code, request, system_clock, with_token};
 
 /// A database in miniature: two tables, with operations of their own or with generic ones.
 struct Shop {
@@ -287,7 +287,7 @@ async fn r_saf_2_no_renaming_gets_past_a_rule() {
 
 /// A rule or limit may be written for the generic operation, with any name of the table.
 #[tokio::test]
-async fn r_saf_2_rules_about_generic_operations_hold_for_what_they_mean() {
+async fn r_saf_2_rules_about_generic_operations_hold_for_the_operation_they_resolve_to() {
     let when = |test: Value| {
         let mut condition = json!({ "param": "table_name" });
         condition.as_object_mut().unwrap().extend(test.as_object().unwrap().clone());
@@ -378,7 +378,7 @@ async fn r_saf_4_renaming_does_not_reset_a_limit() {
 
 /// A rule about what is read, and what comes of reading it by way of another operation.
 #[tokio::test]
-async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
+async fn r_saf_2_reading_indirectly_is_as_restricted_as_reading_directly() {
     let walk = |table: &str| request("walk", json!({ "table_name": table }));
     let deny = |more: Value| {
         let mut rule = json!({ "effect": "deny", "operation": "list_secrets" });
@@ -440,7 +440,7 @@ async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_is_quarantined_is_listed_refused_and_on_record() {
+async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     let loose = json!({ "rule": [{ "effect": "allow", "loosen": true, "operation": "*" }] });
     let shared = Arc::new(Mutex::new(None));
     let street = Street::new(loose, |done| {
@@ -476,7 +476,7 @@ async fn r_dis_7a_what_is_quarantined_is_listed_refused_and_on_record() {
 
 /// With every deletion denied, nothing that a caller can read speaks of one.
 #[tokio::test]
-async fn r_saf_2_what_is_always_denied_is_not_advertised() {
+async fn r_saf_2_operations_that_are_always_denied_are_not_advertised() {
     let by_name = json!([{ "effect": "deny", "operation": ["delete_*", "list_secrets"] }]);
     let by_table = json!([{ "effect": "deny", "table": "orders", "category": "DELETE" }, { "effect": "deny", "table": "secrets" }]);
     for (is_generic, rules) in [(false, &by_name), (true, &by_name), (false, &by_table), (true, &by_table)] {

@@ -3,11 +3,11 @@
 
 mod agreement;
 mod behaviours;
-pub(crate) mod place;
 mod processes;
 #[cfg(feature = "redis")]
 mod redis_faults;
 #[cfg(feature = "redis")]
 pub(crate) mod redis_server;
+pub(crate) mod setup;
 mod sqlite_faults;
 mod sqlite_file;

@@ -173,7 +173,7 @@ fn nothing_done() -> anyhow::Result<Ending> {
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
     let reason = format!("approval {} at the command line", decided.id);
-    let entry = Entry::new(event).named(&decided.source, &decided.operation).reason(&reason);
+    let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
         tracing::error!(%error, "the decision is in force, but not on record");
     }

@@ -12,7 +12,7 @@ use crate::confirm::approvals::escape;
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FaultKind {
     /// A line is not what was written there.
     Altered,
     /// Lines are missing.
@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Spot {
+pub struct Location {
     /// The file, or the record in a store.
     pub file: PathBuf,
     /// The line, counted from 1.
@@ -40,15 +40,15 @@ pub struct Spot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// What.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// Where it is noticed first.
-    pub spot: Spot,
+    pub spot: Location,
     /// In words.
     pub words: String,
 }
 
 impl Fault {
-    pub(super) fn new(kind: Kind, spot: Spot, words: String) -> Self {
+    pub(super) fn new(kind: FaultKind, spot: Location, words: String) -> Self {
         Self { kind, spot, words }
     }
 }
@@ -70,13 +70,13 @@ pub struct ChainReport {
     /// are chained, but nothing else vouches for them.
     pub beyond_head: u64,
     /// An unfinished last line that nobody was told is on record: the process ended while it wrote.
-    pub unfinished: Option<Spot>,
+    pub unfinished: Option<Location>,
     /// Whether a process is writing that line.
     #[serde(skip)]
     pub(super) is_open: bool,
     /// Where the last whole entry stands.
     #[serde(skip)]
-    pub(super) end: Option<Spot>,
+    pub(super) end: Option<Location>,
     /// Whether there are entries that the state store says were dropped.
     #[serde(skip)]
     pub(super) is_restored: bool,
@@ -85,7 +85,7 @@ pub struct ChainReport {
     pub(super) after: Option<String>,
     /// The first entry whose time is much earlier than one before.
     #[serde(skip)]
-    pub(super) clock_went_back: Option<Spot>,
+    pub(super) clock_went_back: Option<Location>,
     /// What is wrong.
     pub fault: Option<Fault>,
 }
@@ -133,17 +133,17 @@ pub struct Report {
 
 impl Report {
     /// Whether nothing is wrong.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.stray.is_empty() && self.chains.iter().all(|chain| chain.fault.is_none())
     }
 
     /// Chains in which nothing is wrong.
-    pub fn whole_chains(&self) -> usize {
+    pub fn intact_chains(&self) -> usize {
         self.chains.iter().filter(|chain| chain.fault.is_none()).count()
     }
 
     /// Entries that are whole, over all chains.
-    pub fn whole_entries(&self) -> u64 {
+    pub fn intact_entries(&self) -> u64 {
         self.chains.iter().map(|chain| chain.entries).sum()
     }
 
@@ -158,8 +158,8 @@ impl Report {
 
     pub(super) fn unreadable_heads(&mut self, heads: &Heads) {
         for chain in &heads.unreadable {
-            let spot = Spot { file: format!("audit/head/{chain}").into(), line: 1 };
-            self.stray.push(Fault::new(Kind::Head, spot, "the head in the state store cannot be read".to_owned()));
+            let spot = Location { file: format!("audit/head/{chain}").into(), line: 1 };
+            self.stray.push(Fault::new(FaultKind::Head, spot, "the head in the state store cannot be read".to_owned()));
         }
     }
 }
@@ -167,9 +167,9 @@ impl Report {
 /// Whoever changed the files chose names of chains and files. They must not look like lines of the report.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |spot: &Spot| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
-        let (whole, all) = (self.whole_chains(), self.chains.len());
-        writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.whole_entries())?;
+        let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
+        let (whole, all) = (self.intact_chains(), self.chains.len());
+        writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.intact_entries())?;
         for fault in self.faults() {
             writeln!(f, "{}: {}", place(&fault.spot), escape(&fault.words))?;
         }
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn r_saf_5_names_from_files_do_not_look_like_lines_of_the_report() {
         let forged = "x\n9 entries are whole; 9 of 9 chains are.\u{9b}2J";
-        let spot = Spot { file: forged.into(), line: 1 };
-        let fault = Fault::new(Kind::Altered, spot.clone(), forged.to_owned());
+        let spot = Location { file: forged.into(), line: 1 };
+        let fault = Fault::new(FaultKind::Altered, spot.clone(), forged.to_owned());
         let chain = ChainReport { unfinished: Some(spot), ..ChainReport::new(forged) };
         let report = Report { chains: vec![chain], stray: vec![fault], ..Report::default() }.to_string();
         assert_eq!(report.lines().count(), 4, "{report}");

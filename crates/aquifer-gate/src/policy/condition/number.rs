@@ -59,7 +59,7 @@ impl Number {
 }
 
 impl NumberText {
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(number) = plain(text) {
             return NumberText::Number(number);
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<f64> {
-        match NumberText::read(text) {
+        match NumberText::parse(text) {
             #[expect(clippy::cast_precision_loss, reason = "the table has small numbers")]
             NumberText::Number(Number::Whole(whole)) => Some(whole as f64),
             NumberText::Number(Number::Real(real)) => Some(real),
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn r_saf_2_large_numbers_are_compared_to_the_last_digit() {
-        let read = |text: &str| match NumberText::read(text) {
+        let read = |text: &str| match NumberText::parse(text) {
             NumberText::Number(number) => number,
             other => panic!("{text} {other:?}"),
         };

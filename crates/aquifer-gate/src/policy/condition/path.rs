@@ -32,7 +32,7 @@ struct Name {
 
 /// A value under a path.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundValue<'a> {
     pub(super) value: &'a Value,
     /// The shapes that are declared for it.
     pub(super) schemas: Vec<&'a Schema>,
@@ -53,7 +53,7 @@ pub(in super::super) enum Presence {
 }
 
 /// A value on the way.
-struct Place<'a, 'p> {
+struct PendingValue<'a, 'p> {
     value: &'a Value,
     schemas: Vec<&'a Schema>,
     rest: &'p [Name],
@@ -66,7 +66,7 @@ impl Name {
     }
 
     /// Whether it names this parameter, as we or as its source calls it.
-    fn is_of(&self, parameter: &Parameter) -> bool {
+    fn names(&self, parameter: &Parameter) -> bool {
         self.is_spelled(&parameter.name) || parameter.original_name.as_deref().is_some_and(|name| self.is_spelled(name))
     }
 }
@@ -86,7 +86,7 @@ impl Path {
     /// Whether the operation declares the parameter in which the path begins.
     pub(super) fn begins_in(&self, operation: &Operation) -> bool {
         let first = self.names.first();
-        first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.is_of(parameter)))
+        first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.names(parameter)))
     }
 
     /// Whether it is the parameter of a generic operation with the name of the table.
@@ -96,25 +96,30 @@ impl Path {
 
     /// Every value that the path leads to. Lists on the way, and where it ends, are gone through; what was not sent has its
     /// declared default.
-    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
         self.walk(shapes, params, true)
     }
 
     /// Every value that was sent under the path. A list counts as one, even an empty one.
-    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
         self.walk(shapes, params, false)
     }
 
-    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<Found<'a>> {
+    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<FoundValue<'a>> {
         let mut found = Vec::new();
         let mut open = Vec::new();
         let declared: Vec<&Parameter> = shapes.operation.parameters.iter().collect();
         step(params, &declared, &[], &self.names, true, for_values, &mut open);
-        while let Some(Place { value, schemas, rest, is_certain }) = open.pop() {
+        while let Some(PendingValue { value, schemas, rest, is_certain }) = open.pop() {
             match value {
                 Value::Array(items) if for_values || !rest.is_empty() => {
                     let schemas = item_shapes(&schemas, shapes);
-                    open.extend(items.iter().map(|value| Place { value, schemas: schemas.clone(), rest, is_certain }));
+                    open.extend(items.iter().map(|value| PendingValue {
+                        value,
+                        schemas: schemas.clone(),
+                        rest,
+                        is_certain,
+                    }));
                 }
                 Value::Object(object) if !rest.is_empty() => {
                     let (declared, others) = field_shapes(&schemas, shapes);
@@ -122,16 +127,16 @@ impl Path {
                 }
                 Value::String(text) if !rest.is_empty() => {
                     if may_hold(text, rest) {
-                        found.push(Found { value, schemas, is_certain: false, is_structured_text: true });
+                        found.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
                 // A path that goes on where the value does not leads nowhere.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
                     let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
-                    found.push(Found { value, schemas, is_certain, is_structured_text });
+                    found.push(FoundValue { value, schemas, is_certain, is_structured_text });
                 }
-                _ => found.push(Found { value, schemas, is_certain, is_structured_text: false }),
+                _ => found.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
             }
         }
         found
@@ -140,7 +145,7 @@ impl Path {
     /// Whether the operation has something under the path, and the shapes that it declares for it.
     pub(super) fn declared<'a>(&self, shapes: Shapes<'a>) -> (Presence, Vec<&'a Schema>) {
         let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
-        let own = shapes.operation.parameters.iter().filter(|parameter| first.is_of(parameter));
+        let own = shapes.operation.parameters.iter().filter(|parameter| first.names(parameter));
         let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
         if schemas.is_empty() {
             let presence = if shapes.operation.open { Presence::Possible } else { Presence::Absent };
@@ -152,7 +157,7 @@ impl Path {
             for schema in item_variants(&schemas, shapes) {
                 match &schema.kind {
                     Kind::Object(shape) => {
-                        let fields = shape.fields.iter().filter(|field| name.is_of(field));
+                        let fields = shape.fields.iter().filter(|field| name.names(field));
                         let before = next.len();
                         next.extend(fields.map(|field| &field.schema));
                         if next.len() == before && !matches!(shape.rest, Rest::Refused) {
@@ -180,7 +185,7 @@ fn step<'a, 'p>(
     rest: &'p [Name],
     is_certain: bool,
     with_defaults: bool,
-    open: &mut Vec<Place<'a, 'p>>,
+    open: &mut Vec<PendingValue<'a, 'p>>,
 ) {
     let Some((first, inside)) = rest.split_first() else { return };
     for (key, value) in object {
@@ -190,20 +195,20 @@ fn step<'a, 'p>(
             for used in names_in(key, rest) {
                 let is_certain = is_certain && used == 1 && *key == first.written;
                 let rest = rest.get(used..).unwrap_or_default();
-                open.push(Place { value, schemas: others.to_vec(), rest, is_certain });
+                open.push(PendingValue { value, schemas: others.to_vec(), rest, is_certain });
             }
-        } else if own.iter().any(|parameter| first.is_of(parameter)) {
-            open.push(Place { value, schemas: own_schemas(), rest: inside, is_certain });
+        } else if own.iter().any(|parameter| first.names(parameter)) {
+            open.push(PendingValue { value, schemas: own_schemas(), rest: inside, is_certain });
         } else if let Some(used) = whole_names_in(key, rest) {
             // Declared flat: `options.max_amount` is one name to this source.
             let rest = rest.get(used..).unwrap_or_default();
-            open.push(Place { value, schemas: own_schemas(), rest, is_certain: false });
+            open.push(PendingValue { value, schemas: own_schemas(), rest, is_certain: false });
         }
     }
     let missing = declared.iter().filter(|parameter| with_defaults && !object.contains_key(&*parameter.name));
-    for parameter in missing.filter(|parameter| first.is_of(parameter)) {
+    for parameter in missing.filter(|parameter| first.names(parameter)) {
         if let Some(value) = &parameter.schema.default {
-            open.push(Place { value, schemas: vec![&parameter.schema], rest: inside, is_certain });
+            open.push(PendingValue { value, schemas: vec![&parameter.schema], rest: inside, is_certain });
         }
     }
 }

@@ -42,11 +42,11 @@ pub(super) enum TextReading {
 
 impl TextReading {
     /// The readings of a value of these shapes. Letter by letter, where nothing is declared.
-    pub(super) fn of(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
+    pub(super) fn from_schemas(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
         let mut readings: Vec<Self> = Vec::new();
         for schema in variants(schemas, shapes) {
             let reading = match &schema.kind {
-                Kind::String | Kind::Any => Self::of_text(schema, ignore_case),
+                Kind::String | Kind::Any => Self::from_text_schema(schema, ignore_case),
                 Kind::Integer | Kind::Number => TextReading::Number,
                 // Text does not come here.
                 _ => continue,
@@ -66,7 +66,7 @@ impl TextReading {
         if ignore_case { TextReading::IgnoreCase } else { TextReading::Exact }
     }
 
-    fn of_text(schema: &Schema, ignore_case: bool) -> Self {
+    fn from_text_schema(schema: &Schema, ignore_case: bool) -> Self {
         match (&schema.format, schema.comparison) {
             (Some(Format::DateTime), _) => TextReading::Instant,
             (Some(Format::Date), _) => TextReading::Date,
@@ -131,7 +131,7 @@ impl TextReading {
             TextReading::IgnoreTrailingBlanks if without_blanks(wanted) == without_blanks(text) => Verdict::Yes,
             TextReading::Opaque => Verdict::Unsure,
             TextReading::Unknown if may_be_number(wanted) && may_be_number(text) => Verdict::Unsure,
-            TextReading::Unknown => unsure_if(Loose::new(text).may_equal(&Loose::new(wanted))),
+            TextReading::Unknown => unsure_if(LooseText::new(text).may_equal(&LooseText::new(wanted))),
             TextReading::IgnoreTrailingBlanks => unsure_if(wanted.trim() == text.trim()),
             _ => unsure_if(fold_case(wanted.trim()) == fold_case(text.trim())),
         })
@@ -159,16 +159,16 @@ pub(super) struct TextPatterns {
     exact: Patterns,
     folded: Patterns,
     /// Those that select and those that exclude, with everything optional that a source may not look at.
-    loose_only: Vec<Loose>,
-    loose_never: Vec<Loose>,
+    loose_only: Vec<LooseText>,
+    loose_never: Vec<LooseText>,
 }
 
 impl TextPatterns {
-    pub(super) fn new(words: &Words, complain: impl FnMut(String)) -> Self {
-        let exact = Patterns::new(words.iter(), complain);
+    pub(super) fn new(words: &Words, report: impl FnMut(String)) -> Self {
+        let exact = Patterns::new(words.iter(), report);
         let loose = |excludes: bool| {
             let own = words.iter().filter(move |word| word.starts_with('!') == excludes);
-            own.map(|word| Loose::pattern(word.trim_start_matches('!'))).collect()
+            own.map(|word| LooseText::pattern(word.trim_start_matches('!'))).collect()
         };
         Self {
             exact,
@@ -181,7 +181,7 @@ impl TextPatterns {
 
     /// Whether a text matches, in each of these readings and in whatever spelling the source takes it for.
     pub(super) fn matches(&self, text: &str, readings: &[TextReading]) -> Verdict {
-        Verdict::agreed(readings.iter().flat_map(|reading| {
+        Verdict::merge(readings.iter().flat_map(|reading| {
             let spellings = reading.spellings(text);
             spellings.into_iter().map(|spelling| self.matches_as(&spelling, *reading)).collect::<Vec<_>>()
         }))
@@ -193,7 +193,7 @@ impl TextPatterns {
         // 404.0 is 404 to most.
         let whole = number.as_f64().filter(|real| real.fract() == 0.0).map(|real| format!("{real:.0}"));
         let spellings = std::iter::once(written).chain(whole);
-        Verdict::agreed(spellings.map(|spelling| self.matches_plain(&spelling)))
+        Verdict::merge(spellings.map(|spelling| self.matches_plain(&spelling)))
     }
 
     /// Whether a text matches letter by letter.
@@ -214,8 +214,8 @@ impl TextPatterns {
             TextReading::Opaque => self.matches_by_spelling(text),
             TextReading::Unknown if may_be_number(text) && self.may_match_numbers() => self.matches_by_spelling(text),
             TextReading::Unknown => {
-                let text = Loose::new(text);
-                let may = |patterns: &[Loose]| patterns.iter().any(|pattern| text.may_equal(pattern));
+                let text = LooseText::new(text);
+                let may = |patterns: &[LooseText]| patterns.iter().any(|pattern| text.may_equal(pattern));
                 let may_be_wanted = self.loose_only.is_empty() || may(&self.loose_only);
                 match (exact, may_be_wanted) {
                     (true, _) if !may(&self.loose_never) => Verdict::Yes,
@@ -262,11 +262,11 @@ impl fmt::Display for TextPatterns {
 /// A text reduced to what every collation looks at: its plain letters and digits without case. Letters with accents may
 /// stand for any others: to some `é` is an `e`, and `ß` two letters.
 #[derive(Debug, Clone)]
-struct Loose {
+struct LooseText {
     parts: Vec<String>,
 }
 
-impl Loose {
+impl LooseText {
     fn new(text: &str) -> Self {
         Self::reduce(text, |_| false)
     }
@@ -315,14 +315,14 @@ impl Loose {
 }
 
 /// Whether a text is read as this truth value by some.
-pub(super) fn means(text: &str, flag: bool) -> bool {
+pub(super) fn may_mean_bool(text: &str, flag: bool) -> bool {
     let words: &[&str] =
         if flag { &["true", "t", "yes", "y", "on", "1"] } else { &["false", "f", "no", "n", "off", "0", ""] };
     words.iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
 /// Whether a text is read as nothing by some.
-pub(super) fn means_nothing(text: &str) -> bool {
+pub(super) fn may_mean_null(text: &str) -> bool {
     ["", "null", "none", "nil"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
@@ -380,7 +380,7 @@ fn ip(text: &str) -> Option<std::net::IpAddr> {
 }
 
 fn number(text: &str) -> Option<super::number::Number> {
-    match NumberText::read(text) {
+    match NumberText::parse(text) {
         NumberText::Number(number) => Some(number),
         NumberText::None | NumberText::Unclear => None,
     }

@@ -6,9 +6,9 @@ use aquifer_engine::store::{HIGH_WATER, HighWater, Record, Spent, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
 /// Written into the file, so that nobody's own database is taken for ours: "Aqst".
-pub(super) const APPLICATION: i64 = 0x4171_7374;
+pub(super) const APPLICATION_ID: i64 = 0x4171_7374;
 /// The layout of the tables.
-pub(super) const LAYOUT: i64 = 1;
+pub(super) const SCHEMA_VERSION: i64 = 1;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS records (
@@ -23,42 +23,42 @@ const TABLES: &str = "
 ";
 
 /// How many expired rows of a table go at once, so that no call waits long for them.
-const SWEPT: usize = 1000;
+const SWEEP_BATCH: usize = 1000;
 /// How long they stay after they expired, in milliseconds: another process may be behind by as much.
-const GRACE: u64 = 600_000;
+const SWEEP_GRACE_MS: u64 = 600_000;
 
 /// The start of the year 2200 in milliseconds: a later time was a broken clock, and is overwritten.
-const MAX_TIME: u64 = 7_258_118_400_000;
+const MAX_TIME_MS: u64 = 7_258_118_400_000;
 
 /// Whose file it is.
 pub(super) enum Owner {
     Ours,
     /// Nothing is in it yet.
-    Nobody,
+    Empty,
     /// Ours, but of a later layout.
-    Later,
+    NewerVersion,
     Other,
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
     // One look at one moment: another process may be making the tables just now.
-    let look = connection.unchecked_transaction()?;
-    let number = |pragma: &str| look.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let objects: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let transaction = connection.unchecked_transaction()?;
+    let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let objects: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match (number("application_id")?, number("user_version")?) {
-        (APPLICATION, LAYOUT) => Owner::Ours,
-        (APPLICATION, _) => Owner::Later,
-        (0, 0) if objects == 0 => Owner::Nobody,
+        (APPLICATION_ID, SCHEMA_VERSION) => Owner::Ours,
+        (APPLICATION_ID, _) => Owner::NewerVersion,
+        (0, 0) if objects == 0 => Owner::Empty,
         _ => Owner::Other,
     })
 }
 
 /// Makes the tables. Several processes may do so at once.
-pub(super) fn make(connection: &mut Connection) -> Result<()> {
+pub(super) fn create(connection: &mut Connection) -> Result<()> {
     let change = begin(connection)?;
     change.execute_batch(TABLES)?;
-    change.pragma_update(None, "application_id", APPLICATION)?;
-    change.pragma_update(None, "user_version", LAYOUT)?;
+    change.pragma_update(None, "application_id", APPLICATION_ID)?;
+    change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     change.commit()
 }
 
@@ -82,7 +82,7 @@ pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> 
              SET value = excluded.value, version = excluded.version, until = excluded.until \
              WHERE version < excluded.version OR version >= ?5",
         )?
-        .execute(params![HIGH_WATER, now.to_string().into_bytes(), now, i64::MAX, MAX_TIME])?;
+        .execute(params![HIGH_WATER, now.to_string().into_bytes(), now, i64::MAX, MAX_TIME_MS])?;
     Ok(())
 }
 
@@ -113,18 +113,18 @@ pub(super) fn compare_and_set(
             "INSERT INTO records (key, value, version, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO UPDATE \
              SET value = excluded.value, version = excluded.version, until = excluded.until",
         )?
-        .execute(params![key, record.value, record.version, later(now, keep)])?;
+        .execute(params![key, record.value, record.version, saturating_add(now, keep)])?;
     write_high_water(&change, now)?;
     change.commit()?;
     Ok(true)
 }
 
-pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize) -> Result<Vec<(String, Record)>> {
+pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize) -> Result<Vec<(String, Record)>> {
     let mut statement = connection
         .prepare_cached("SELECT key, value, version FROM records WHERE key >= ?1 AND until > ?2 ORDER BY key")?;
     let mut rows = statement.query(params![prefix, now])?;
     let mut found = Vec::new();
-    while found.len() < most {
+    while found.len() < limit {
         let Some(row) = rows.next()? else { break };
         let key: String = row.get(0)?;
         if !key.starts_with(prefix) {
@@ -136,8 +136,8 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize)
 }
 
 /// What was spent, without spending.
-pub(super) fn spent(connection: &Connection, now: u64, key: &str, most: u64, window: Window) -> Result<Spent> {
-    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, most))
+pub(super) fn spent(connection: &Connection, now: u64, key: &str, limit: u64, window: Window) -> Result<Spent> {
+    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, limit))
 }
 
 pub(super) fn spend(
@@ -145,11 +145,11 @@ pub(super) fn spend(
     now: u64,
     key: &str,
     amount: u64,
-    most: u64,
+    limit: u64,
     window: Window,
 ) -> Result<Spent> {
     let change = begin(connection)?;
-    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, most);
+    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, limit);
     if judged.accepted {
         let (bucket, living) = (window.bucket(now), window.living(now));
         change
@@ -180,23 +180,23 @@ fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Resu
 
 /// Removes what has expired, a bounded part of it. Says whether that was all.
 pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
-    let expired = now.saturating_sub(GRACE);
+    let expired = now.saturating_sub(SWEEP_GRACE_MS);
     let change = begin(connection)?;
     let records = change.execute(
         "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![expired, SWEPT],
+        params![expired, SWEEP_BATCH],
     )?;
     let spent = change.execute(
         "DELETE FROM spent WHERE (key, width, bucket) IN \
          (SELECT key, width, bucket FROM spent WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![expired, SWEPT],
+        params![expired, SWEEP_BATCH],
     )?;
     change.commit()?;
-    Ok(records < SWEPT && spent < SWEPT)
+    Ok(records < SWEEP_BATCH && spent < SWEEP_BATCH)
 }
 
 /// A moment so much later, as far as SQLite can count.
-fn later(now: u64, keep: Duration) -> u64 {
+fn saturating_add(now: u64, keep: Duration) -> u64 {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     now.saturating_add(keep).min(i64::MAX.unsigned_abs())
 }

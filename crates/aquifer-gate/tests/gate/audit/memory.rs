@@ -7,10 +7,10 @@ fn r_saf_5_verification_streams() {
     const TEST: &str = "audit::memory::r_saf_5_verification_streams";
     if let Some(directory) = in_child() {
         let report = aquifer_gate::audit::verify(&[directory], None).unwrap();
-        assert!(report.is_whole(), "{report}");
+        assert!(report.is_intact(), "{report}");
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        println!("\nentries {} peak {}", report.whole_entries(), peak.trim().strip_suffix(" kB").unwrap());
+        println!("\nentries {} peak {}", report.intact_entries(), peak.trim().strip_suffix(" kB").unwrap());
         return;
     }
     let measure = |entries: u64| -> u64 {

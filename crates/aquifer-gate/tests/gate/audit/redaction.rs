@@ -30,7 +30,7 @@ fn parameter(name: &str, kind: Kind, sensitive: bool) -> Parameter {
 
 /// What is written of these parameters.
 fn written(params: &Value, operation: &aquifer_protocol::operation::Operation, types: Option<&Types>) -> Entry {
-    Entry::about(Event::Intent, operation).parameters(operation, types, params.as_object().unwrap())
+    Entry::for_operation(Event::Intent, operation).parameters(operation, types, params.as_object().unwrap())
 }
 
 /// An operation with secrets at every depth of its definition.
@@ -100,9 +100,9 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
         audit.record(entry).await.unwrap();
     }
     let token = token("conf_*");
-    let entry = Entry::about(Event::Confirmed, &deletion())
+    let entry = Entry::for_operation(Event::Confirmed, &deletion())
         .token(&token)
-        .by(&Caller::session(secret("session-*")))
+        .caller(&Caller::session(secret("session-*")))
         .reason(&format!("{token} was spent"));
     audit.record(entry).await.unwrap();
     let bytes: Vec<u8> = listed(&folder.0).iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
@@ -137,13 +137,14 @@ fn r_saf_5_every_format_of_credentials_is_redacted_wherever_it_stands() {
             assert!(!entry.contains(escaped), "{params}: {entry}");
         }
         let entry =
-            serde_json::to_string(&Entry::about(Event::Denied, &operation).reason(&format!("no: {text}"))).unwrap();
+            serde_json::to_string(&Entry::for_operation(Event::Denied, &operation).reason(&format!("no: {text}")))
+                .unwrap();
         assert!(!entry.contains(&secret), "{entry}");
     }
 }
 
 #[test]
-fn r_saf_5_innocent_text_is_written_as_it_is() {
+fn r_saf_5_harmless_text_is_written_unchanged() {
     let lines = include_str!("../../../../aquifer-protocol/tests/data/innocent.txt").lines();
     let innocents: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
     assert!(innocents.len() >= 60, "{}", innocents.len());
@@ -161,7 +162,7 @@ fn r_saf_5_innocent_text_is_written_as_it_is() {
 }
 
 #[tokio::test]
-async fn r_saf_5_what_is_no_secret_stays_readable() {
+async fn r_saf_5_values_that_are_no_secret_stay_readable() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 1 << 20, 3), &store);
     let (operation, types) = careful();
@@ -176,7 +177,7 @@ async fn r_saf_5_what_is_no_secret_stays_readable() {
 }
 
 #[tokio::test]
-async fn r_saf_5_an_entry_has_a_size() {
+async fn r_saf_5_an_entry_has_a_maximum_size() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 64 << 20, 3), &store);
     let operation = deletion();
@@ -205,5 +206,5 @@ async fn r_saf_5_an_entry_has_a_size() {
     let lines = lines(&folder.0);
     let told = lines[4]["parameters"]["long"].as_str().unwrap();
     assert!(told.starts_with("xxx") && told.ends_with("(1048576 characters)"), "{told}");
-    assert!(judged(&folder.0, &store).await.is_whole());
+    assert!(verify_directory(&folder.0, &store).await.is_intact());
 }

@@ -6,9 +6,9 @@ use aquifer_engine::store::StateStore as _;
 use aquifer_gate::audit::Sink;
 use serde_json::{Map, Value, json};
 
-use super::stage::Stage;
+use super::harness::AuditHarness;
 use super::support::*;
-use crate::house::{caller, code};
+use crate::harness::{caller, code};
 
 /// What it is, the text it stands in, and the credential itself.
 fn credentials() -> Vec<(&'static str, String, String)> {
@@ -47,7 +47,7 @@ async fn r_saf_5_no_credential_reaches_the_audit_or_the_store() {
         { "effect": "deny", "operation": "run_job" },
         { "effect": "confirm", "strength": "token", "operation": "update_remote" },
     ] } });
-    let stage = Stage::with(&settings, |settings| {
+    let harness = AuditHarness::with(&settings, |settings| {
         settings.sinks.push(Sink::Store { keep: Duration::from_secs(3600) });
         for sink in &mut settings.sinks {
             if let Sink::File { size, .. } = sink {
@@ -65,28 +65,28 @@ async fn r_saf_5_no_credential_reaches_the_audit_or_the_store() {
         let turn = number % calls.len();
         for (position, params) in calls.into_iter().enumerate() {
             // Allowed and on record.
-            let answer = stage.ask_as("create_remote", params.clone(), who()).await;
+            let answer = harness.ask_as("create_remote", params.clone(), who()).await;
             assert_eq!(code(&answer), "done", "{kind} {params}");
             recorded += 1;
             if position != turn {
                 continue;
             }
             // Denied, and confirmed: one form of each.
-            let answer = stage.ask_as("run_job", params.clone(), who()).await;
+            let answer = harness.ask_as("run_job", params.clone(), who()).await;
             assert_eq!(code(&answer), "PERMISSION_DENIED", "{kind} {params}");
-            let asked = stage.ask_as("update_remote", params.clone(), who()).await;
+            let asked = harness.ask_as("update_remote", params.clone(), who()).await;
             let mut confirmed = params.clone();
             confirmed["confirmation_token"] = asked["error"]["details"]["confirmation_token"].clone();
-            let answer = stage.ask_as("update_remote", confirmed, who()).await;
+            let answer = harness.ask_as("update_remote", confirmed, who()).await;
             assert_eq!(code(&answer), "done", "{kind} {params}: {asked}");
             recorded += 1;
         }
     }
-    let entries = stage.entries().await;
+    let entries = harness.entries().await;
     let intents = entries.iter().filter(|entry| entry["event"] == "OPERATION_INTENT").count();
     assert_eq!(intents, recorded);
-    let files: String = listed(&stage.folder.0).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
-    let records = stage.moody.list("", 100_000).await.unwrap();
+    let files: String = listed(&harness.folder.0).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let records = harness.store.list("", 100_000).await.unwrap();
     assert!(records.iter().any(|(key, _)| key.starts_with("audit/line/")), "the store has the lines, too");
     let store: Vec<u8> =
         records.into_iter().flat_map(|(key, record)| [key.into_bytes(), record.value]).flatten().collect();

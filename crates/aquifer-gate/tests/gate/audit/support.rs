@@ -62,7 +62,7 @@ pub(super) fn deletion() -> Operation {
 
 /// An intent with a mark to find it by.
 pub(super) fn intent(mark: &str) -> Entry {
-    Entry::about(Event::Intent, &deletion()).request(mark)
+    Entry::for_operation(Event::Intent, &deletion()).request(mark)
 }
 
 /// The audit files of a folder, in the order of their names.
@@ -84,8 +84,8 @@ pub(super) fn events(directory: &Path) -> Vec<String> {
 }
 
 /// What verification says with the heads of this store.
-pub(crate) async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
-    let heads = Heads::all(&**store).await.unwrap();
+pub(crate) async fn verify_directory(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
+    let heads = Heads::load(&**store).await.unwrap();
     verify(&[directory.to_owned()], Some(&heads)).unwrap()
 }
 
@@ -104,40 +104,40 @@ pub(super) fn in_child() -> Option<PathBuf> {
 }
 
 /// A store that does as it is told.
-pub(super) struct Moody {
+pub(super) struct ScriptedStore {
     pub(super) inner: Arc<dyn StateStore>,
-    pub(super) mood: std::sync::Mutex<Mood>,
+    pub(super) mode: std::sync::Mutex<StoreMode>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Mood {
+pub(super) enum StoreMode {
     Well,
     Down,
     Silent,
 }
 
-impl Moody {
+impl ScriptedStore {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { inner: memory(), mood: std::sync::Mutex::new(Mood::Well) })
+        Arc::new(Self { inner: memory(), mode: std::sync::Mutex::new(StoreMode::Well) })
     }
 
-    pub(super) fn is(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
+    pub(super) fn set_mode(&self, mode: StoreMode) {
+        *self.mode.lock().unwrap() = mode;
     }
 
     fn then<'a, T: Send + 'a>(
         &self,
         future: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
-        match *self.mood.lock().unwrap() {
-            Mood::Well => future,
-            Mood::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
-            Mood::Silent => std::future::pending().boxed(),
+        match *self.mode.lock().unwrap() {
+            StoreMode::Well => future,
+            StoreMode::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
+            StoreMode::Silent => std::future::pending().boxed(),
         }
     }
 }
 
-impl StateStore for Moody {
+impl StateStore for ScriptedStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.then(self.inner.get(key))
     }
@@ -152,17 +152,17 @@ impl StateStore for Moody {
         self.then(self.inner.compare_and_set(key, expected, value, keep))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.then(self.inner.list(prefix, most))
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.then(self.inner.list(prefix, limit))
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
-        self.then(self.inner.spend(key, amount, most, window))
+        self.then(self.inner.spend(key, amount, limit, window))
     }
 }

@@ -8,7 +8,7 @@ use aquifer_gate::confirm::ConfirmSettings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::house::{House, caller, request, with_token};
+use crate::harness::{Harness, caller, request, with_token};
 
 const CALLERS: &[(Option<&str>, Option<&str>)] =
     &[(Some("a"), Some("1")), (Some("a"), Some("2")), (Some("b"), Some("1")), (None, Some("1")), (None, None)];
@@ -93,12 +93,12 @@ impl Ledger {
 async fn walk(steps: Vec<Step>) {
     let policy = serde_json::from_value(json!({ "strength": { "dangerous": "token", "forbidden": "token" } })).unwrap();
     let confirm = ConfirmSettings { issued_per_minute: 10_000, wrong_per_minute: 10_000, ..ConfirmSettings::default() };
-    let house = House::new(&GateSettings { policy, confirm, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { policy, confirm, ..GateSettings::default() });
     let (mut ledger, mut now) = (Ledger::default(), 0);
     for step in steps {
         match step {
             Step::Wait(seconds) => {
-                house.clock.advance(seconds);
+                harness.clock.advance(seconds);
                 now += seconds;
             }
             Step::Call { call, token, damaged } => {
@@ -108,7 +108,7 @@ async fn walk(steps: Vec<Step>) {
                     Some(token) => with_token(call.request(), token),
                     None => call.request(),
                 };
-                let answer = house.ask_as(sent, call.context()).await;
+                let answer = harness.ask_as(sent, call.context()).await;
                 ledger.note(&answer, &call, token.as_deref(), now);
             }
             Step::Batch(calls, caller) => {
@@ -124,7 +124,7 @@ async fn walk(steps: Vec<Step>) {
                     })
                     .collect();
                 let context = calls[0].0.context();
-                let answer = house.ask_as(json!({ "operations": sent }), context).await;
+                let answer = harness.ask_as(json!({ "operations": sent }), context).await;
                 for result in answer["results"].as_array().into_iter().flatten().chain(answer.get("halted_at")) {
                     let (call, token) = &calls[usize::try_from(result["index"].as_u64().unwrap()).unwrap()];
                     ledger.note(&result["result"], call, token.as_deref(), now);
@@ -132,7 +132,7 @@ async fn walk(steps: Vec<Step>) {
             }
         }
     }
-    assert_eq!(house.done().len(), ledger.used.len(), "something was done that nobody was told of");
+    assert_eq!(harness.done().len(), ledger.used.len(), "something was done that nobody was told of");
 }
 
 proptest! {

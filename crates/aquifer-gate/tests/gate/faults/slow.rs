@@ -79,17 +79,17 @@ impl StateStore for Slow {
         self.late(async move { self.inner.compare_and_set(key, expected, value, keep).await }.boxed())
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.late(async move { self.inner.list(prefix, most).await }.boxed())
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.late(async move { self.inner.list(prefix, limit).await }.boxed())
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
-        self.late(async move { self.inner.spend(key, amount, most, window).await }.boxed())
+        self.late(async move { self.inner.spend(key, amount, limit, window).await }.boxed())
     }
 }

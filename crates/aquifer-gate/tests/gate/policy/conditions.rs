@@ -114,10 +114,14 @@ fn r_saf_2_a_default_counts_as_sent() {
 
 /// Without parameters nothing is decided that depends on them, but it is told.
 #[test]
-fn r_saf_2_in_general_a_condition_is_open() {
+fn r_saf_2_without_parameters_a_condition_is_undecided() {
     let policy = policy("[[rule]]\nname = \"bulk\"\neffect = \"deny\"\nwhen = [{ param = \"count\", greater = 1 }]\n");
     let update = operation("update_it", Category::Update, Danger::Reversible, Trust::Validated);
-    let ruling = decide(&policy, &update, &Value::Null);
-    assert_eq!(ruling.effect.as_str(), "allow");
-    assert!(ruling.why().ends_with("rule 1 'bulk' may deny it if 'count' is more than 1"), "{}", ruling.why());
+    let decision = decide(&policy, &update, &Value::Null);
+    assert_eq!(decision.effect.as_str(), "allow");
+    assert!(
+        decision.explanation().ends_with("rule 1 'bulk' may deny it if 'count' is more than 1"),
+        "{}",
+        decision.explanation()
+    );
 }

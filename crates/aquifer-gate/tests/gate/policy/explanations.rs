@@ -14,11 +14,11 @@ use super::{caller, decide, operation, policy};
 
 /// The specification's details of a denied danger level, with a message that a person understands.
 #[test]
-fn r_saf_2_a_denied_danger_level_is_told_as_published() {
+fn r_saf_2_a_denied_danger_level_is_reported_as_specified() {
     let mut bulk = operation("bulk_delete", Category::Delete, Danger::Dangerous, Trust::Validated);
     bulk.safeguards.reasons = vec!["Affects multiple resources".into(), "Cannot be undone".into()];
-    let ruling = decide(&Policy::default(), &bulk, &json!({}));
-    let failure = ruling.failure(&bulk).unwrap();
+    let decision = decide(&Policy::default(), &bulk, &json!({}));
+    let failure = decision.failure(&bulk).unwrap();
     let reason = "This affects much data or skips a safety check, and the source 'shop' is not trusted enough for this";
     assert_eq!(failure.message(), format!("Permission denied: {reason}"));
     assert_eq!(
@@ -35,7 +35,7 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
     );
     // Operators get the whole of it.
     assert_eq!(
-        ruling.explain(&bulk, None),
+        decision.explain(&bulk, None),
         json!({
             "decision": "deny",
             "decided_by": {
@@ -53,7 +53,7 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
 
 /// The specification's details of a trust level that is too low.
 #[test]
-fn r_saf_2_insufficient_trust_is_told_as_published() {
+fn r_saf_2_insufficient_trust_is_reported_as_specified() {
     let strict = policy("[trust_policy]\nminimum_trust_for_deletes = \"community_reviewed\"\n");
     let delete = operation("delete_user", Category::Delete, Danger::Destructive, Trust::Validated);
     let failure = decide(&strict, &delete, &json!({})).failure(&delete).unwrap();
@@ -89,19 +89,19 @@ fn r_saf_2_a_rules_denial() {
     ];
     for (more, reason) in table {
         let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{more}"));
-        let ruling = decide(&policy, &create, &json!({}));
-        let failure = ruling.failure(&create).unwrap();
+        let decision = decide(&policy, &create, &json!({}));
+        let failure = decision.failure(&create).unwrap();
         let message = format!("Permission denied: {reason}");
         assert_eq!((failure.code().as_str(), failure.message()), ("PERMISSION_DENIED", message.as_str()));
         assert_eq!(failure.details()["policy"], json!({ "decision": "deny", "reason": reason }));
-        assert_eq!(ruling.explain(&create, None)["decided_by"]["rule"], 1);
+        assert_eq!(decision.explain(&create, None)["decided_by"]["rule"], 1);
     }
 }
 
 /// What callers and the people who confirm are told, for everything that can decide. None of it says what an operator
 /// could change.
 #[test]
-fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
+fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
     use Category::{Create, Delete, Execute, Read, Update};
     use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
     use Trust::{Certified, Generated, Untested, Validated};
@@ -134,12 +134,12 @@ fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
     ];
     for (toml, category, danger, trust, expected) in table {
         let operation = operation("do_it", category, danger, trust);
-        let ruling = decide(&policy(toml), &operation, &json!({}));
-        assert_ne!(ruling.effect.as_str(), "allow", "{toml} {danger}");
-        let told = ruling.reason_for_caller();
+        let decision = decide(&policy(toml), &operation, &json!({}));
+        assert_ne!(decision.effect.as_str(), "allow", "{toml} {danger}");
+        let told = decision.reason_for_caller();
         assert_eq!(told, expected, "{toml} {danger} {trust}");
-        let mut all = format!("{told} {}", ruling.for_caller());
-        if let Some(failure) = ruling.failure(&operation) {
+        let mut all = format!("{told} {}", decision.for_caller());
+        if let Some(failure) = decision.failure(&operation) {
             all.push_str(failure.message());
             all.push_str(&failure.details()["policy"].to_string());
         }
@@ -158,7 +158,7 @@ fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
 
 /// Settings, the operation's danger and trust, and: who decided, and the beginning of what would have to change.
 #[test]
-fn r_saf_2_who_decided_and_what_would_have_to_change() {
+fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
     use Danger::{Destructive, Forbidden, Reversible};
     use Trust::{Certified, Generated, Untested, Validated};
     const ALLOW: &str = "[[rule]]\nname = \"mine\"\neffect = \"allow\"\noperation = \"*\"\n";
@@ -194,24 +194,24 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
     ];
     for (toml, danger, trust, why, ways) in table {
         let operation = operation("change_it", Category::Update, *danger, *trust);
-        let ruling = decide(&policy(toml), &operation, &json!({}));
-        assert_eq!(ruling.why(), *why, "{toml}");
-        let explained = ruling.explain(&operation, None);
-        assert_eq!(explained["decision"], ruling.effect.as_str());
+        let decision = decide(&policy(toml), &operation, &json!({}));
+        assert_eq!(decision.explanation(), *why, "{toml}");
+        let explained = decision.explain(&operation, None);
+        assert_eq!(explained["decision"], decision.effect.as_str());
         assert_eq!(explained["decided_by"]["words"], *why);
-        let told = ruling.to_change(&operation);
+        let told = decision.to_change(&operation);
         assert_eq!(told.len(), ways.len(), "{toml}: {told:?}");
         for (told, begin) in told.iter().zip(*ways) {
             assert!(told.starts_with(begin), "{toml}: {told}");
         }
-        let message = ruling.failure(&operation).map(|failure| failure.message().to_owned());
+        let message = decision.failure(&operation).map(|failure| failure.message().to_owned());
         assert!(message.is_none_or(|words| !looks_like_a_leak(&words)), "{toml}");
     }
 }
 
 /// What a rule loosened is still told.
 #[test]
-fn r_saf_2_what_was_overruled_is_told() {
+fn r_saf_2_overruled_reasons_are_reported() {
     let policy = policy("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n");
     let mut delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
     delete.safeguards.always_confirm = true;
@@ -228,7 +228,7 @@ fn r_saf_2_what_was_overruled_is_told() {
 
 /// The table of what a caller may do.
 #[test]
-fn r_saf_2_what_can_my_agent_do() {
+fn r_saf_2_policy_lists_what_a_caller_can_do() {
     let surface = Surface::default();
     let operations = [
         operation("list_orders", Category::Read, Danger::Safe, Trust::Generated),
@@ -242,7 +242,7 @@ fn r_saf_2_what_can_my_agent_do() {
             assert!(!line.why.is_empty());
             (line.operation.to_string(), line.decision, line.strength.map(|strength| strength.to_string()))
         };
-        policy.show(&catalog, &caller(principal), &[]).into_iter().map(line).collect()
+        policy.describe_operations(&catalog, &caller(principal), &[]).into_iter().map(line).collect()
     };
     let mut expected = [
         ("create_order".to_owned(), "deny", None),
@@ -253,7 +253,7 @@ fn r_saf_2_what_can_my_agent_do() {
     assert_eq!(shown("alice"), expected);
     expected[2].1 = "deny";
     assert_eq!(shown("bob"), expected);
-    let line = &policy.show(&catalog, &caller(""), &[])[1];
+    let line = &policy.describe_operations(&catalog, &caller(""), &[])[1];
     assert_eq!(
         serde_json::to_value(line).unwrap(),
         json!({

@@ -134,7 +134,7 @@ fn loosened(selector: &str) -> Policy {
 
 /// A rule that loosens goes by the served name. Only with a source it also goes by what that source calls its own.
 #[test]
-fn r_saf_2_what_loosens_needs_the_source() {
+fn r_saf_2_a_loosening_rule_needs_the_source() {
     let [alone, beside, prefixed, collided] = orders();
     #[rustfmt::skip]
     let table: &[(&str, [bool; 4])] = &[
@@ -166,7 +166,7 @@ fn r_saf_2_what_loosens_needs_the_source() {
 
 /// A newcomer calls its operation as somebody else's, in every way it can.
 #[test]
-fn r_saf_2_a_newcomer_is_never_loosened_by_a_rule_for_another() {
+fn r_saf_2_a_new_source_is_never_loosened_by_a_rule_for_another() {
     let newcomers = [
         // The same own name, in a source of its own.
         served("evil", "delete_order", "evil_delete_order", tool("delete_order")),
@@ -207,12 +207,12 @@ fn r_dis_7a_no_rule_loosens_a_quarantine() {
         "[matrix.safe]\ncertified = \"allow\"\n",
     ] {
         let policy = policy(toml);
-        let ruling = decide(&policy, &changed, &json!({}));
-        let failure = ruling.failure(&changed).unwrap();
+        let decision = decide(&policy, &changed, &json!({}));
+        let failure = decision.failure(&changed).unwrap();
         assert_eq!(failure.code().as_str(), "PERMISSION_DENIED", "{toml}");
         let reason = "This operation is quarantined: its description changed since it was accepted";
         assert_eq!(failure.message(), format!("Permission denied: {reason}"));
-        assert!(ruling.to_change(&changed)[0].contains("aquifer review"), "{:?}", ruling.to_change(&changed));
+        assert!(decision.to_change(&changed)[0].contains("aquifer review"), "{:?}", decision.to_change(&changed));
         assert!(!policy.denies_always(&changed), "{toml}: it stays listed");
         let accepted = Operation { quarantine: None, ..changed.clone() };
         assert!(decide(&policy, &accepted, &json!({})).failure(&accepted).is_none(), "{toml}");
@@ -223,7 +223,7 @@ fn r_dis_7a_no_rule_loosens_a_quarantine() {
 
 /// Settings, whether calls of a destructive operation are always denied, and of a safe one of an untested source.
 #[test]
-fn r_saf_2_what_is_always_denied() {
+fn r_saf_2_operations_that_are_always_denied_are_found() {
     let rule = |more: &str| format!("[[rule]]\n{more}\n");
     let deny = |more: &str| rule(&format!("effect = \"deny\"\n{more}"));
     let loosen = |more: &str| rule(&format!("effect = \"allow\"\nloosen = true\noperation = \"*\"\n{more}"));
@@ -266,7 +266,7 @@ fn r_saf_2_what_is_always_denied() {
 
 /// An operation takes a token wherever a call of it may have to be confirmed, also by way of a rule that loosens.
 #[test]
-fn r_saf_3_what_may_be_confirmed_takes_a_token() {
+fn r_saf_3_operations_that_may_need_confirmation_accept_a_token() {
     let policy = policy(
         "[matrix.destructive]\nvalidated = \"deny\"\n[trust_policy]\nrequire_confirmation_below = \"certified\"\n\
          [[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\ncaller = \"alice\"\n",
@@ -318,7 +318,7 @@ fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
             let is_reported = has_several_sources && alone != among_several;
             let mut inventory = Inventory::default();
             [&hostile, &victim].into_iter().for_each(|operation| inventory.add(operation, None));
-            let reports = [policy.unused(&inventory), policy.lacking_source()];
+            let reports = [policy.find_unused(&inventory), policy.rules_without_source()];
             for report in reports {
                 let says_so = report.iter().any(|unused| unused.problem.contains("has to name their source"));
                 assert_eq!(says_so, is_reported, "{keys}: {report:?}");

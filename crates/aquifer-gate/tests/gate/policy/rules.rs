@@ -34,9 +34,9 @@ fn r_saf_2_selectors() {
     let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
     for (selector, applies) in table {
         let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
-        let ruling = decide_for(&policy, &delete, "alice", &["orders:read", "orders:write"], &json!({}));
+        let decision = decide_for(&policy, &delete, "alice", &["orders:read", "orders:write"], &json!({}));
         let expected = if applies { "deny" } else { "confirm" };
-        assert_eq!(ruling.effect.as_str(), expected, "{selector}");
+        assert_eq!(decision.effect.as_str(), expected, "{selector}");
     }
 }
 
@@ -99,7 +99,7 @@ fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
 }
 
 #[test]
-fn r_saf_2_a_source_can_want_a_person_asked_and_only_the_operator_waives_it() {
+fn r_saf_2_a_source_can_require_confirmation_and_only_the_operator_waives_it() {
     let mut read = operation("export_all", Category::Read, Danger::Safe, Trust::Certified);
     read.safeguards.always_confirm = true;
     let effect = |toml: &str| decide(&policy(toml), &read, &json!({})).effect.as_str();
@@ -143,7 +143,7 @@ fn r_saf_3_strengths() {
         let Effect::Confirm(asking) = decide(&policy(&toml), &operation, &json!({})).effect else {
             panic!("{danger} is not asked for with\n{toml}");
         };
-        assert_eq!((asking.with(true), asking.with(false)), (interactive, otherwise), "{danger}\n{toml}");
+        assert_eq!((asking.for_client(true), asking.for_client(false)), (interactive, otherwise), "{danger}\n{toml}");
     }
 }
 
@@ -165,10 +165,10 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
         let caller = caller(principal);
         let subject =
             Subject { operation: &create, caller: &caller, scopes: &[], params: params.as_object(), types: None };
-        assert_eq!(compiled.rule(&subject).effect.as_str(), expected, "{principal} {params}");
-        assert_eq!(policy.rule(&subject).effect, compiled.rule(&subject).effect);
+        assert_eq!(compiled.decide(&subject).effect.as_str(), expected, "{principal} {params}");
+        assert_eq!(policy.decide(&subject).effect, compiled.decide(&subject).effect);
     }
-    assert!(compiled.is_of(&create.clone()));
+    assert!(compiled.matches(&create.clone()));
     let changes: [fn(&mut aquifer_protocol::operation::Operation); 9] = [
         |operation| operation.name = "x".into(),
         |operation| operation.source = "x".into(),
@@ -183,7 +183,7 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     for change in changes {
         let mut other = create.clone();
         change(&mut other);
-        assert!(!compiled.is_of(&other));
+        assert!(!compiled.matches(&other));
     }
 }
 
@@ -196,6 +196,6 @@ fn r_saf_2_a_settled_decision_is_made_once() {
     let caller = caller("");
     let params = json!({ "id": 1 });
     let subject = Subject { operation: &read, caller: &caller, scopes: &[], params: params.as_object(), types: None };
-    assert!(std::sync::Arc::ptr_eq(&compiled.rule(&subject), &compiled.rule(&subject)));
+    assert!(std::sync::Arc::ptr_eq(&compiled.decide(&subject), &compiled.decide(&subject)));
     assert_eq!(decide(&Policy::default(), &read, &Value::Null).effect, Effect::Allow);
 }

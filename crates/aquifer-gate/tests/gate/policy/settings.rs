@@ -72,7 +72,7 @@ fn r_saf_2_settings_are_refused_with_a_place() {
 }
 
 #[test]
-fn r_saf_2_everything_wrong_is_told_at_once() {
+fn r_saf_2_all_problems_are_reported_at_once() {
     let told = refused(
         "[matrix.x]\nsafe = \"deny\"\n[strength]\ny = \"token\"\n[trust_policy]\nminimum_trust_for_reads = \"z\"\n\
          [[rule]]\neffect = \"deny\"\noperation = \"\"\ndanger = \"w\"\n[[rule]]\neffect = \"deny\"\nloosen = true\n",
@@ -81,7 +81,7 @@ fn r_saf_2_everything_wrong_is_told_at_once() {
 }
 
 #[test]
-fn r_saf_2_nothing_written_is_the_published_policy() {
+fn r_saf_2_empty_settings_give_the_published_policy() {
     assert_eq!(toml::from_str::<PolicySettings>("").unwrap(), PolicySettings::default());
     assert!(Policy::new(&PolicySettings::default()).is_ok());
 }

@@ -16,7 +16,7 @@ use super::{operation, policy};
 
 pub(super) fn effect(policy: &Policy, operation: &Operation, types: &Types, params: &Value) -> &'static str {
     let (caller, params) = (Caller::nobody(), params.as_object());
-    policy.rule(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
+    policy.decide(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
 }
 
 pub(super) fn restricting(condition: &str) -> Policy {
@@ -123,7 +123,7 @@ fn r_dis_7_a_condition_knows_a_parameter_by_its_servers_name() {
 
 /// A value in another spelling may be ignored by the server: it neither proves anything nor hides that nothing was sent.
 #[test]
-fn r_saf_2_another_spelling_earns_nothing() {
+fn r_saf_2_another_spelling_gains_nothing() {
     let types = Types::new();
     let unless = restricting("param = \"region\", equals = \"EU\", not = true");
     let needed = restricting("param = \"ticket\", present = false");
@@ -360,7 +360,7 @@ fn r_saf_2_no_spelling_of_a_value_gets_past_a_rule() {
 
 /// A number that is not the one is not loosened for being written like it.
 #[test]
-fn r_saf_2_what_loosens_wants_the_very_value() {
+fn r_saf_2_a_loosening_rule_needs_the_exact_value() {
     let types = Types::new();
     let pay = open(vec![Parameter::optional("value", Schema::default())]);
     #[rustfmt::skip]
@@ -399,13 +399,13 @@ fn r_saf_2_a_type_that_contains_itself_is_looked_into_once() {
         assert_eq!(effect(&deny, &pay, &types, &json!({ "tree": [[]] })), "confirm", "{name}");
         let mut inventory = Inventory::default();
         inventory.add(&pay, Some(&types));
-        assert!(deny.unused(&inventory).len() <= 1, "{name}");
+        assert!(deny.find_unused(&inventory).len() <= 1, "{name}");
     }
 }
 
 /// An explanation says what is compared.
 #[test]
-fn r_saf_2_what_is_compared_is_told() {
+fn r_saf_2_explanations_say_how_values_are_compared() {
     #[rustfmt::skip]
     let table = [
         (text(Comparison::Exact), "equals = \"admin\"", "'owner' is \"admin\""),
@@ -426,7 +426,7 @@ fn r_saf_2_what_is_compared_is_told() {
         let pay = open(vec![Parameter::optional("owner", schema)]);
         let (caller, types) = (Caller::nobody(), Types::new());
         let subject = Subject { operation: &pay, caller: &caller, scopes: &[], params: None, types: Some(&types) };
-        let explained = policy.rule(&subject).explain(&pay, Some(&types));
+        let explained = policy.decide(&subject).explain(&pay, Some(&types));
         let also = explained["also"].as_array().unwrap();
         assert_eq!(also[0]["conditions"], json!([words]), "{explained}");
         assert!(also[0]["words"].as_str().unwrap().ends_with(&format!("may deny it if {words}")), "{explained}");

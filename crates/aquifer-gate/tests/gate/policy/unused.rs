@@ -13,7 +13,7 @@ use aquifer_protocol::trust::Trust;
 use std::sync::Arc;
 
 use super::operation;
-use crate::house::system_clock;
+use crate::harness::system_clock;
 
 /// A shop with a table of orders, and a server with a tool that takes anything.
 fn operations() -> Vec<Operation> {
@@ -79,7 +79,7 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let mut inventory = Inventory::default();
     operations.iter().for_each(|operation| inventory.add(operation, Some(&types)));
     unknown.iter().for_each(|source| inventory.add_unknown_source(source));
-    gate.unused(&inventory).iter().map(ToString::to_string).collect()
+    gate.find_unused(&inventory).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn r_saf_4_limits_that_count_nothing_are_found() {
 
 /// What nobody knows yet cannot be told to match nothing. What is wrong all the same is reported.
 #[test]
-fn r_saf_2_rules_about_unknown_sources_are_not_judged() {
+fn r_saf_2_rules_about_unknown_sources_are_not_reported() {
     let table = [
         ("effect = \"deny\"\noperation = \"drop_table\"", 0),
         ("effect = \"deny\"\nsource = \"later\"", 0),

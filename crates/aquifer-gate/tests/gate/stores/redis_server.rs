@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use aquifer_gate::store::{RedisSettings, RedisStore};
 
-use super::place::{Folder, Process, TIMEOUT};
+use super::setup::{Folder, Process, TEST_TIMEOUT};
 
 pub(super) const PASSWORD: &str = "a-secret-for-nobody";
 
@@ -45,7 +45,7 @@ impl Server {
         };
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("redis-server starts");
         self.process = Some(Process(process));
-        let until = Instant::now() + TIMEOUT;
+        let until = Instant::now() + TEST_TIMEOUT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
             assert!(Instant::now() < until, "Redis does not listen");
             std::thread::sleep(Duration::from_millis(10));
@@ -72,13 +72,13 @@ impl Server {
     }
 
     /// Says something to it, as its operator would.
-    pub(super) fn tell(&self, words: &[&str]) {
-        self.tell_as(PASSWORD, words);
+    pub(super) fn run_command(&self, words: &[&str]) {
+        self.run_command_as(PASSWORD, words);
     }
 
-    pub(super) fn tell_as(&self, password: &str, words: &[&str]) {
+    pub(super) fn run_command_as(&self, password: &str, words: &[&str]) {
         let client = redis::Client::open(format!("redis://:{password}@127.0.0.1:{}", self.port)).unwrap();
-        let mut connection = client.get_connection_with_timeout(TIMEOUT).unwrap();
+        let mut connection = client.get_connection_with_timeout(TEST_TIMEOUT).unwrap();
         let (first, rest) = words.split_first().unwrap();
         redis::cmd(first).arg(rest).exec(&mut connection).unwrap();
     }

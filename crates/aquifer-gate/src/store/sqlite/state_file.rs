@@ -11,37 +11,37 @@ use super::file::{self, Identity};
 use super::tables::{self, Owner};
 
 /// How long SQLite waits for another process to finish writing.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a call may take once it has begun, unless the disk itself hangs.
-pub(super) const MAX_LEN: Duration = Duration::from_secs(3);
+pub(super) const MAX_CALL_TIME: Duration = Duration::from_secs(3);
 /// How often expired rows are removed, in milliseconds.
-const SWEEP_EVERY: u64 = 60_000;
+const SWEEP_INTERVAL_MS: u64 = 60_000;
 /// A gigabyte, in pages. Whoever makes records without end gets errors before the disk is full.
 const MAX_PAGES: i64 = (1 << 30) / 4096;
 /// What the log may keep of the disk when it is not needed.
-const LOG_BYTES: i64 = 4 << 20;
+const MAX_WAL_BYTES: i64 = 4 << 20;
 
-pub(super) struct Keeper {
+pub(super) struct StateFile {
     path: PathBuf,
     time: HighWater,
-    open: Option<Open>,
+    open: Option<OpenConnection>,
     /// When the file was last swept, in milliseconds.
-    swept: Option<u64>,
+    swept_at: Option<u64>,
 }
 
-struct Open {
+struct OpenConnection {
     connection: Connection,
     identity: Identity,
-    lasting: bool,
+    is_durable: bool,
 }
 
-impl Keeper {
+impl StateFile {
     pub(super) fn new(path: PathBuf, time: HighWater) -> Self {
-        Self { path, time, open: None, swept: None }
+        Self { path, time, open: None, swept_at: None }
     }
 
     /// Closes the file. The next call opens it again.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn close(&mut self) {
         self.open = None;
     }
 
@@ -67,7 +67,7 @@ impl Keeper {
     }
 
     /// A change that is on the disk when this returns.
-    pub(super) fn write_to_last<T>(
+    pub(super) fn write_durable<T>(
         &mut self,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
@@ -76,15 +76,15 @@ impl Keeper {
 
     fn change<T>(
         &mut self,
-        lasting: bool,
+        is_durable: bool,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let due = self.swept.is_none_or(|swept| self.time.now().abs_diff(swept) >= SWEEP_EVERY);
-        let mut swept = self.swept;
+        let due = self.swept_at.is_none_or(|swept_at| self.time.now().abs_diff(swept_at) >= SWEEP_INTERVAL_MS);
+        let mut swept_at = self.swept_at;
         let done = self.run(|open, _, now| {
-            open.set_lasting(lasting)?;
+            open.set_durable(is_durable)?;
             if due {
-                swept = match tables::sweep(&mut open.connection, now) {
+                swept_at = match tables::sweep(&mut open.connection, now) {
                     Ok(all) => all.then_some(now),
                     // It would have to wait once more.
                     Err(error) if is_locked(&error) => return Err(error),
@@ -97,13 +97,16 @@ impl Keeper {
             }
             act(&mut open.connection, now)
         });
-        self.swept = swept;
+        self.swept_at = swept_at;
         done
     }
 
     /// Acts on the open file, given the time that the file has kept and the time it is now: never an earlier one.
-    fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let is_there = |open: &Open| file::identity(&self.path).is_ok_and(|found| found == open.identity);
+    fn run<T>(
+        &mut self,
+        act: impl FnOnce(&mut OpenConnection, u64, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let is_there = |open: &OpenConnection| file::identity(&self.path).is_ok_and(|found| found == open.identity);
         let mut open = match self.open.take().filter(is_there) {
             Some(open) => open,
             None => self.open_file()?,
@@ -114,7 +117,7 @@ impl Keeper {
         });
         match acted {
             // What was written to a file that is no longer there has not been written.
-            Ok(_) if !is_there(&open) => Err(self.trouble("was taken away")),
+            Ok(_) if !is_there(&open) => Err(self.error("was taken away")),
             Ok(done) => {
                 self.open = Some(open);
                 Ok(done)
@@ -124,28 +127,28 @@ impl Keeper {
                 if is_locked(&error) {
                     self.open = Some(open);
                 }
-                Err(self.failed(&error))
+                Err(self.sqlite_error(&error))
             }
         }
     }
 
-    fn open_file(&self) -> Result<Open, StoreError> {
-        file::prepare(&self.path).map_err(|error| self.trouble(&format!("cannot be made or opened: {error}")))?;
-        let before = file::identity(&self.path).map_err(|error| self.trouble(&error.to_string()))?;
-        let mut connection = connect(&self.path).map_err(|error| self.failed(&error))?;
-        match tables::owner(&connection).map_err(|error| self.failed(&error))? {
-            Owner::Ours | Owner::Nobody => {}
-            Owner::Later => return Err(self.trouble("was written by a later version")),
-            Owner::Other => return Err(self.trouble("is some other database")),
+    fn open_file(&self) -> Result<OpenConnection, StoreError> {
+        file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be made or opened: {error}")))?;
+        let before = file::identity(&self.path).map_err(|error| self.error(&error.to_string()))?;
+        let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
+        match tables::owner(&connection).map_err(|error| self.sqlite_error(&error))? {
+            Owner::Ours | Owner::Empty => {}
+            Owner::NewerVersion => return Err(self.error("was written by a later version")),
+            Owner::Other => return Err(self.error("is some other database")),
         }
-        make_ready_soon(&mut connection).map_err(|error| self.failed(&error))?;
+        initialize_with_retry(&mut connection).map_err(|error| self.sqlite_error(&error))?;
         if !file::identity(&self.path).is_ok_and(|after| after == before) {
-            return Err(self.trouble("was taken away"));
+            return Err(self.error("was taken away"));
         }
-        Ok(Open { connection, identity: before, lasting: true })
+        Ok(OpenConnection { connection, identity: before, is_durable: true })
     }
 
-    fn failed(&self, error: &rusqlite::Error) -> StoreError {
+    fn sqlite_error(&self, error: &rusqlite::Error) -> StoreError {
         let what = match error.sqlite_error_code() {
             _ if is_locked(error) => "is locked by another process",
             Some(ErrorCode::DiskFull) => "has no room: the disk is full, or too many records wait to expire",
@@ -155,10 +158,10 @@ impl Keeper {
             Some(ErrorCode::SystemIoFailure) => "cannot be read or written",
             _ => "cannot be used",
         };
-        self.trouble(&format!("{what} ({error})"))
+        self.error(&format!("{what} ({error})"))
     }
 
-    fn trouble(&self, what: &str) -> StoreError {
+    fn error(&self, what: &str) -> StoreError {
         StoreError(format!("the state file {} {what}", self.path.display()))
     }
 }
@@ -167,11 +170,11 @@ fn is_locked(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-impl Open {
-    fn set_lasting(&mut self, lasting: bool) -> rusqlite::Result<()> {
-        if self.lasting != lasting {
-            self.connection.pragma_update(None, "synchronous", if lasting { "FULL" } else { "NORMAL" })?;
-            self.lasting = lasting;
+impl OpenConnection {
+    fn set_durable(&mut self, is_durable: bool) -> rusqlite::Result<()> {
+        if self.is_durable != is_durable {
+            self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+            self.is_durable = is_durable;
         }
         Ok(())
     }
@@ -181,7 +184,7 @@ impl Open {
     fn try_to_write_time(&self, now: u64) {
         let written = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             let written = tables::write_high_water(&self.connection, now);
-            self.connection.busy_timeout(BUSY).and(written)
+            self.connection.busy_timeout(BUSY_TIMEOUT).and(written)
         });
         if let Err(error) = written {
             tracing::debug!(%error, "the time is not written to the state file");
@@ -193,17 +196,17 @@ fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
     // Not to be created here: the file was made with the right mode.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     Ok(connection)
 }
 
 /// SQLite does not wait for others when it changes the journal of a file that several make ready at once.
-fn make_ready_soon(connection: &mut Connection) -> rusqlite::Result<()> {
-    let until = Instant::now() + BUSY;
+fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + BUSY_TIMEOUT;
     loop {
-        match make_ready(connection) {
+        match initialize(connection) {
             Err(error) if is_locked(&error) && Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
             done => return done,
         }
@@ -211,13 +214,13 @@ fn make_ready_soon(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Only for a file of ours: this writes to it if it is new.
-fn make_ready(connection: &mut Connection) -> rusqlite::Result<()> {
+fn initialize(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", MAX_WAL_BYTES, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "max_page_count", MAX_PAGES, |_| Ok(()))?;
     match tables::owner(connection)? {
-        Owner::Nobody => tables::make(connection),
+        Owner::Empty => tables::create(connection),
         _ => Ok(()),
     }
 }

@@ -10,15 +10,15 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::wording;
 use serde_json::{Value, json};
 
+use super::decision::{PolicyDecision, Reason};
 use super::matrix::Cell;
 use super::rule::Rule;
-use super::ruling::{Reason, Ruling};
 use super::settings::RuleEffect;
 
-impl Ruling {
+impl PolicyDecision {
     /// What decided, for callers.
     pub fn reason_for_caller(&self) -> String {
-        self.because.first().map(ToString::to_string).unwrap_or_default()
+        self.reasons.first().map(ToString::to_string).unwrap_or_default()
     }
 
     /// The decision as callers see it in `details.policy`.
@@ -49,12 +49,12 @@ impl fmt::Display for Reason {
             Reason::Safeguard { source, .. } => {
                 write!(f, "{} wants a person to confirm this", capitalized(&named(source)))
             }
-            Reason::Quarantine(reason) => match harmless(reason) {
+            Reason::Quarantine(reason) => match reject_leaks(reason) {
                 Some(reason) => write!(f, "This operation is quarantined: {reason}"),
                 None => f.write_str("This operation is quarantined until an operator accepts its definition"),
             },
-            Reason::Needed(needed) => {
-                let does = match needed.ruling.effect.severity() {
+            Reason::RequiredOperation(needed) => {
+                let does = match needed.decision.effect.severity() {
                     RuleEffect::Deny => "is not allowed",
                     RuleEffect::Confirm => "a person has to confirm",
                     RuleEffect::Allow => "is allowed",
@@ -63,9 +63,9 @@ impl fmt::Display for Reason {
                     return write!(f, "This request reads something which {does}");
                 }
                 write!(f, "This request also needs '{}', which {does}", needed.operation)?;
-                match needed.ruling.effect.severity() {
+                match needed.decision.effect.severity() {
                     RuleEffect::Allow => Ok(()),
-                    _ => write!(f, ": {}", needed.ruling.reason_for_caller()),
+                    _ => write!(f, ": {}", needed.decision.reason_for_caller()),
                 }
             }
             Reason::Rule(rule) => {
@@ -75,9 +75,9 @@ impl fmt::Display for Reason {
                     RuleEffect::Allow => "allows this",
                 };
                 write!(f, "{} {does}", rule_for_caller(rule))?;
-                rule.reason.as_deref().and_then(harmless).map_or(Ok(()), |reason| write!(f, ": {reason}"))
+                rule.reason.as_deref().and_then(reject_leaks).map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
-            Reason::Perhaps(rule) => {
+            Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may not allow this",
                     RuleEffect::Confirm => "may want a person to confirm this",
@@ -116,13 +116,13 @@ fn not_trusted(f: &mut fmt::Formatter<'_>, source: &str) -> fmt::Result {
 }
 
 fn rule_for_caller(rule: &Rule) -> String {
-    match rule.name.as_deref().and_then(harmless) {
+    match rule.name.as_deref().and_then(reject_leaks) {
         Some(name) => format!("The operator's rule '{name}'"),
         None => "A rule of the operator".to_owned(),
     }
 }
 
 /// Somebody's words, unless a client would take them for a leak.
-fn harmless(words: &str) -> Option<&str> {
+fn reject_leaks(words: &str) -> Option<&str> {
     (!wording::looks_like_a_leak(words)).then_some(words)
 }

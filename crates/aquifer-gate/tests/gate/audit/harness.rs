@@ -21,8 +21,8 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use super::support::{DEADLINE, Folder, Moody, files, lines};
-use crate::house::{anna, code, system_clock};
+use super::support::{DEADLINE, Folder, ScriptedStore, files, lines};
+use crate::harness::{anna, code, system_clock};
 
 /// (name, category, whether its parameters are shaped by us)
 const OPERATIONS: &[(&str, Category, bool)] = &[
@@ -38,12 +38,12 @@ const OPERATIONS: &[(&str, Category, bool)] = &[
 
 /// Ends each call as its parameter `then` says.
 #[derive(Clone, Default)]
-pub(super) struct Scripted {
+pub(super) struct ScriptedSource {
     pub(super) started: Arc<Mutex<Vec<String>>>,
     pub(super) has_started: Arc<Notify>,
 }
 
-impl Source for Scripted {
+impl Source for ScriptedSource {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -98,15 +98,15 @@ impl Source for Scripted {
     }
 }
 
-pub(super) struct Stage {
+pub(super) struct AuditHarness {
     pub(super) engine: Engine,
     pub(super) audit: Audit,
-    pub(super) source: Scripted,
-    pub(super) moody: Arc<Moody>,
+    pub(super) source: ScriptedSource,
+    pub(super) store: Arc<ScriptedStore>,
     pub(super) folder: Folder,
 }
 
-impl Stage {
+impl AuditHarness {
     /// Everything is allowed without a question.
     pub(super) fn new() -> Self {
         let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
@@ -114,11 +114,11 @@ impl Stage {
     }
 
     pub(super) fn with(settings: &Value, change: impl FnOnce(&mut AuditSettings)) -> Self {
-        let (folder, moody, clock) = (Folder::new(), Moody::new(), system_clock());
+        let (folder, store, clock) = (Folder::new(), ScriptedStore::new(), system_clock());
         let mut audit = AuditSettings { timeout: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 16) };
         change(&mut audit);
-        let store: Arc<dyn StateStore> = moody.clone();
-        let audit = Audit::open(audit, clock.clone(), store.clone()).unwrap();
+        let shared: Arc<dyn StateStore> = store.clone();
+        let audit = Audit::open(audit, clock.clone(), shared.clone()).unwrap();
         let mut gate = GateSettings::default();
         if let Some(policy) = settings.get("policy") {
             gate.policy = serde_json::from_value(policy.clone()).unwrap();
@@ -126,11 +126,11 @@ impl Stage {
         if let Some(quota) = settings.get("quota") {
             gate.quota = serde_json::from_value(quota.clone()).unwrap();
         }
-        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), store, clock).unwrap());
-        let source = Scripted::default();
+        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), shared, clock).unwrap());
+        let source = ScriptedSource::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let engine = Engine::builder(surface).source(Arc::new(source.clone())).gate(gate).build().unwrap();
-        Self { engine, audit, source, moody, folder }
+        Self { engine, audit, source, store, folder }
     }
 
     pub(super) async fn ask(&self, operation: &str, params: Value) -> Value {

@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 /// The clocks of a machine, set by hand, and the steady clock of a process on it.
 #[derive(Clone)]
-pub(crate) struct Hands {
+pub(crate) struct ManualClock {
     wall: Wall,
     monotonic: Monotonic,
     pub(crate) steady: Arc<SteadyClock>,
@@ -49,7 +49,7 @@ impl MonotonicClock for Monotonic {
     }
 }
 
-impl Hands {
+impl ManualClock {
     pub(crate) fn new() -> Self {
         Self::over(Wall(Arc::new(Mutex::new("2026-01-28T12:00:00Z".parse().unwrap()))))
     }
@@ -81,7 +81,7 @@ impl Hands {
     }
 }
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.steady.now()
     }
@@ -93,7 +93,7 @@ pub(crate) fn system_clock() -> Arc<SteadyClock> {
 }
 
 /// A store that can be taken away.
-pub(crate) struct Shaky {
+pub(crate) struct FaultyStore {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) down: AtomicBool,
     /// Down without saying so: it never answers.
@@ -101,7 +101,7 @@ pub(crate) struct Shaky {
     pub(crate) asked: Mutex<usize>,
 }
 
-impl Shaky {
+impl FaultyStore {
     pub(crate) fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::SeqCst);
     }
@@ -125,7 +125,7 @@ impl Shaky {
     }
 }
 
-impl StateStore for Shaky {
+impl StateStore for FaultyStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.or_down(self.inner.get(key))
     }
@@ -144,32 +144,32 @@ impl StateStore for Shaky {
         self.or_down(self.inner.compare_and_set(key, expected, value, keep))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.or_down(self.inner.list(prefix, most))
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.or_down(self.inner.list(prefix, limit))
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
         if self.is_gone() {
             return self.or_down(std::future::pending().boxed());
         }
-        self.or_down(self.inner.spend(key, amount, most, window))
+        self.or_down(self.inner.spend(key, amount, limit, window))
     }
 }
 
 /// Everything that was really done.
-pub(crate) type Done = Arc<Mutex<Vec<(String, String, Value)>>>;
+pub(crate) type CallLog = Arc<Mutex<Vec<(String, String, Value)>>>;
 
 /// A source of things of every danger.
-struct Things {
+struct ThingSource {
     name: String,
     trust: Trust,
-    done: Done,
+    done: CallLog,
 }
 
 pub(crate) const OPERATIONS: &[(&str, Category)] = &[
@@ -181,7 +181,7 @@ pub(crate) const OPERATIONS: &[(&str, Category)] = &[
     ("drop_thing", Category::Delete),
 ];
 
-impl Source for Things {
+impl Source for ThingSource {
     fn name(&self) -> &str {
         &self.name
     }
@@ -233,16 +233,16 @@ impl Source for Things {
 }
 
 /// Sources behind a gate.
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) engine: Engine,
-    pub(crate) store: Arc<Shaky>,
-    pub(crate) clock: Hands,
-    pub(crate) done: Done,
+    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) clock: ManualClock,
+    pub(crate) done: CallLog,
     gate: Mutex<Arc<SafetyGate>>,
     mounts: Vec<Mount>,
 }
 
-impl House {
+impl Harness {
     /// Certified sources, so that everything can be had, if with confirmation.
     pub(crate) fn new(settings: &GateSettings) -> Self {
         Self::with(settings, Trust::Certified, |_, clock| Audit::off(clock))
@@ -253,7 +253,7 @@ impl House {
         trust: Trust,
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
-        let clock = Hands::new();
+        let clock = ManualClock::new();
         let memory = Arc::new(MemoryStore::new(clock.steady.clone(), 100_000));
         Self::over(settings, trust, memory, clock, audit)
     }
@@ -263,11 +263,11 @@ impl House {
         settings: &GateSettings,
         trust: Trust,
         inner: Arc<dyn StateStore>,
-        clock: Hands,
+        clock: ManualClock,
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
         let shared: SharedClock = clock.steady.clone();
-        let store = Arc::new(Shaky {
+        let store = Arc::new(FaultyStore {
             inner,
             down: AtomicBool::new(false),
             silent: AtomicBool::new(false),
@@ -275,9 +275,10 @@ impl House {
         });
         let audit = audit(store.clone(), shared.clone());
         let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), clock.steady.clone()).unwrap());
-        let done = Done::default();
+        let done = CallLog::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let source = |name: &str| Mount::new(Arc::new(Things { name: name.to_owned(), trust, done: done.clone() }));
+        let source =
+            |name: &str| Mount::new(Arc::new(ThingSource { name: name.to_owned(), trust, done: done.clone() }));
         let mounts = vec![source("alpha"), source("beta")];
         let builder = Engine::builder(surface).gate(gate.clone()).store(store.clone()).clock(shared);
         let engine = mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();

@@ -10,7 +10,7 @@ use aquifer_protocol::trust::Trust;
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
-use super::strength::Asking;
+use super::strength::RequiredStrength;
 
 /// What is to happen to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Effect {
     /// It goes ahead.
     Allow,
     /// A person is asked, in this way.
-    Confirm(Asking),
+    Confirm(RequiredStrength),
     /// It is refused.
     Deny(Denial),
 }
@@ -35,7 +35,7 @@ pub enum Denial {
     /// Its definition changed, and nobody has accepted the change (R-DIS-7a).
     Quarantine,
     /// It needs another operation that is denied.
-    Needed,
+    RequiredOperation,
 }
 
 impl Effect {
@@ -60,14 +60,14 @@ impl Effect {
 
 /// A decision that explains itself.
 #[derive(Debug, Clone)]
-pub struct Ruling {
+pub struct PolicyDecision {
     /// What is to happen.
     pub effect: Effect,
     /// Everything that had a say, what decided first.
-    pub because: Vec<Reason>,
+    pub reasons: Vec<Reason>,
 }
 
-impl Ruling {
+impl PolicyDecision {
     /// What the operator wants a person asked, if that is said: the first rule's that says it.
     pub fn message(&self) -> Option<&str> {
         self.rules().find_map(|rule| rule.message.as_deref())
@@ -75,8 +75,8 @@ impl Ruling {
 
     /// How long a confirmation has to rest: the longest that any rule wants.
     pub fn cooldown(&self) -> Duration {
-        let needed = self.because.iter().filter_map(|reason| match reason {
-            Reason::Needed(needed) => Some(needed.ruling.cooldown()),
+        let needed = self.reasons.iter().filter_map(|reason| match reason {
+            Reason::RequiredOperation(needed) => Some(needed.decision.cooldown()),
             _ => None,
         });
         self.rules().map(|rule| rule.cooldown).chain(needed).max().unwrap_or_default()
@@ -84,26 +84,26 @@ impl Ruling {
 
     /// The decision about a request that also needs another operation: the more restrictive of both.
     #[must_use]
-    pub(crate) fn and_needed(&self, needed: Needed) -> Self {
-        let effect = match (self.effect, needed.ruling.effect) {
+    pub(crate) fn combine_with(&self, needed: RequiredOperation) -> Self {
+        let effect = match (self.effect, needed.decision.effect) {
             (Effect::Deny(denial), _) => Effect::Deny(denial),
-            (_, Effect::Deny(_)) => Effect::Deny(Denial::Needed),
-            (Effect::Confirm(own), Effect::Confirm(other)) => Effect::Confirm(own.and(other)),
-            (Effect::Confirm(asking), Effect::Allow) | (Effect::Allow, Effect::Confirm(asking)) => {
-                Effect::Confirm(asking)
+            (_, Effect::Deny(_)) => Effect::Deny(Denial::RequiredOperation),
+            (Effect::Confirm(own), Effect::Confirm(other)) => Effect::Confirm(own.stronger(other)),
+            (Effect::Confirm(strength), Effect::Allow) | (Effect::Allow, Effect::Confirm(strength)) => {
+                Effect::Confirm(strength)
             }
             (Effect::Allow, Effect::Allow) => Effect::Allow,
         };
-        let decided = needed.ruling.effect.severity() > self.effect.severity();
-        let mut because = self.because.clone();
+        let decided = needed.decision.effect.severity() > self.effect.severity();
+        let mut reasons = self.reasons.clone();
         // What decided stands first.
-        because.insert(if decided { 0 } else { because.len() }, Reason::Needed(Arc::new(needed)));
-        Self { effect, because }
+        reasons.insert(if decided { 0 } else { reasons.len() }, Reason::RequiredOperation(Arc::new(needed)));
+        Self { effect, reasons }
     }
 
     /// The rules that apply and want it confirmed.
     fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.because.iter().filter_map(|reason| match reason {
+        self.reasons.iter().filter_map(|reason| match reason {
             Reason::Rule(rule) if rule.effect == RuleEffect::Confirm => Some(&**rule),
             _ => None,
         })
@@ -112,13 +112,13 @@ impl Ruling {
 
 /// Another operation that a request needs, because it reads what that one reads.
 #[derive(Debug, Clone)]
-pub struct Needed {
+pub struct RequiredOperation {
     /// Its name.
     pub operation: Arc<str>,
     /// Whether callers are not to know of it.
     pub is_hidden: bool,
     /// What is decided about it.
-    pub ruling: Arc<Ruling>,
+    pub decision: Arc<PolicyDecision>,
 }
 
 /// Something that has a say in a decision.
@@ -177,11 +177,11 @@ pub enum Reason {
     /// The operation's definition changed, and nobody has accepted the change. No rule loosens that.
     Quarantine(Arc<str>),
     /// Another operation that the request needs.
-    Needed(Arc<Needed>),
+    RequiredOperation(Arc<RequiredOperation>),
     /// A rule that applies.
     Rule(Arc<Rule>),
     /// A rule that may apply, depending on the parameters.
-    Perhaps(Arc<Rule>),
+    ConditionalRule(Arc<Rule>),
 }
 
 /// What is known of an operation before any rule is read.
@@ -196,7 +196,7 @@ pub(super) struct Facts {
     pub(super) confirm_below: Option<Trust>,
     pub(super) always_confirm: bool,
     pub(super) needed: Option<Trust>,
-    pub(super) asking: Asking,
+    pub(super) strength: RequiredStrength,
     pub(super) quarantine: Option<Arc<str>>,
 }
 
@@ -205,7 +205,7 @@ impl Facts {
     ///
     /// What the matrix and the source say can be loosened by a rule that is marked so. What the operator says (minimums
     /// and other rules) cannot: there the most restrictive wins.
-    pub(super) fn rule(&self, rules: &[Arc<Rule>]) -> Ruling {
+    pub(super) fn decide(&self, rules: &[Arc<Rule>]) -> PolicyDecision {
         let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
         let mut voices = Vec::new();
         let mut loosenable = |severity: RuleEffect, reason: fn(&Self, bool) -> Reason| {
@@ -243,18 +243,18 @@ impl Facts {
         // What decided stands first: the most restrictive, and among those the one an operator can most easily find.
         voices.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
         let severity = voices.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
-        let because: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
+        let reasons: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
         let effect = match severity {
             RuleEffect::Allow => Effect::Allow,
-            RuleEffect::Confirm => Effect::Confirm(self.asking(rules)),
-            RuleEffect::Deny => Effect::Deny(match because.first() {
+            RuleEffect::Confirm => Effect::Confirm(self.required_strength(rules)),
+            RuleEffect::Deny => Effect::Deny(match reasons.first() {
                 Some(Reason::Rule(_)) => Denial::Rule,
                 Some(Reason::Quarantine(_)) => Denial::Quarantine,
                 Some(Reason::Cell { cell: Cell::Deny, .. }) | None => Denial::Danger,
                 Some(_) => Denial::Trust,
             }),
         };
-        Ruling { effect, because }
+        PolicyDecision { effect, reasons }
     }
 
     fn cell_reason(&self, overruled: bool) -> Reason {
@@ -265,13 +265,13 @@ impl Facts {
 
     /// How a person is asked: as the danger demands, or as a loosening rule says instead, and never more weakly than
     /// any rule wants.
-    fn asking(&self, rules: &[Arc<Rule>]) -> Asking {
+    fn required_strength(&self, rules: &[Arc<Rule>]) -> RequiredStrength {
         let strengths = |loosens: bool| {
             let own = rules.iter().filter(move |rule| rule.loosens == loosens);
-            own.filter_map(|rule| rule.strength).map(Asking::from).reduce(Asking::and)
+            own.filter_map(|rule| rule.strength).map(RequiredStrength::from).reduce(RequiredStrength::stronger)
         };
-        let begun = strengths(true).unwrap_or(self.asking);
-        strengths(false).map_or(begun, |wanted| begun.and(wanted))
+        let base = strengths(true).unwrap_or(self.strength);
+        strengths(false).map_or(base, |wanted| base.stronger(wanted))
     }
 }
 
