@@ -16,4 +16,4 @@ mod timeout;
 pub use gate::GateSettings;
 pub use gate::GateSettingsError;
 pub use gate::SafetyGate;
-pub use time::keep_time;
+pub use time::persist_time;

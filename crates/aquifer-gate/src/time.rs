@@ -17,7 +17,7 @@ use crate::timeout::with_timeout;
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Keeps the time in the store. Never ends by itself: whoever starts it ends it.
-pub async fn keep_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
+pub async fn persist_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
     if !store.outlives_process() {
         return std::future::pending().await;
     }

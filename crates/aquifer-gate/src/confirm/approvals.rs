@@ -20,7 +20,7 @@ use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;
 pub use super::render::escape;
-pub use super::render::wrapped;
+pub use super::render::wrap_text;
 
 const PREFIX: &str = "gate/approval/";
 
@@ -77,14 +77,14 @@ pub struct Approval {
 
 /// An approval with the whole call, as a person has to see it before approving. Only [`get`] makes one.
 #[derive(Debug, Clone)]
-pub struct Reviewed {
+pub struct ReviewedApproval {
     approval: Approval,
     call: WholeCall,
     /// What identifies the call that was read.
     digest: String,
 }
 
-impl Reviewed {
+impl ReviewedApproval {
     /// What waits.
     pub fn approval(&self) -> &Approval {
         &self.approval
@@ -273,7 +273,7 @@ pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Appro
 /// A person has seen the whole call and says yes: the token works now, once.
 pub async fn approve(
     store: &dyn StateStore,
-    reviewed: &Reviewed,
+    reviewed: &ReviewedApproval,
     clock: &dyn Clock,
 ) -> Result<Approval, ApprovalError> {
     decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
@@ -294,7 +294,7 @@ pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result
 }
 
 /// One of them with its whole call, by the name that a person typed.
-pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Reviewed, ApprovalError> {
+pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<ReviewedApproval, ApprovalError> {
     let ApprovalRecord { mut approval, token, parts } = load_approval(store, id).await?;
     let (token_record, _) =
         load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
@@ -308,7 +308,7 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     let digest = call::digest(&bytes);
     let call =
         WholeCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
-    Ok(Reviewed { approval, call, digest })
+    Ok(ReviewedApproval { approval, call, digest })
 }
 
 /// What a person says.

@@ -83,7 +83,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// Lines of ours, broken for a terminal of this width: a value in them does not decide where the next line begins.
-pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines() {
         wrap("", line, width, &mut lines);

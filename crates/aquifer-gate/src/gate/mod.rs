@@ -154,7 +154,7 @@ fn is_dry_run(request: &Checked) -> bool {
 
 impl SafetyGate {
     /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
-    /// has kept; see [`keep_time`](crate::keep_time).
+    /// has kept; see [`persist_time`](crate::persist_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,

@@ -11,7 +11,7 @@ use super::Subject;
 use super::condition::{Condition, RuleDirection, Shapes};
 use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
-use super::settings::{RuleEffect, RuleSettings, Words};
+use super::settings::{PatternList, RuleEffect, RuleSettings};
 use super::strength::Strength;
 use crate::confirm::MAX_COOLDOWN;
 use aquifer_protocol::glob::{Glob, Patterns, is_literal};
@@ -72,7 +72,7 @@ impl Rule {
         };
         let mut collector = ProblemCollector { place: &place, problems };
         check_consistency(settings, &mut collector);
-        let mut patterns = |what: &str, words: &Words| {
+        let mut patterns = |what: &str, words: &PatternList| {
             Patterns::new(words.iter(), |problem| collector.add(format!("{what}: {problem}")))
         };
         let (caller, scope) = (patterns("caller", &settings.caller), patterns("scope", &settings.scope));
@@ -207,14 +207,14 @@ fn names_a_source(settings: &RuleSettings) -> bool {
 }
 
 /// Whether a list of patterns goes by no name: nothing said, or `*` alone.
-fn is_every_operation(operation: &Words) -> bool {
+fn is_every_operation(operation: &PatternList) -> bool {
     operation.iter().all(|pattern| pattern == "*")
 }
 
 /// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.
 fn parse_levels<T: Copy, const N: usize>(
     what: &str,
-    words: &Words,
+    words: &PatternList,
     known: &[(T, &'static str); N],
     is_ladder: bool,
     collector: &mut ProblemCollector<'_>,

@@ -12,16 +12,16 @@
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::suggest::snake_case;
 
-use super::settings::Words;
+use super::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};
 
 /// The keys of a selector as they are written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SelectorKeys {
-    pub(crate) source: Words,
-    pub(crate) operation: Words,
-    pub(crate) tool: Words,
-    pub(crate) table: Words,
+    pub(crate) source: PatternList,
+    pub(crate) operation: PatternList,
+    pub(crate) tool: PatternList,
+    pub(crate) table: PatternList,
 }
 
 /// Selects operations.
@@ -50,7 +50,7 @@ impl Selector {
 
     fn new(keys: SelectorKeys, loosens: bool, mut report: impl FnMut(String)) -> Self {
         let (only, never) = if loosens { (Case::Exact, Case::Ignored) } else { (Case::Ignored, Case::Exact) };
-        let mut patterns = |key: &str, words: &Words, only: Case, never: Case| {
+        let mut patterns = |key: &str, words: &PatternList, only: Case, never: Case| {
             Patterns::with_case(words.iter(), only, never, |problem| report(format!("{key}: {problem}")))
         };
         Self {

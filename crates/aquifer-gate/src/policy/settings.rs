@@ -68,31 +68,31 @@ pub struct RuleSettings {
     pub loosen: bool,
     /// Patterns over the source's name.
     #[serde(default)]
-    pub source: Words,
+    pub source: PatternList,
     /// Patterns over the operation's names: the one it is served under, the one its source gives it, and that one with the
     /// source's name in front (`shop_delete_order`). A rule with `loosen` looks at the served name alone, unless it also
     /// names the source.
     #[serde(default)]
-    pub operation: Words,
+    pub operation: PatternList,
     /// Patterns over the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
-    pub tool: Words,
+    pub tool: PatternList,
     /// Patterns over the table behind the operation, as the database spells it; with a dot, also over `schema.table`.
     #[serde(default)]
-    pub table: Words,
+    pub table: PatternList,
     /// Categories.
     #[serde(default)]
-    pub category: Words,
+    pub category: PatternList,
     /// Danger levels; `destructive+` is that and everything above.
     #[serde(default)]
-    pub danger: Words,
+    pub danger: PatternList,
     /// Patterns over the authenticated principal's name, which is empty for everybody else: `?*` is every principal,
     /// `!?*` nobody known.
     #[serde(default)]
-    pub caller: Words,
+    pub caller: PatternList,
     /// Patterns over the caller's scopes, of which one has to match: `!admin` is everybody without it.
     #[serde(default)]
-    pub scope: Words,
+    pub scope: PatternList,
     /// Conditions on the parameters, all of which have to hold.
     #[serde(default)]
     pub when: Vec<ConditionSettings>,
@@ -117,14 +117,14 @@ impl RuleSettings {
             name: None,
             effect,
             loosen: false,
-            source: Words::default(),
-            operation: Words::default(),
-            tool: Words::default(),
-            table: Words::default(),
-            category: Words::default(),
-            danger: Words::default(),
-            caller: Words::default(),
-            scope: Words::default(),
+            source: PatternList::default(),
+            operation: PatternList::default(),
+            tool: PatternList::default(),
+            table: PatternList::default(),
+            category: PatternList::default(),
+            danger: PatternList::default(),
+            caller: PatternList::default(),
+            scope: PatternList::default(),
             when: Vec::new(),
             strength: None,
             reason: None,
@@ -175,7 +175,7 @@ pub struct ConditionSettings {
     /// It is one of these.
     pub one_of: Option<Vec<Value>>,
     /// It matches a pattern. Numbers and truth values are compared as they are written.
-    pub matches: Option<Words>,
+    pub matches: Option<PatternList>,
     /// It is more than this.
     pub greater: Option<f64>,
     /// It is less than this.
@@ -190,47 +190,47 @@ pub struct ConditionSettings {
 
 /// One word or several: `"a"` or `["a", "b"]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub struct PatternList(pub Vec<String>);
 
-impl Words {
+impl PatternList {
     /// Every one of them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 }
 
-impl<S: Into<String>, const N: usize> From<[S; N]> for Words {
+impl<S: Into<String>, const N: usize> From<[S; N]> for PatternList {
     fn from(words: [S; N]) -> Self {
         Self(words.into_iter().map(Into::into).collect())
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for PatternList {
     fn from(word: &str) -> Self {
         Self(vec![word.to_owned()])
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for PatternList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordsVisitor)
+        deserializer.deserialize_any(PatternListVisitor)
     }
 }
 
-struct WordsVisitor;
+struct PatternListVisitor;
 
-impl<'de> Visitor<'de> for WordsVisitor {
-    type Value = Words;
+impl<'de> Visitor<'de> for PatternListVisitor {
+    type Value = PatternList;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a word or a list of words")
     }
 
-    fn visit_str<E>(self, word: &str) -> Result<Words, E> {
-        Ok(Words(vec![word.to_owned()]))
+    fn visit_str<E>(self, word: &str) -> Result<PatternList, E> {
+        Ok(PatternList(vec![word.to_owned()]))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<PatternList, A::Error> {
         let mut words = Vec::new();
         while let Some(word) = list.next_element()? {
             words.push(word);
@@ -239,6 +239,6 @@ impl<'de> Visitor<'de> for WordsVisitor {
             // Taken for "nothing was said" it would match everything.
             return Err(serde::de::Error::custom("an empty list matches nothing: leave it out"));
         }
-        Ok(Words(words))
+        Ok(PatternList(words))
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::condition::{Condition, Presence, Shapes};
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
-use super::settings::{RuleEffect, Words};
+use super::settings::{PatternList, RuleEffect};
 use super::{Policy, is_protocol};
 use aquifer_protocol::glob::is_literal;
 
@@ -253,7 +253,7 @@ pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) ->
     }
     let keys = selector.keys();
     let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
-    let alone = |name: &str| Words(vec![name.to_owned()]);
+    let alone = |name: &str| PatternList(vec![name.to_owned()]);
     let mut problems = Vec::new();
     for name in literals(&keys.source) {
         let only = selector.with_keys(SelectorKeys { source: alone(name), ..keys.clone() });
@@ -294,8 +294,8 @@ fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<Str
         problems.push(format!("its exclusion '!{excluded}' excludes nothing: {no_match}"));
     };
     // Alone, an exclusion selects everything that it does not exclude.
-    let alone = |excluded: &str| Words(vec![format!("!{excluded}")]);
-    let name = |excluded: &str| Words(vec![excluded.to_owned()]);
+    let alone = |excluded: &str| PatternList(vec![format!("!{excluded}")]);
+    let name = |excluded: &str| PatternList(vec![excluded.to_owned()]);
     for excluded in exclusions(&keys.source) {
         let others = selector.with_keys(SelectorKeys { source: alone(excluded), ..SelectorKeys::default() });
         if inventory.sources().iter().all(|source| others.selects_source(source)) {
@@ -326,16 +326,16 @@ fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<Str
 }
 
 /// What is excluded, without the `!`.
-fn exclusions(words: &Words) -> impl Iterator<Item = &str> {
+fn exclusions(words: &PatternList) -> impl Iterator<Item = &str> {
     words.iter().filter_map(|word| word.strip_prefix('!'))
 }
 
 /// The words that select a single name.
-fn literals(words: &Words) -> impl Iterator<Item = &str> {
+fn literals(words: &PatternList) -> impl Iterator<Item = &str> {
     words.iter().filter(|word| !word.starts_with('!') && is_literal(word))
 }
 
-fn is_called(operation: &Operation, words: &Words) -> bool {
+fn is_called(operation: &Operation, words: &PatternList) -> bool {
     let qualified = qualified_name(&operation.source, &operation.own_name);
     literals(words).any(|word| word == &*operation.own_name || word == qualified)
 }
@@ -352,12 +352,12 @@ fn tables<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<
     operations.filter_map(|operation| operation.backing.table())
 }
 
-fn quoted(words: &Words) -> String {
+fn quoted(words: &PatternList) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     words.join(" or ")
 }
 
-fn no_match<'a>(key: &str, words: &Words, known: impl IntoIterator<Item = &'a str>) -> String {
+fn no_match<'a>(key: &str, words: &PatternList, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().collect();
     // Also in another spelling: a tool is `sendMoney`, its operation `send_money`.
     let spelled: Vec<(String, &str)> = known.iter().map(|name| (snake_case(name), *name)).collect();

@@ -5,7 +5,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use sha2::{Digest, Sha256};
 
-use super::settings::{Counted, Per};
+use super::settings::{CounterScope, PartitionKey};
 use crate::policy::selector::{Selector, SelectorKeys};
 use aquifer_protocol::glob::Patterns;
 
@@ -20,28 +20,28 @@ pub(super) struct Counter {
     selector: Selector,
     categories: Vec<Category>,
     caller: Patterns,
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl Counter {
-    pub(super) fn new(name: &str, counted: &Counted, problems: &mut Vec<String>) -> Self {
+    pub(super) fn new(name: &str, scope: &CounterScope, problems: &mut Vec<String>) -> Self {
         let mut report = |problem: String| problems.push(format!("'{name}': {problem}"));
         let keys = SelectorKeys {
-            source: counted.source.clone(),
-            operation: counted.operation.clone(),
-            tool: counted.tool.clone(),
-            table: counted.table.clone(),
+            source: scope.source.clone(),
+            operation: scope.operation.clone(),
+            tool: scope.tool.clone(),
+            table: scope.table.clone(),
         };
         let selector = Selector::restricting(keys, &mut report);
-        let caller = Patterns::new(counted.caller.iter(), &mut report);
+        let caller = Patterns::new(scope.caller.iter(), &mut report);
         let mut categories = Vec::new();
-        for word in counted.category.iter() {
+        for word in scope.category.iter() {
             match Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word)) {
                 Some(category) => categories.push(category),
                 None => report(format!("'{word}' is no category")),
             }
         }
-        Self { name: name.to_owned(), selector, categories, caller, per: counted.per.clone() }
+        Self { name: name.to_owned(), selector, categories, caller, per: scope.per.clone() }
     }
 
     pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
@@ -70,11 +70,11 @@ impl Counter {
             key.push('/');
             match per {
                 // Kept for the end: only a caller's name can have anything in it.
-                Per::Caller => key.push('*'),
-                Per::Source => key.push_str(&operation.source),
-                Per::Category => key.push_str(operation.category.as_str()),
+                PartitionKey::Caller => key.push('*'),
+                PartitionKey::Source => key.push_str(&operation.source),
+                PartitionKey::Category => key.push_str(operation.category.as_str()),
                 // Not by the name it is served under: with another name it would be counted anew.
-                Per::Operation => {
+                PartitionKey::Operation => {
                     key.push_str(&operation.source);
                     key.push(':');
                     key.push_str(&operation.own_name);
@@ -86,7 +86,7 @@ impl Counter {
 
     /// Where calls of a caller are counted, if that depends on nothing else.
     pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
-        if self.per.iter().any(|per| *per != Per::Caller) {
+        if self.per.iter().any(|per| *per != PartitionKey::Caller) {
             return None;
         }
         let mut key = self.key_prefix();
@@ -106,7 +106,7 @@ impl Counter {
     }
 
     fn append_caller(&self, mut key: String, caller: &Caller) -> String {
-        if !self.per.contains(&Per::Caller) {
+        if !self.per.contains(&PartitionKey::Caller) {
             return key;
         }
         key.push_str(match (&caller.principal, &caller.session) {

@@ -28,25 +28,25 @@ use crate::timeout::with_timeout;
 use counter::Counter;
 
 pub use settings::CostSettings;
-pub use settings::Counted;
+pub use settings::CounterScope;
 pub use settings::DeclaredLimits;
-pub use settings::Per;
+pub use settings::PartitionKey;
 pub use settings::QuotaSettings;
 pub use settings::QuotaSettingsError;
 pub use settings::RateLimitSettings;
-pub use settings::Span;
 pub use settings::ThresholdSettings;
+pub use settings::WindowUnit;
 
 /// Limits and quotas of changed settings that count from zero, in sentences. A rate limit goes on counting under its name, as
 /// long as its window and what is counted apart stay; a quota as long as its metric and what it counts stay.
-pub fn restarted_counts(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
+pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
     let mut restarted = Vec::new();
     let is_gone = |old: &RateLimitSettings| !after.rate_limit.iter().any(|new| new.name == old.name);
     let has_lost_a_limit = before.rate_limit.iter().any(is_gone);
     for limit in &after.rate_limit {
         let why = match before.rate_limit.iter().find(|old| old.name == limit.name) {
             Some(old) if old.window != limit.window => "its window changed",
-            Some(old) if old.counted.per != limit.counted.per => "what it counts apart changed",
+            Some(old) if old.scope.per != limit.scope.per => "what it counts apart changed",
             None if has_lost_a_limit => "its name is new, and another limit is gone",
             Some(_) | None => continue,
         };
@@ -95,7 +95,7 @@ struct Rate {
     is_declared: bool,
     counter: Counter,
     limit: u64,
-    span: Span,
+    span: WindowUnit,
 }
 
 struct Quota {
@@ -103,7 +103,7 @@ struct Quota {
     /// Whether a source declared it, and not the operator.
     is_declared: bool,
     kind: Metric,
-    span: Span,
+    span: WindowUnit,
     counter: Counter,
     warn: Option<u64>,
     pause: Option<u64>,
@@ -185,7 +185,7 @@ impl Quotas {
                 problems.push(format!("rate limit '{}': a rate limit needs a name of its own, without '/'", rate.name));
             }
             names.push(&rate.name);
-            let counter = Counter::new(&rate.name, &rate.counted, &mut problems);
+            let counter = Counter::new(&rate.name, &rate.scope, &mut problems);
             rates.push(Rate { name: rate.name.clone(), is_declared, counter, limit: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
@@ -395,7 +395,7 @@ impl Quota {
                 "cost" => Metric::Cost,
                 _ => return None,
             };
-            Some((kind, Span::parse(span)?))
+            Some((kind, WindowUnit::parse(span)?))
         });
         let Some((kind, span)) = read else {
             problems.push(format!(
@@ -423,7 +423,7 @@ impl Quota {
         if !rising.is_sorted() {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
         }
-        let counter = Counter::new(counter, &settings.counted, problems);
+        let counter = Counter::new(counter, &settings.scope, problems);
         Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
     }
 
@@ -489,7 +489,7 @@ fn counter_names(settings: &QuotaSettings) -> Vec<String> {
 }
 
 fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
-    let mut hash = format!("{:x}", Sha256::digest(settings.counted.to_string()));
+    let mut hash = format!("{:x}", Sha256::digest(settings.scope.to_string()));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
     // Two that count the same would add to each other.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Words;
+use crate::policy::PatternList;
 
 /// Rate limits, quotas and prices.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -40,27 +40,27 @@ pub struct DeclaredLimits {
 /// Which calls are counted together. Patterns as in rules; what is not said admits everything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Counted {
+pub struct CounterScope {
     /// Patterns over the source's name.
-    pub source: Words,
+    pub source: PatternList,
     /// Patterns over the operation's names, as in rules.
-    pub operation: Words,
+    pub operation: PatternList,
     /// Patterns over the tool behind the operation, as the upstream server spells it.
-    pub tool: Words,
+    pub tool: PatternList,
     /// Patterns over the table behind the operation, as the database spells it.
-    pub table: Words,
+    pub table: PatternList,
     /// Categories.
-    pub category: Words,
+    pub category: PatternList,
     /// Patterns over the authenticated principal's name.
-    pub caller: Words,
+    pub caller: PatternList,
     /// What is counted apart: with `caller`, every caller has a count of its own.
-    pub per: Vec<Per>,
+    pub per: Vec<PartitionKey>,
 }
 
 /// What is counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Per {
+pub enum PartitionKey {
     /// The principal, else the connection, else everybody unknown together.
     Caller,
     /// The source.
@@ -71,13 +71,13 @@ pub enum Per {
     Operation,
 }
 
-impl Per {
+impl PartitionKey {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Per::Caller => "caller",
-            Per::Source => "source",
-            Per::Category => "category",
-            Per::Operation => "operation",
+            PartitionKey::Caller => "caller",
+            PartitionKey::Source => "source",
+            PartitionKey::Category => "category",
+            PartitionKey::Operation => "operation",
         }
     }
 }
@@ -91,9 +91,9 @@ pub struct RateLimitSettings {
     /// So many calls.
     pub limit: u64,
     /// Within so long.
-    pub window: Span,
+    pub window: WindowUnit,
     /// Of these.
-    pub counted: Counted,
+    pub scope: CounterScope,
 }
 
 /// How much may be used.
@@ -109,13 +109,13 @@ pub struct ThresholdSettings {
     /// Beyond this nothing goes on.
     pub hard_stop: Option<f64>,
     /// Of these.
-    pub counted: Counted,
+    pub scope: CounterScope,
 }
 
 /// Which calls, in words: ` of source shop, each caller apart`.
-impl fmt::Display for Counted {
+impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { source, operation, tool, table, category, caller, per } = self;
+        let CounterScope { source, operation, tool, table, category, caller, per } = self;
         let said = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
         let said = said
             .into_iter()
@@ -133,7 +133,7 @@ impl fmt::Display for Counted {
 
 impl fmt::Display for RateLimitSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} a {}{}", self.name, self.limit, self.window.as_str(), self.counted)
+        write!(f, "{}: {} a {}{}", self.name, self.limit, self.window.as_str(), self.scope)
     }
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for ThresholdSettings {
         for (index, (does, from)) in steps.enumerate() {
             write!(f, "{} {does} from {from}", if index == 0 { ":" } else { "," })?;
         }
-        write!(f, "{}", self.counted)
+        write!(f, "{}", self.scope)
     }
 }
 
@@ -155,27 +155,27 @@ impl fmt::Display for ThresholdSettings {
 struct RateLimitKeys {
     name: String,
     limit: u64,
-    window: Span,
+    window: WindowUnit,
     #[serde(default)]
-    source: Words,
+    source: PatternList,
     #[serde(default)]
-    operation: Words,
+    operation: PatternList,
     #[serde(default)]
-    tool: Words,
+    tool: PatternList,
     #[serde(default)]
-    table: Words,
+    table: PatternList,
     #[serde(default)]
-    category: Words,
+    category: PatternList,
     #[serde(default)]
-    caller: Words,
+    caller: PatternList,
     #[serde(default)]
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl From<RateLimitKeys> for RateLimitSettings {
     fn from(keys: RateLimitKeys) -> Self {
         let RateLimitKeys { name, limit, window, source, operation, tool, table, category, caller, per } = keys;
-        Self { name, limit, window, counted: Counted { source, operation, tool, table, category, caller, per } }
+        Self { name, limit, window, scope: CounterScope { source, operation, tool, table, category, caller, per } }
     }
 }
 
@@ -191,27 +191,27 @@ struct ThresholdKeys {
     #[serde(default)]
     hard_stop: Option<f64>,
     #[serde(default)]
-    source: Words,
+    source: PatternList,
     #[serde(default)]
-    operation: Words,
+    operation: PatternList,
     #[serde(default)]
-    tool: Words,
+    tool: PatternList,
     #[serde(default)]
-    table: Words,
+    table: PatternList,
     #[serde(default)]
-    category: Words,
+    category: PatternList,
     #[serde(default)]
-    caller: Words,
+    caller: PatternList,
     #[serde(default)]
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl From<ThresholdKeys> for ThresholdSettings {
     fn from(keys: ThresholdKeys) -> Self {
         let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, tool, table, category, caller, per } =
             keys;
-        let counted = Counted { source, operation, tool, table, category, caller, per };
-        Self { metric, warn, pause, hard_stop, counted }
+        let scope = CounterScope { source, operation, tool, table, category, caller, per };
+        Self { metric, warn, pause, hard_stop, scope }
     }
 }
 
@@ -221,16 +221,16 @@ impl From<ThresholdKeys> for ThresholdSettings {
 pub struct CostSettings {
     /// Patterns over the operation's names, as in rules.
     #[serde(default)]
-    pub operation: Words,
+    pub operation: PatternList,
     /// Patterns over the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
-    pub tool: Words,
+    pub tool: PatternList,
     /// Patterns over the table behind the operation, as the database spells it.
     #[serde(default)]
-    pub table: Words,
+    pub table: PatternList,
     /// Patterns over the source's name.
     #[serde(default)]
-    pub source: Words,
+    pub source: PatternList,
     /// What one call costs.
     pub cost_per_call: f64,
 }
@@ -238,7 +238,7 @@ pub struct CostSettings {
 /// How long something is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Span {
+pub enum WindowUnit {
     /// A second.
     Second,
     /// A minute.
@@ -251,33 +251,34 @@ pub enum Span {
     Month,
 }
 
-impl Span {
-    const ALL: [Span; 5] = [Span::Second, Span::Minute, Span::Hour, Span::Day, Span::Month];
+impl WindowUnit {
+    const ALL: [WindowUnit; 5] =
+        [WindowUnit::Second, WindowUnit::Minute, WindowUnit::Hour, WindowUnit::Day, WindowUnit::Month];
 
     /// The span in one word.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Span::Second => "second",
-            Span::Minute => "minute",
-            Span::Hour => "hour",
-            Span::Day => "day",
-            Span::Month => "month",
+            WindowUnit::Second => "second",
+            WindowUnit::Minute => "minute",
+            WindowUnit::Hour => "hour",
+            WindowUnit::Day => "day",
+            WindowUnit::Month => "month",
         }
     }
 
     /// How long it is.
     pub const fn duration(self) -> Duration {
         Duration::from_secs(match self {
-            Span::Second => 1,
-            Span::Minute => 60,
-            Span::Hour => 60 * 60,
-            Span::Day => 24 * 60 * 60,
-            Span::Month => 30 * 24 * 60 * 60,
+            WindowUnit::Second => 1,
+            WindowUnit::Minute => 60,
+            WindowUnit::Hour => 60 * 60,
+            WindowUnit::Day => 24 * 60 * 60,
+            WindowUnit::Month => 30 * 24 * 60 * 60,
         })
     }
 
     pub(super) fn parse(name: &str) -> Option<Self> {
-        Span::ALL.into_iter().find(|span| span.as_str() == name)
+        WindowUnit::ALL.into_iter().find(|span| span.as_str() == name)
     }
 }
 

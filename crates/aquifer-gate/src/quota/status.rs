@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::counter::Counter;
-use super::{Quota, Quotas, Span};
+use super::{Quota, Quotas, WindowUnit};
 use crate::confirm::format_seconds;
 use crate::timeout::with_timeout;
 
@@ -51,7 +51,7 @@ impl Quotas {
     }
 
     /// When the oldest of what is counted ceases to count.
-    async fn next_reset(&self, key: &str, used: u64, span: Span) -> Option<Timestamp> {
+    async fn next_reset(&self, key: &str, used: u64, span: WindowUnit) -> Option<Timestamp> {
         let less = used.checked_sub(1)?;
         let spent = with_timeout(self.store.spend(key, 0, less, span.duration())).await.ok()?;
         self.clock.now().checked_add(SignedDuration::try_from(spent.frees).ok()?).ok()

@@ -2,7 +2,7 @@
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
-use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, restarted_counts};
+use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, describe_counter_resets};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, anna, caller, code, request, with_token};
@@ -330,7 +330,7 @@ fn r_saf_4_limits_that_lose_their_counts_are_reported() {
         ),
     ];
     for (before, after, expected) in table {
-        let found = restarted_counts(&settings(before), &settings(&after));
+        let found = describe_counter_resets(&settings(before), &settings(&after));
         assert_eq!(found.first().map(String::as_str), expected, "{before} {after}");
         assert!(found.len() <= 1, "{found:?}");
     }

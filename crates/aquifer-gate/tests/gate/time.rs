@@ -8,7 +8,7 @@ use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, HighWater, MemoryStore, StateStore, milliseconds};
 use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::confirm::approvals::{ApprovalError, Status};
-use aquifer_gate::{GateSettings, keep_time};
+use aquifer_gate::{GateSettings, persist_time};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
             wrong.set_wall(-behind);
             let wrong = wrong.other_process();
             let [one, other] = [&right, &wrong].map(|clock| harness(clock, open(&clock.steady)));
-            let keeping = tokio::spawn(keep_time(right.steady.clone(), open(&right.steady)));
+            let keeping = tokio::spawn(persist_time(right.steady.clone(), open(&right.steady)));
             let watching = open(&wrong.other_process().steady);
             let passes = async |seconds| {
                 [&right, &wrong].iter().for_each(|clock| clock.advance(seconds));
@@ -196,7 +196,7 @@ async fn r_saf_3_a_token_that_nobody_touched_has_expired_after_a_restart() {
     for (name, open) in &stores {
         let mut machine = Machine::new(Some(open));
         let token = machine.harness.token(call("delete", "x")).await;
-        let keeping = tokio::spawn(keep_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
+        let keeping = tokio::spawn(persist_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
         machine.clock.advance(LIFETIME + 1);
         let now = milliseconds(machine.clock.now());
         // Read by another process, which itself writes no later time.
@@ -220,7 +220,7 @@ async fn r_saf_3_the_time_is_kept_for_tokens_of_an_earlier_process() {
         let token = machine.harness.token(call("delete", "x")).await;
         machine.clock.set_wall(-YEAR);
         machine.restart();
-        let keeping = tokio::spawn(keep_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
+        let keeping = tokio::spawn(persist_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
         let start = milliseconds(machine.clock.now());
         let watching = open(&machine.clock.other_process().steady);
         eventually("the time was learned", async || milliseconds(machine.clock.now()) > start).await;

@@ -8,7 +8,7 @@ use anyhow::bail;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{Audit, Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, Reviewed, Status, escape, wrapped};
+use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, ReviewedApproval, Status, escape, wrap_text};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -199,9 +199,9 @@ fn described(approval: &Approval) -> String {
 }
 
 /// An approval with its whole call, line by line.
-fn whole(reviewed: &Reviewed, width: Option<usize>) -> Vec<String> {
+fn whole(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String> {
     let (approval, call) = (reviewed.approval(), reviewed.call());
-    let mut lines = wrapped(&described(approval), width);
+    let mut lines = wrap_text(&described(approval), width);
     lines.extend(call.lines(width));
     let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let mut end = match call.params.len() {

@@ -15,7 +15,7 @@ use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
-use aquifer_gate::{GateSettingsError, SafetyGate, keep_time};
+use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Config, StateConfig};
@@ -89,7 +89,7 @@ impl Safety {
         crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
-        let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));
+        let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 

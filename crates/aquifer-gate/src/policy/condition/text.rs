@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 use super::number::NumberText;
 use super::path::variants;
 use super::{Shapes, Verdict};
-use crate::policy::settings::Words;
+use crate::policy::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};
 
 /// Points in time that are nearer than this may be the same to a source that keeps fewer digits.
@@ -155,7 +155,7 @@ impl TextReading {
 /// Patterns over text, in every way they may have to be compared.
 #[derive(Debug, Clone)]
 pub(super) struct TextPatterns {
-    written: Words,
+    written: PatternList,
     exact: Patterns,
     folded: Patterns,
     /// Those that select and those that exclude, with everything optional that a source may not look at.
@@ -164,7 +164,7 @@ pub(super) struct TextPatterns {
 }
 
 impl TextPatterns {
-    pub(super) fn new(words: &Words, report: impl FnMut(String)) -> Self {
+    pub(super) fn new(words: &PatternList, report: impl FnMut(String)) -> Self {
         let exact = Patterns::new(words.iter(), report);
         let loose = |excludes: bool| {
             let own = words.iter().filter(move |word| word.starts_with('!') == excludes);

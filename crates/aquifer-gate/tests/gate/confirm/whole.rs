@@ -4,7 +4,7 @@ use aquifer_engine::Context;
 use aquifer_engine::store::StateStore as _;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::Audit;
-use aquifer_gate::confirm::approvals::{self, ApprovalError, MAX_CALL_BYTES, Reviewed, Status};
+use aquifer_gate::confirm::approvals::{self, ApprovalError, MAX_CALL_BYTES, ReviewedApproval, Status};
 use aquifer_gate::policy::PolicySettings;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn detail<'a>(answer: &'a Value, name: &str) -> &'a str {
     answer["error"]["details"][name].as_str().unwrap_or_else(|| panic!("no {name} in {answer}"))
 }
 
-async fn reviewed(harness: &Harness, answer: &Value) -> Reviewed {
+async fn reviewed(harness: &Harness, answer: &Value) -> ReviewedApproval {
     approvals::get(&*harness.store, detail(answer, "approval_id"), &harness.clock).await.unwrap()
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aquifer_gate::policy::{
-    Cell, ConditionSettings, Effect, Policy, PolicySettings, RuleEffect, RuleSettings, Strength, Subject,
-    TrustPolicySettings, Words,
+    Cell, ConditionSettings, Effect, PatternList, Policy, PolicySettings, RuleEffect, RuleSettings, Strength, Subject,
+    TrustPolicySettings,
 };
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::{caller, operation};
 
-fn words(from: &'static [&'static str]) -> impl Strategy<Value = Words> {
+fn words(from: &'static [&'static str]) -> impl Strategy<Value = PatternList> {
     prop_oneof![
-        2 => Just(Words::default()),
+        2 => Just(PatternList::default()),
         3 => proptest::collection::vec(select(from), 1..3)
-            .prop_map(|words| Words(words.into_iter().map(str::to_owned).collect())),
+            .prop_map(|words| PatternList(words.into_iter().map(str::to_owned).collect())),
     ]
 }
 
