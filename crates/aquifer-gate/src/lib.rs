@@ -10,6 +10,7 @@ mod gate;
 pub mod policy;
 pub mod quota;
 pub mod store;
+mod strength;
 mod time;
 mod timeout;
 

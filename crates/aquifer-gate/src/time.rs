@@ -10,7 +10,8 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, StateStore};
 
-use crate::confirm::{ConfirmSettings, MAX_COOLDOWN};
+use crate::confirm::ConfirmSettings;
+use crate::strength::MAX_COOLDOWN;
 use crate::timeout::with_timeout;
 
 /// How often the time is written while tokens are out.

@@ -27,7 +27,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use jiff::Timestamp;
 
-use crate::policy::Strength;
+use crate::strength::{MAX_COOLDOWN, Strength};
 use crate::timeout::with_timeout;
 use approvals::{MAX_CALL_BYTES, StoredCall};
 use record::{TokenRecord, saturating_add};
@@ -47,9 +47,6 @@ pub(crate) use token::Purpose;
 
 /// Callers without a name get as many tokens together as so many with one.
 const ANONYMOUS_FACTOR: u64 = 10;
-
-/// A longer rest than this is cut: a token has to end some time.
-pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
 const MAX_ATTEMPTS: usize = 8;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scope::Scope;
 use super::token::Purpose;
-use crate::policy::Strength;
+use crate::strength::Strength;
 
 /// How long past its end a token is remembered, so that "expired" and "used" can be told from "never existed".
 pub(super) const RECORD_TTL_AFTER_END: Duration = Duration::from_secs(45 * 60);

@@ -10,7 +10,7 @@ use aquifer_protocol::trust::Trust;
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
-use super::strength::RequiredStrength;
+use crate::strength::RequiredStrength;
 
 /// What is to happen to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,6 @@ mod rule;
 pub(crate) mod selector;
 mod settings;
 mod show;
-mod strength;
 mod unused;
 
 use std::collections::HashSet;
@@ -44,6 +43,8 @@ use matrix::Matrix;
 use problem::ProblemCollector;
 use rule::Applicability;
 
+pub use crate::strength::RequiredStrength;
+pub use crate::strength::Strength;
 pub use decision::Denial;
 pub use decision::Effect;
 pub use decision::PolicyDecision;
@@ -61,8 +62,6 @@ pub use settings::RuleEffect;
 pub use settings::RuleSettings;
 pub use settings::TrustPolicySettings;
 pub use show::PolicyLine;
-pub use strength::RequiredStrength;
-pub use strength::Strength;
 pub use unused::Inventory;
 pub use unused::RuleKind;
 pub use unused::UnusedRule;

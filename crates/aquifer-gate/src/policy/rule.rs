@@ -12,8 +12,7 @@ use super::condition::{Condition, RuleDirection, Shapes};
 use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{PatternList, RuleEffect, RuleSettings};
-use super::strength::Strength;
-use crate::confirm::MAX_COOLDOWN;
+use crate::strength::{MAX_COOLDOWN, Strength};
 use aquifer_protocol::glob::{Glob, Patterns, is_literal};
 
 /// A rule in force.

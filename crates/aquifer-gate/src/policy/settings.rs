@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::matrix::Cell;
-use super::strength::Strength;
+use crate::strength::Strength;
 
 /// Everything about policy. Without a word of it the published matrix is in force, and destructive and above are
 /// asked for.

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::condition::Shapes;
 use super::decision::Effect;
-use super::strength::RequiredStrength;
 use super::{Policy, Subject, explain};
+use crate::strength::RequiredStrength;
 
 /// What happens to one operation in general.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,7 +1,13 @@
-//! How hard a confirmation is to give, and who can therefore not give it.
+//! How strong a confirmation is: who can give it, and how long it may have to wait. Policy decides this, and confirmations
+//! follow it.
+
+use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
+
+/// Maximum cooldown. Longer ones are cut, so that a token ends.
+pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// How a confirmation is given, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
