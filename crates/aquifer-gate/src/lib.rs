@@ -9,6 +9,7 @@ pub mod confirm;
 mod gate;
 pub mod policy;
 pub mod quota;
+mod redact;
 pub mod store;
 mod strength;
 mod time;

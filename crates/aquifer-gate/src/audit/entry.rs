@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use super::line::fingerprint;
-use super::redact::{redact, redact_text, truncate};
+use crate::redact::{redact, redact_text, truncate};
 
 /// An entry's text is never longer, whatever it is made of.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;

@@ -6,7 +6,7 @@ use aquifer_protocol::operation::Operation;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::redact::redact_text;
+use crate::redact::redact_text;
 
 /// Names listed of each kind.
 const MAX_NAMES: usize = 64;

@@ -12,7 +12,6 @@ mod floods;
 mod handle;
 mod head;
 mod line;
-mod redact;
 mod retention;
 mod stderr;
 mod store_sink;
@@ -29,8 +28,6 @@ use aquifer_engine::store::{StateStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 use floods::RefusalFloods;
-
-pub(crate) use redact::redact_for_approver;
 
 pub use entry::Entry;
 pub use entry::EntryPosition;

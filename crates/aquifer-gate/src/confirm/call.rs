@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::audit;
+use crate::redact::redact_for_approver;
 
 /// Bytes of the largest call that can wait for an approval. It is twice the default limit of a request; nobody reads more.
 pub const MAX_CALL_BYTES: usize = 2 * 1024 * 1024;
@@ -34,8 +34,7 @@ impl WholeCall {
     /// The call that a request makes, or nothing if it cannot be shown without leaving something out.
     pub(crate) fn new(request: &Checked) -> Option<Self> {
         let (operation, sent) = (request.operation(), request.params());
-        let Value::Object(params) = audit::redact_for_approver(operation, Some(request.types()), sent, usize::MAX)
-        else {
+        let Value::Object(params) = redact_for_approver(operation, Some(request.types()), sent, usize::MAX) else {
             return None;
         };
         let mut comparison = Comparison {

@@ -57,7 +57,7 @@ fn object_schema(operation: &Operation) -> Schema {
 }
 
 /// The text, or its beginning and how long it is.
-pub(super) fn truncate(text: &str, max_chars: usize) -> String {
+pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -67,7 +67,7 @@ pub(super) fn truncate(text: &str, max_chars: usize) -> String {
 }
 
 /// The text without secrets, or its beginning and how long the text is.
-pub(super) fn redact_text(text: &str, max_chars: usize) -> String {
+pub(crate) fn redact_text(text: &str, max_chars: usize) -> String {
     match secrets::redact_beginning(text, max_chars) {
         (shown, false) => shown.into_owned(),
         (shown, true) => format!("{shown}{CUT} ({} characters)", text.chars().count()),
