@@ -4,8 +4,10 @@
 //! on without being counted, and everything that needed it is refused. Every write goes on record; when the audit cannot
 //! be written, nothing is changed.
 
+mod confirmation;
 mod explain;
 mod intent;
+mod limits;
 mod receipt;
 
 use std::collections::HashMap;
@@ -15,35 +17,24 @@ use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::store::{StateStore, StoreError};
-use aquifer_engine::{Caller, Context, InputRequest};
-use aquifer_protocol::danger::Danger;
+use aquifer_engine::store::StateStore;
+use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
-use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::audit::{Audit, Entry, Event};
-use crate::confirm::{
-    ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, ElicitationAnswer, Purpose, Refusal,
-    Scope, TokenRequest, cannot_ask_in_batch, rules_changed, store_unavailable,
-};
+use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
 use crate::policy::{
-    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, RequiredStrength, SettingsError,
-    Strength, Subject,
+    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Subject,
 };
-use crate::quota::{
-    Charge, OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas, ThresholdCrossing,
-};
+use crate::quota::{OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas};
 use intent::is_write;
 
 /// More operations than this no catalog has for long.
-const MAX_COMPILED: usize = 20_000;
-
-/// How long reads are not counted after the store has failed, so that they do not all wait for it.
-const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
+const MAX_PREPARED: usize = 20_000;
 
 /// What an operator can set.
 #[derive(Debug, Clone, Default)]
@@ -110,10 +101,6 @@ type EarlyDecision = Box<Decision>;
 
 fn refuse_with(failure: Failure) -> EarlyDecision {
     Box::new(Decision::Refuse(failure))
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl<'a> Evaluation<'a> {
@@ -204,7 +191,7 @@ impl SafetyGate {
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_COMPILED {
+        if all.len() >= MAX_PREPARED {
             all.clear();
         }
         all.insert(operation.name.clone(), prepared.clone());
@@ -265,246 +252,6 @@ impl SafetyGate {
             pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed)).await?);
         }
         Ok(pass)
-    }
-
-    /// Lets pass only with a confirmation as strong as policy wants it.
-    async fn confirm(&self, evaluation: Evaluation<'_>, strength: RequiredStrength) -> Result<(), EarlyDecision> {
-        let context = evaluation.context;
-        // Whoever could be asked alone is not asked less in a batch.
-        let mut required = strength.for_client(context.interaction.can_ask_alone());
-        // Nobody confirms what the question does not show: an approval shows it.
-        if required != Strength::Approval && !evaluation.prompt().is_complete() {
-            required = Strength::Approval;
-        }
-        if let Some(token) = &evaluation.request.metadata().confirmation {
-            return self.redeem(evaluation, token, required).await;
-        }
-        if required != Strength::Elicit {
-            return Err(self.issue(evaluation, required).await);
-        }
-        if !context.interaction.can_ask() {
-            return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
-        }
-        match Confirmations::find_answer(context) {
-            Some((key, answer)) => self.on_answer(evaluation, key, answer).await,
-            None => Err(self.ask(evaluation).await),
-        }
-    }
-
-    async fn redeem(&self, evaluation: Evaluation<'_>, token: &str, required: Strength) -> Result<(), EarlyDecision> {
-        let (scope, caller) = (evaluation.scope(), evaluation.caller());
-        match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
-            Ok(()) => {
-                self.submit(|| evaluation.entry(Event::Confirmed).token(token));
-                Ok(())
-            }
-            Err(refusal) => Err(self.refuse(evaluation, refusal, token)),
-        }
-    }
-
-    /// Refuses, with a token to come back with.
-    async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
-        let prompt = evaluation.prompt();
-        match self
-            .confirmations
-            .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(&prompt))
-            .await
-        {
-            Ok(issued) => {
-                let entry =
-                    || evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
-                self.submit(entry);
-                refuse_with(issued.into_failure(evaluation.operation(), &prompt))
-            }
-            Err(refusal) => self.refuse(evaluation, refusal, ""),
-        }
-    }
-
-    /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
-    async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
-        match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
-        {
-            Ok(issued) => {
-                let reason = Strength::Elicit.as_str();
-                self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
-                let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
-                Box::new(Decision::Ask(InputRequest {
-                    key: issued.token,
-                    message: evaluation.prompt().in_one_text(),
-                    schema: schema.into_iter().collect(),
-                }))
-            }
-            Err(refusal) => self.refuse(evaluation, refusal, ""),
-        }
-    }
-
-    /// Hears what the person answered.
-    async fn on_answer(
-        &self,
-        evaluation: Evaluation<'_>,
-        question: &str,
-        answer: ElicitationAnswer,
-    ) -> Result<(), EarlyDecision> {
-        let (scope, caller) = (evaluation.scope(), evaluation.caller());
-        if answer != ElicitationAnswer::Yes {
-            return Err(match self.confirmations.decline(question, &scope, caller).await {
-                Ok(()) => {
-                    let failure = answer.failure(evaluation.operation());
-                    self.submit(|| evaluation.entry(Event::Declined).token(question).reason(failure.message()));
-                    refuse_with(failure)
-                }
-                Err(refusal) => self.refuse(evaluation, refusal, ""),
-            });
-        }
-        let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
-        let mut redeemed = redeem().await;
-        if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
-            // Asking again would only begin the rest anew.
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = evaluation.context.cancelled.cancelled() => {}
-            }
-            if self.is_retired.load(Ordering::Relaxed) {
-                return Err(self.refuse(evaluation, Refusal::Token(rules_changed()), ""));
-            }
-            redeemed = redeem().await;
-        }
-        match redeemed {
-            Ok(()) => {
-                self.submit(|| evaluation.entry(Event::Confirmed).token(question));
-                Ok(())
-            }
-            Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
-        }
-    }
-
-    fn token_request<'a>(&self, evaluation: Evaluation<'a>, purpose: Purpose, strength: Strength) -> TokenRequest<'a> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
-        let cooldown = match purpose {
-            Purpose::Confirmation | Purpose::Question => {
-                operation.safeguards.cooldown.max(evaluation.decision.cooldown())
-            }
-            Purpose::Quota => Duration::ZERO,
-        };
-        TokenRequest { purpose, strength, scope: evaluation.scope(), operation, caller, cooldown }
-    }
-
-    fn refuse(&self, evaluation: Evaluation<'_>, refusal: Refusal, token: &str) -> EarlyDecision {
-        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
-        let failure = refusal.into_failure(evaluation.request, &evaluation.prompt(), token);
-        if !waits {
-            let entry = || {
-                let entry = evaluation.entry(Event::TokenRejected).code(failure.code().as_str());
-                if token.is_empty() { entry } else { entry.token(token) }
-            };
-            self.submit(entry);
-        }
-        refuse_with(failure)
-    }
-
-    /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
-    async fn check_quotas(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
-        match self.quotas.check(evaluation.counters(), operation, caller, false).await {
-            Ok(()) => Ok(()),
-            Err(QuotaError::Paused(paused)) => match &evaluation.request.metadata().quota_continue {
-                None => Err(self.pause(evaluation, paused).await),
-                Some(token) => {
-                    let found = self.confirmations.inspect(token, Purpose::Quota, &evaluation.scope(), caller).await;
-                    found.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
-                    self.quotas
-                        .check(evaluation.counters(), operation, caller, true)
-                        .await
-                        .or_else(|quota_error| self.apply_quota_error(evaluation, quota_error))
-                }
-            },
-            Err(quota_error) => self.apply_quota_error(evaluation, quota_error),
-        }
-    }
-
-    /// Spends what the call costs.
-    async fn consume(&self, evaluation: Evaluation<'_>) -> Result<Vec<Warning>, EarlyDecision> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
-        let charge = match self.quotas.spend(evaluation.counters(), operation, caller, false).await {
-            Ok(charge) => charge,
-            Err(QuotaError::Paused(paused)) => {
-                let Some(token) = &evaluation.request.metadata().quota_continue else {
-                    return Err(Box::pin(self.pause(evaluation, paused)).await);
-                };
-                Box::pin(self.resume(evaluation, token)).await?;
-                match self.quotas.spend(evaluation.counters(), operation, caller, true).await {
-                    Ok(charge) => charge,
-                    Err(quota_error) => self.apply_quota_error(evaluation, quota_error).map(|()| Charge::default())?,
-                }
-            }
-            Err(quota_error) => self.apply_quota_error(evaluation, quota_error).map(|()| Charge::default())?,
-        };
-        self.submit_crossings(&charge, || evaluation.entry(Event::QuotaWarned));
-        Ok(charge.warnings)
-    }
-
-    /// Somebody said that it goes on.
-    async fn resume(&self, evaluation: Evaluation<'_>, token: &str) -> Result<(), EarlyDecision> {
-        let (scope, caller) = (evaluation.scope(), evaluation.caller());
-        let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
-        redeemed.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
-        self.submit(|| evaluation.entry(Event::QuotaContinued).token(token));
-        Ok(())
-    }
-
-    /// Refuses until somebody says that it goes on.
-    async fn pause(&self, evaluation: Evaluation<'_>, paused: crate::quota::QuotaPause) -> EarlyDecision {
-        match self.confirmations.issue(self.token_request(evaluation, Purpose::Quota, Strength::Token), None).await {
-            Ok(issued) => {
-                let entry = || {
-                    let entry = evaluation.entry(Event::QuotaPaused).quota(&paused.metric, paused.used, paused.limit);
-                    entry.token(&issued.token)
-                };
-                self.submit(entry);
-                refuse_with(paused.into_failure(&issued.token, issued.expires_at))
-            }
-            Err(refusal) => self.refuse(evaluation, refusal, ""),
-        }
-    }
-
-    /// What a limit comes to. A read that could not be counted goes on.
-    fn apply_quota_error(&self, evaluation: Evaluation<'_>, quota_error: QuotaError) -> Result<(), EarlyDecision> {
-        let operation = evaluation.operation();
-        let (name, used, limit, failure) = match quota_error {
-            QuotaError::RateLimited { name, limit, failure } => (name, limit, limit, failure),
-            QuotaError::Exhausted { metric, used, limit, failure } => (metric, used, limit, failure),
-            // Only a pause that nobody can end comes here.
-            QuotaError::Paused(paused) => {
-                let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                (paused.metric, paused.used, paused.limit, failure)
-            }
-            QuotaError::Store(error) => return self.skip_counting(operation, &error),
-        };
-        self.submit(|| evaluation.entry(Event::QuotaStopped).quota(&name, used, limit).code(failure.code().as_str()));
-        Err(refuse_with(failure))
-    }
-
-    /// Whether calls are counted at present. Reads are not while the store is known to fail.
-    fn is_counted(&self, operation: &Operation) -> bool {
-        let until = self.uncounted_until.load(Ordering::Relaxed);
-        operation.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
-    }
-
-    fn skip_counting(&self, operation: &Operation, error: &StoreError) -> Result<(), EarlyDecision> {
-        if operation.danger == Danger::Safe {
-            let until = milliseconds(self.started.elapsed() + UNCOUNTED_INTERVAL);
-            self.uncounted_until.store(until, Ordering::Relaxed);
-            tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
-            return Ok(());
-        }
-        Err(refuse_with(store_unavailable(operation.danger, error)))
-    }
-
-    /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
-    fn submit_crossings(&self, charge: &Charge, entry: impl Fn() -> Entry) {
-        for ThresholdCrossing { metric, used, warn } in &charge.crossings {
-            self.submit(|| entry().quota(metric, *used, *warn));
-        }
     }
 
     /// Hands in an entry that nothing waits for.
