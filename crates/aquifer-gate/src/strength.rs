@@ -15,9 +15,9 @@ pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 pub enum Strength {
     /// The caller repeats the request with a token. A model can do that by itself.
     Token,
-    /// The client asks its human.
+    /// The client asks its user.
     Elicit,
-    /// A person approves in a channel that the model does not have.
+    /// A person approves in a channel that no model can use.
     Approval,
 }
 
@@ -32,29 +32,29 @@ impl Strength {
     }
 }
 
-/// Which strength applies where the client can ask its human, and which where it cannot.
+/// The strength for clients that can ask their user, and for those that cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct RequiredStrength {
-    /// With a client that can ask.
+    /// For clients that can ask.
     pub interactive: Strength,
-    /// With any other.
+    /// For all others.
     pub otherwise: Strength,
 }
 
 impl RequiredStrength {
-    /// Unless anybody says otherwise: the human is asked through the client; where it cannot, a token is enough up to
-    /// destructive, and nothing but an approval above.
+    /// The default: the client asks its user. If it cannot, a token is enough up to destructive, and an approval is
+    /// needed above.
     pub fn default_for(danger: Danger) -> Self {
         let otherwise = if danger <= Danger::Destructive { Strength::Token } else { Strength::Approval };
         Self { interactive: Strength::Elicit, otherwise }
     }
 
-    /// What is to be done with a client of this kind.
+    /// The strength for this kind of client.
     pub fn for_client(self, interactive: bool) -> Strength {
         if interactive { self.interactive } else { self.otherwise }
     }
 
-    /// The stronger of both, for either kind of client.
+    /// The stronger of both, for each kind of client.
     #[must_use]
     pub fn stronger(self, other: Self) -> Self {
         Self { interactive: self.interactive.max(other.interactive), otherwise: self.otherwise.max(other.otherwise) }
@@ -62,7 +62,7 @@ impl RequiredStrength {
 }
 
 impl From<Strength> for RequiredStrength {
-    /// Who wants the human asked does not want less where the client cannot: then it takes an approval.
+    /// If a rule wants the user asked and the client cannot ask, an approval is needed.
     fn from(strength: Strength) -> Self {
         let otherwise = if strength == Strength::Elicit { Strength::Approval } else { strength };
         Self { interactive: strength, otherwise }

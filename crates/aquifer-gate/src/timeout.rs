@@ -1,14 +1,14 @@
-//! A store that does not answer is a store that is down.
+//! A time limit for calls to the state store.
 
 use std::time::Duration;
 
 use aquifer_engine::store::StoreError;
 use futures::future::{BoxFuture, poll_immediate};
 
-/// No answer of a store is waited for longer.
+/// How long a call to the store may take.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The answer of a store, or that there is none. One that is there costs no timer.
+/// Awaits a call to the store with a time limit. A call that is ready at once needs no timer.
 pub(crate) async fn with_timeout<T>(mut request: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
     if let Some(answer) = poll_immediate(&mut request).await {
         return answer;

@@ -1,5 +1,5 @@
-//! Which fields a write sets and which it clears. Names only: the values are in the redacted parameters, which are cut
-//! where they are long, and a cleared field must not be lost there.
+//! The names of the fields that a write sets and clears. The values are in the redacted parameters; those are cut when
+//! they are long, and a cleared field must not be lost there.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
@@ -8,28 +8,28 @@ use serde_json::{Map, Value};
 
 use crate::redact::redact_text;
 
-/// Names listed of each kind.
+/// Maximum number of names of each kind.
 const MAX_NAMES: usize = 64;
-/// Characters of one name.
+/// Maximum number of characters of a name.
 const MAX_NAME: usize = 64;
-/// Bytes of names of each kind.
+/// Maximum number of bytes of all names of a kind.
 const MAX_BYTES: usize = 2048;
-/// Values looked at for nested nulls.
+/// Maximum number of values searched for nested nulls.
 const MAX_VALUES: usize = 4096;
-/// How deep nested nulls are looked for.
+/// Maximum depth searched for nested nulls.
 const MAX_DEPTH: usize = 16;
 
-/// Parameters of native operations that say how something is done, not what is changed.
+/// Parameters of native operations that control how a change is made and are not part of it.
 const CONTROLS: &[&str] = &["dry_run", "if_match", "fields", "preset"];
 
 /// The fields that a write changes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ChangedFields {
-    /// Fields that get a value.
+    /// Fields that are set to a value.
     set: Vec<String>,
-    /// Fields that become null, nested ones with their path.
+    /// Fields that are set to null; nested ones with their path.
     cleared: Vec<String>,
-    /// Fields beyond what is listed.
+    /// Number of fields that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     not_listed: usize,
 }
@@ -40,7 +40,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl ChangedFields {
-    /// The fields in the parameters of a call; `None` for operations that set none.
+    /// The fields in the parameters of a call. `None` for operations that set no fields.
     pub(super) fn from_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
         if matches!(operation.category, Category::Read | Category::Delete) {
             return None;
@@ -106,7 +106,7 @@ struct NameList {
 
 impl NameList {
     fn add(&mut self, path: &str) {
-        // A caller can choose names of fields, so one may be a secret.
+        // Callers can choose field names, so a name may contain a secret.
         let name = redact_text(path, MAX_NAME);
         if self.names.contains(&name) {
             return;
@@ -155,7 +155,7 @@ mod tests {
                 (Category::Create, false, json!({ "a": 1, "dry_run": null })),
                 json!({ "set": ["a"], "cleared": ["dry_run"] }),
             ),
-            // Of an upstream's tool nobody knows which parameter holds the changes.
+            // We do not know which parameter of an upstream's tool holds the changes.
             (
                 (
                     Category::Update,

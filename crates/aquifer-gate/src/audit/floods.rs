@@ -1,6 +1,6 @@
-//! Refusals in floods. A file of bounded size has to drop its oldest entries some time, and whoever could fill it with
-//! refusals could push out what was really done. So of each kind of refusal only so many a minute are written one by
-//! one for each principal (everybody unknown is one); the rest is counted, and the count is written.
+//! Limits refusals in the audit. Files have a bounded size and drop their oldest entries, so a caller that causes many
+//! refusals could push out the record of real operations. Only a limited number of refusals per event, principal and
+//! minute is written individually; the rest is counted and the count is written. Unknown callers share one count.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,16 +9,16 @@ use jiff::Timestamp;
 
 use super::entry::{Entry, Event};
 
-/// Refusals of one kind that are written one by one within a minute.
+/// Refusals per event, principal and minute that are written individually.
 pub(super) const MAX_LISTED_PER_MINUTE: u64 = 120;
 
-/// More principals than this are not told apart.
+/// Maximum number of principals with a count of their own.
 const MAX_PRINCIPALS: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct RefusalFloods(Mutex<HashMap<Key, Flood>>);
 
-/// The event, and who.
+/// The event and the principal.
 type Key = (&'static str, Option<String>);
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl Flood {
 }
 
 impl RefusalFloods {
-    /// Whether this refusal is to be written, and what was counted in minutes that are over.
+    /// Counts a refusal. Returns whether it is written individually, and entries for the counts of past minutes.
     pub(super) fn count(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
         let minute = now.as_second().div_euclid(60);
         let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ impl RefusalFloods {
         (flood.count <= MAX_LISTED_PER_MINUTE, over)
     }
 
-    /// What was counted and not yet written.
+    /// Returns entries for all counts that are not written yet.
     pub(super) fn drain(&self) -> Vec<Entry> {
         take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), |_| true)
     }

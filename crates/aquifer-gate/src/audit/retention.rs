@@ -1,7 +1,7 @@
-//! Which files are dropped, oldest first, when there is more than is to be kept.
+//! Drops the oldest files when there are too many.
 //!
-//! Dropping is part of the record: the chain that drops says where every chain concerned begins from then on, and so do
-//! their heads, before the files go. That is how a dropped file is told from a removed one.
+//! Dropping is recorded: the chain that drops files writes the new beginning of every affected chain, and so do their
+//! heads, before the files are deleted. This distinguishes a dropped file from one that somebody removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,12 +15,12 @@ use super::file::FileName;
 use super::head::Beginning;
 use super::line;
 
-/// Dropped at once; the rest has to wait for the next time.
+/// Maximum number of files dropped at once; the rest is dropped the next time.
 const MAX_AT_ONCE: usize = 64;
-/// Files in a directory, however small they are.
+/// Maximum number of files in a directory, whatever their size.
 const MAX_FILES: usize = 4096;
 
-/// What is to be dropped, as it is written down.
+/// The files to drop, as written to the audit.
 #[derive(Debug, Serialize)]
 pub(super) struct Plan {
     event: &'static str,
@@ -37,7 +37,7 @@ struct AuditFile {
     modified: SystemTime,
 }
 
-/// Says what has to go so that this many bytes remain. `None`: nothing.
+/// Chooses the files to drop so that this many bytes remain. `None` if nothing has to be dropped.
 pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> io::Result<Option<Plan>> {
     let mut chains: BTreeMap<String, BTreeMap<u64, AuditFile>> = BTreeMap::new();
     let mut ages: BTreeSet<(SystemTime, String, u64)> = BTreeSet::new();
@@ -60,7 +60,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
         if (bytes <= max_bytes && count <= MAX_FILES) || plan.files.len() >= MAX_AT_ONCE {
             break;
         }
-        // Of a chain always the first, whatever the times say, so that what remains of it is one piece.
+        // The first file of a chain goes first, whatever the modification times are, so that no gap is left in it.
         let Some(entry) = chains.get_mut(&chain).and_then(|files| files.first_entry()) else { continue };
         if Some(entry.get().name.as_str()) == current || in_use(&entry.get().path) {
             continue;
@@ -76,7 +76,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
     for chain in touched {
         let rest = chains.get(&chain).and_then(|files| files.first_key_value());
         let (sequence, previous) = match rest {
-            // Whoever altered that line made the chain begin with a fault, and so it stays.
+            // If somebody altered that line, the chain begins with a fault and verification reports it.
             Some((first, file)) => {
                 (*first, first_line(&file.path).map(|sealed| sealed.header.previous).unwrap_or_default())
             }
@@ -88,7 +88,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
 }
 
 impl Plan {
-    /// Drops the files.
+    /// Deletes the files.
     pub(super) fn delete_files(&self) {
         for path in &self.paths {
             if let Err(error) = std::fs::remove_file(path) {
@@ -98,7 +98,7 @@ impl Plan {
     }
 }
 
-/// Whether some process writes it now.
+/// Whether a process is writing this file.
 pub(super) fn in_use(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
@@ -106,7 +106,7 @@ pub(super) fn in_use(path: &Path) -> bool {
     }
 }
 
-/// The first line of a file, if it is one.
+/// The first line of a file, if it is valid.
 pub(super) fn first_line(path: &Path) -> Option<line::SealedLine> {
     let mut text = Vec::new();
     BufReader::new(File::open(path).ok()?).take(line::MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut text).ok()?;

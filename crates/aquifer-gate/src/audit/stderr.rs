@@ -1,19 +1,19 @@
-//! The error output, which somebody may have stopped reading.
+//! Standard error as a sink. Its reader may be slow or gone.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::AuditError;
 
-/// Batches that may wait for a slow reader.
+/// Maximum number of batches that wait for a slow reader.
 const MAX_WAITING_BATCHES: usize = 64;
 
-/// Writes lines to the error output.
+/// Writes lines to standard error.
 #[derive(Debug)]
 pub(super) enum Stderr {
-    /// It is the record, so it is waited for.
+    /// Standard error is the only sink, so writing blocks.
     Blocking,
-    /// The record is elsewhere; what a reader cannot take is lost here.
+    /// There are other sinks; lines that the reader is too slow for are lost here.
     Buffered(SyncSender<Vec<u8>>),
 }
 
@@ -27,7 +27,7 @@ impl Stderr {
             .name("audit-stderr".to_owned())
             .spawn(move || {
                 for lines in lines {
-                    // Nobody to tell.
+                    // There is nowhere to report an error.
                     let _ = io::stderr().lock().write_all(&lines);
                 }
             })

@@ -1,7 +1,7 @@
-//! The thread that writes: takes whatever waits, seals it, writes and syncs it once, moves the head, and answers.
+//! The writer thread: takes waiting entries, seals them, writes and syncs them once, advances the head and answers.
 //!
-//! The order is what makes it right. Files first: what did not get there never happened. Then the store and the error
-//! output, then the head, then the answers, so that nobody goes on before the head vouches for the line.
+//! The order matters. Files come first: what is not in a file was not recorded. Then the store and standard error, then
+//! the head, then the answers, so that no caller continues before the head confirms its entry.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,18 +25,18 @@ use super::stderr::Stderr;
 use super::store_sink::{self, StoreSink};
 use super::{AuditError, AuditSettings, EntryPosition, Sink, WriterState};
 
-/// Entries written together.
+/// Maximum number of entries in a batch.
 const MAX_BATCH_ENTRIES: usize = 512;
-/// Bytes written together, as soon as there are so many.
+/// Size at which a batch is written.
 const MAX_BATCH_BYTES: usize = 1 << 20;
-/// What a line has beside its entry's members, roughly; decides only when the next file begins.
+/// Approximate size of a line without its entry's members; only used to decide when to start the next file.
 const LINE_OVERHEAD: usize = 320;
 
-/// What the writer is asked to do.
+/// A task for the writer.
 pub(super) enum Job {
-    /// Put this on record.
+    /// Write this entry.
     Write(QueuedEntry),
-    /// Say when everything before is done.
+    /// Reply when everything before is written.
     Flush(oneshot::Sender<()>),
 }
 
@@ -49,14 +49,14 @@ impl Job {
     }
 }
 
-/// The first line of a chain: who writes it.
+/// The first line of a chain.
 #[derive(Serialize)]
 struct ChainStarted<'a> {
     event: &'static str,
     version: &'static str,
     process: u32,
     started: Timestamp,
-    /// The chain of the same process before it, whose file could not be written on.
+    /// The chain that the same process wrote before, if its file could not be continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<&'a str>,
 }
@@ -86,14 +86,14 @@ struct Writer {
     started: Timestamp,
     chain: Chain,
     state: Arc<WriterState>,
-    /// Whether the last batch failed; told once, not every time.
+    /// Whether the last batch failed, so that failures are logged once.
     failing: bool,
 }
 
-/// A batch of lines, sealed but not written.
+/// A sealed batch that is not written yet.
 struct Draft {
     chain: Chain,
-    /// The new file they begin, if they do.
+    /// The name of the new file, if the batch starts one.
     file: Option<String>,
     text: Vec<u8>,
     sequences: Vec<u64>,
@@ -101,17 +101,17 @@ struct Draft {
     plan: Option<Plan>,
 }
 
-/// An entry that is not written yet.
+/// An entry that waits to be written.
 pub(super) struct QueuedEntry {
-    /// When it happened.
+    /// When the event happened.
     pub(super) time: Timestamp,
-    /// The members of its JSON object.
+    /// The members of the entry's JSON object.
     pub(super) members: String,
     /// The intent whose outcome it is.
     pub(super) intent: Option<EntryHandle>,
-    /// Learns where it stands.
+    /// Receives the position of the entry.
     pub(super) handle: Option<EntryHandle>,
-    /// Who waits for it.
+    /// Receives the result.
     pub(super) reply: Option<oneshot::Sender<Result<EntryPosition, AuditError>>>,
 }
 
@@ -183,7 +183,7 @@ impl Writer {
             }
             self.state.set_busy(None);
             for reply in flushes {
-                // Whoever gave up waiting does not mind.
+                // The receiver may have stopped waiting.
                 let _ = reply.send(());
             }
         }
@@ -215,7 +215,7 @@ impl Writer {
         }
     }
 
-    /// Puts the entries on record, and says which numbers they got.
+    /// Writes the entries. Returns their numbers.
     fn write(&mut self, entries: &[QueuedEntry]) -> Result<Vec<u64>, AuditError> {
         if self.store_sink.as_ref().is_some_and(|sink| !sink.has_room(entries.len() + 2)) {
             self.flush_store_sink()?;
@@ -227,7 +227,7 @@ impl Writer {
                 None => files.append(&draft.text)?,
             }
         }
-        // From here on the lines are part of the chain, whatever else fails.
+        // From here on the lines are part of the chain, even if a later step fails.
         self.chain = draft.chain;
         for (entry, sequence) in entries.iter().zip(&draft.sequences) {
             if let Some(handle) = &entry.handle {
@@ -251,7 +251,7 @@ impl Writer {
         Ok(draft.sequences)
     }
 
-    /// Seals the entries, after a first line where they begin a file or a chain.
+    /// Seals the entries. Adds a first line if they start a file or a chain.
     fn draft(&mut self, entries: &[QueuedEntry]) -> Result<Draft, AuditError> {
         let more = entries.iter().map(|entry| entry.members.len() + LINE_OVERHEAD).sum();
         let is_new = self.chain.tip.sequence == 0;
@@ -307,7 +307,8 @@ impl Writer {
         Ok(draft)
     }
 
-    /// What is to be dropped now that there will be another file. Not being able to look is no reason not to write.
+    /// The files to drop when a new file is started. If the directory cannot be read, nothing is dropped and writing
+    /// continues.
     fn retention(&self, files: &Files) -> Option<Plan> {
         let most = self.max_bytes.saturating_sub(files.size());
         retention::plan(files.directory(), most, files.current().as_deref()).unwrap_or_else(|error| {
@@ -316,7 +317,7 @@ impl Writer {
         })
     }
 
-    /// Writes to the store whatever it does not have yet.
+    /// Writes waiting lines to the store.
     fn flush_store_sink(&mut self) -> Result<(), AuditError> {
         let Some(sink) = &self.store_sink else { return Ok(()) };
         let (lines, keep) = (sink.waiting(), sink.keep);
@@ -327,7 +328,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Moves the head to the last line, and says where chains begin whose files are to be dropped.
+    /// Advances the head to the last line, and stores the new beginnings of chains whose files are dropped.
     fn move_head(&self, plan: Option<&Plan>) -> Result<(), AuditError> {
         let beginnings = plan.map(|plan| plan.beginnings.clone()).unwrap_or_default();
         let head = Head {
@@ -352,7 +353,7 @@ impl Writer {
         })
     }
 
-    /// Has the runtime talk to the store, and waits for it, but not for ever.
+    /// Runs work on the state store, with a timeout.
     fn run_on_store(
         &self,
         work: impl FnOnce(Arc<dyn StateStore>) -> BoxFuture<'static, Result<(), StoreError>>,
@@ -362,7 +363,7 @@ impl Writer {
         let task = self.runtime.spawn(async move {
             let _ = sender.send(work.await);
         });
-        // Half, so that whoever waits for the entry still hears why.
+        // Half of the timeout, so that whoever waits for the entry learns the reason.
         match answer.recv_timeout(self.timeout / 2) {
             Ok(done) => Ok(done?),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
@@ -375,7 +376,7 @@ impl Writer {
 }
 
 impl Draft {
-    /// Where an intent stands: written before, or just before in the same batch.
+    /// The position of an intent that was written before, or earlier in the same batch.
     fn position_of(&self, intent: &EntryHandle, earlier: &[QueuedEntry]) -> Option<String> {
         if let Some(EntryPosition { chain, sequence }) = intent.position() {
             return (!chain.is_empty()).then(|| format!("{chain}/{sequence}"));

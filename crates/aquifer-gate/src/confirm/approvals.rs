@@ -1,8 +1,8 @@
-//! Approvals: what waits for a person, in words, and that person's yes or no, given where no model can give it.
+//! Approvals: calls that wait for a person, who approves or denies them in a channel that no model can use.
 //!
-//! Beside the record of the token there is one for people, under a name short enough to type, and the whole call in
-//! records of its own: it may be larger than one record. What the person says goes into the token's record by one atomic
-//! step; the token itself is known to the caller alone. Only a call that was read back whole can be approved.
+//! Besides the token's record there is an approval record, under an id short enough to type, and the call itself in
+//! records of its own, because it may be larger than one record. The decision changes the token's record in one atomic
+//! step; only the caller knows the token. A call can be approved only after it was read back completely.
 
 use std::time::Duration;
 
@@ -24,97 +24,97 @@ pub use super::render::wrap_text;
 
 const PREFIX: &str = "gate/approval/";
 
-/// Calls are stored under the key of their token, in parts.
+/// Calls are stored in parts, under the key of their token.
 const CALL_PREFIX: &str = "gate/call/";
 
-/// Bytes of one part of a call: less than a record can hold.
+/// Size of one part of a call. Smaller than the largest record.
 const PART_BYTES: usize = 512 * 1024;
 
-/// More than this nobody reads; callers are limited in how many they open, and none stays for long.
+/// Maximum number of approvals listed. Callers can only open a limited number, and they expire.
 const MAX_APPROVALS: usize = 10_000;
 
-/// How long an approval is still listed when it is over.
+/// How long a decided or expired approval stays listed.
 const LISTED_AFTER_END: Duration = Duration::from_secs(10 * 60);
 
-/// Letters and digits that nobody mistakes for each other.
+/// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Somebody else may decide at the same moment; nobody does so for ever.
+/// Maximum number of attempts to update a record that others change at the same time.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Something that waits, or waited, for a person.
+/// A call that waits, or waited, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// How to refer to it.
+    /// Its id.
     pub id: String,
-    /// The source that would do it.
+    /// The source.
     pub source: String,
-    /// Which database or server that is.
+    /// The database or server behind the source.
     #[serde(default)]
     pub place: String,
     /// The operation.
     pub operation: String,
-    /// How dangerous that is.
+    /// The operation's danger level.
     pub danger: String,
-    /// Who asks, as far as that is known.
+    /// The caller, if known.
     pub caller: Option<String>,
-    /// What would run, in words. [`get`] has the parameters.
+    /// What would run, in words. [`get`] returns the parameters.
     pub message: String,
-    /// Why it is asked.
+    /// Why it needs approval.
     pub reasons: Vec<String>,
-    /// How many parameters would be sent.
+    /// Number of parameters.
     pub parameter_count: usize,
-    /// Bytes of the stored call.
+    /// Size of the stored call.
     pub call_bytes: usize,
-    /// Since when it waits.
+    /// When the caller asked.
     pub asked_at: Timestamp,
-    /// Until when it can be used.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// What has become of it.
+    /// Its status.
     #[serde(default)]
     pub status: Status,
 }
 
-/// An approval with the whole call, as a person has to see it before approving. Only [`get`] makes one.
+/// An approval with the full call, as a person has to see it before approving. Only [`get`] creates one.
 #[derive(Debug, Clone)]
 pub struct ReviewedApproval {
     approval: Approval,
     call: WholeCall,
-    /// What identifies the call that was read.
+    /// The digest of the call that was read.
     digest: String,
 }
 
 impl ReviewedApproval {
-    /// What waits.
+    /// The approval.
     pub fn approval(&self) -> &Approval {
         &self.approval
     }
 
-    /// Everything that would be sent.
+    /// The full call.
     pub fn call(&self) -> &WholeCall {
         &self.call
     }
 }
 
-/// What has become of an approval.
+/// The status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nobody has said anything.
+    /// Nobody has decided yet.
     #[default]
     Pending,
-    /// A person said yes, and the call has not come yet.
+    /// Approved, and not used yet.
     Approved,
-    /// A person said no.
+    /// Denied.
     Denied,
-    /// The call has come.
+    /// Approved and used.
     Used,
-    /// It is too late.
+    /// Expired.
     Expired,
 }
 
 impl Status {
-    /// The status in one word.
+    /// The status as text.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -132,42 +132,42 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// Why nothing was decided.
+/// Why an approval could not be read or decided.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApprovalError {
-    /// No approval has this id.
+    /// There is no approval with this id.
     #[error("there is no approval '{0}': 'aquifer approvals list' shows those that wait")]
     Unknown(String),
-    /// It is over, one way or another.
+    /// The approval was already decided, used or has expired.
     #[error("approval '{id}' is no longer open: it is {status}")]
     Over {
-        /// Which.
+        /// The id.
         id: String,
-        /// What has become of it.
+        /// Its status.
         status: Status,
     },
-    /// The call is not there, or not the one that the token is for.
+    /// The stored call is missing, or is not the one that the token is for.
     #[error(
         "the call of approval '{0}' cannot be shown completely, so it cannot be approved. Have the caller send the \
          request again"
     )]
     Incomplete(String),
-    /// The store does not answer.
+    /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// An approval as it is kept.
+/// An approval as stored.
 #[derive(Serialize, Deserialize)]
 struct ApprovalRecord {
     approval: Approval,
-    /// The key of the token's record: no token.
+    /// The key of the token's record. This is not the token.
     token: String,
-    /// How many parts the call has.
+    /// Number of parts of the call.
     parts: usize,
 }
 
-/// A call in the form in which it is stored.
+/// A call as stored.
 pub(super) struct StoredCall {
     bytes: Vec<u8>,
     parameter_count: usize,
@@ -178,7 +178,7 @@ impl StoredCall {
         Self { bytes: call.to_bytes(), parameter_count: call.params.len() }
     }
 
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -189,7 +189,7 @@ impl StoredCall {
 }
 
 impl Approval {
-    /// What is to be approved, without a name yet.
+    /// A new approval without an id.
     pub(super) fn new(
         operation: &Operation,
         caller: &Caller,
@@ -215,7 +215,7 @@ impl Approval {
     }
 }
 
-/// Puts an approval where people find it, and tells its name.
+/// Stores an approval and its call. Returns its id.
 pub(super) async fn publish(
     store: &dyn StateStore,
     mut approval: Approval,
@@ -224,7 +224,7 @@ pub(super) async fn publish(
 ) -> Result<String, StoreError> {
     let open = approval.expires_at.duration_since(approval.asked_at);
     let keep = Duration::try_from(open).unwrap_or_default() + LISTED_AFTER_END;
-    // The call first: what is listed can be shown.
+    // The call comes first, so that every listed approval can be shown.
     let parts = call.bytes.chunks(PART_BYTES);
     let part_count = parts.len();
     for (part, bytes) in parts.enumerate() {
@@ -244,12 +244,12 @@ pub(super) async fn publish(
     Err(StoreError("no name is free for an approval".to_owned()))
 }
 
-/// Where a part of the call lies that the token with this key is for.
+/// The key of a part of the call for the token with this key.
 fn part_key(token: &str, part: usize) -> String {
     format!("{CALL_PREFIX}{}/{part}", token.rsplit('/').next().unwrap_or(token))
 }
 
-/// 40 bits: no secret, only a name that another approval does not have.
+/// 40 random bits. An id is not a secret; it only has to be unique.
 fn new_id() -> Result<String, StoreError> {
     let mut bits = [0_u8; 8];
     getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no randomness: {error}")))?;
@@ -257,7 +257,7 @@ fn new_id() -> Result<String, StoreError> {
     Ok(letters.map(|letter| char::from(*letter)).collect())
 }
 
-/// What waits for a person and what was decided lately, oldest first.
+/// Pending and recently decided approvals, oldest first.
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
     for (_, record) in with_timeout(store.list(PREFIX, MAX_APPROVALS)).await? {
@@ -270,7 +270,7 @@ pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Appro
     Ok(approvals)
 }
 
-/// A person has seen the whole call and says yes: the token works now, once.
+/// Approves a call that a person has seen in full. Its token then works once.
 pub async fn approve(
     store: &dyn StateStore,
     reviewed: &ReviewedApproval,
@@ -279,12 +279,12 @@ pub async fn approve(
     decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
 }
 
-/// A person says no: the token never works. What was approved can still be denied, until it is used.
+/// Denies a call. Its token never works. An approved call can be denied until it is used.
 pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     decide(store, id, clock, ApprovalDecision::Deny).await
 }
 
-/// One of them without its call, by the name that a person typed.
+/// Finds an approval by its id, without the call.
 pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
     let (token_record, _) =
@@ -293,7 +293,7 @@ pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result
     Ok(approval)
 }
 
-/// One of them with its whole call, by the name that a person typed.
+/// Finds an approval by its id, with the full call.
 pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<ReviewedApproval, ApprovalError> {
     let ApprovalRecord { mut approval, token, parts } = load_approval(store, id).await?;
     let (token_record, _) =
@@ -311,10 +311,10 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     Ok(ReviewedApproval { approval, call, digest })
 }
 
-/// What a person says.
+/// A person's decision.
 #[derive(Clone, Copy)]
 enum ApprovalDecision<'a> {
-    /// Yes, to the call with this digest.
+    /// Approve the call with this digest.
     Approve(&'a str),
     Deny,
 }
@@ -336,7 +336,7 @@ async fn decide(
     let unknown = || ApprovalError::Unknown(id.clone());
     for _ in 0..MAX_ATTEMPTS {
         let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
-        // Only now, because the clock has learned the time from the store.
+        // Read the clock only now, because it has learned the store's time.
         let now = clock.now();
         let status = status(&token_record, now);
         let is_approval = matches!(decision, ApprovalDecision::Approve(_));
@@ -350,7 +350,7 @@ async fn decide(
             return Err(ApprovalError::Incomplete(id));
         }
         token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
-        // The caller's clock may be behind, and what is over must still be told from what never was.
+        // Clocks may differ, and an ended token must stay distinguishable from one that never existed.
         let keep = token_record.keep(now, MAX_CLOCK_SKEW);
         if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
             approval.status = if is_approval { Status::Approved } else { Status::Denied };
@@ -360,10 +360,10 @@ async fn decide(
     Err(ApprovalError::Store(StoreError("a record changes all the time".to_owned())))
 }
 
-/// The most that clocks may be apart.
+/// The largest difference between clocks.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 
-/// An id as people type it: in either case, with blanks or hyphens.
+/// Normalizes an id: case, blanks and hyphens do not matter.
 fn normalize_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(32).collect()
 }

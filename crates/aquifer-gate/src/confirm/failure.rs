@@ -1,4 +1,4 @@
-//! What callers are told about tokens, as the specification words it. None of it repeats a token that was wrong.
+//! Failures about tokens, with the specification's messages. They never repeat an invalid token.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::message::ConfirmationPrompt;
 use super::record::{format_seconds, saturating_add};
 use super::scope::ScopeMismatch;
 
-/// Unknown and malformed look alike.
+/// Unknown and malformed tokens get the same message.
 pub(super) fn invalid() -> Failure {
     Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
 }
 
-/// The answer was given under rules that no longer hold.
+/// The rules changed after the question was asked.
 pub(crate) fn rules_changed() -> Failure {
     Failure::new(
         Code::TokenInvalid,
@@ -59,7 +59,7 @@ pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
     .detail("mismatch", what)
 }
 
-/// The specification's answer; an approval adds who has to do something before the token works.
+/// Confirmation is required, as specified. If it needs an approval, the message says so.
 pub(super) fn confirmation_required(
     operation: &Operation,
     prompt: &ConfirmationPrompt,
@@ -115,7 +115,7 @@ fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt)
         .detail("confirmation_message", prompt.message.as_str())
 }
 
-/// Nobody can approve what cannot be shown.
+/// A call that cannot be shown cannot be approved.
 pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Failure {
     let why = match bytes {
         Some(bytes) => format!("it is too large to be shown to that person ({bytes} bytes, limit {MAX_CALL_BYTES})"),
@@ -134,7 +134,7 @@ pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Fai
     }
 }
 
-/// A caller fills the store with calls that wait for approvals.
+/// The caller has too many bytes of calls waiting for approval.
 pub(super) fn too_many_pending_bytes(max_bytes: u64, frees: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, "API rate limit exceeded: too many bytes of requests wait for approval")
         .detail("limit", max_bytes)
@@ -144,7 +144,7 @@ pub(super) fn too_many_pending_bytes(max_bytes: u64, frees: Duration, now: Times
         .detail("retry_after_seconds", whole_seconds(frees))
 }
 
-/// A caller does something too often.
+/// The caller exceeds a rate limit.
 pub(crate) fn rate_limited(what: &str, limit: u64, frees: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, format!("API rate limit exceeded: too many {what}"))
         .detail("limit", limit)
@@ -154,7 +154,7 @@ pub(crate) fn rate_limited(what: &str, limit: u64, frees: Duration, now: Timesta
         .detail("retry_after_seconds", whole_seconds(frees))
 }
 
-/// Rounded up, so that whoever waits so long has waited long enough.
+/// Rounds up, so that waiting this long is enough.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }

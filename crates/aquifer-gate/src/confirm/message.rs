@@ -1,7 +1,8 @@
-//! What a person is asked, in words: what would run, with every parameter, without secrets and without tricks.
+//! The question that a person is asked: what would run, with every parameter, without secrets, and with everything
+//! escaped that could mislead.
 //!
-//! A question is read in a client, and clients cut long text. So a question is bounded, and one that would have to leave
-//! something out is not put at all: such a call needs an approval, where a person sees all of it (`is_complete`).
+//! Clients cut long text, so a question has a maximum length. A call that does not fit is not asked about; it needs an
+//! approval, which shows all of it (`is_complete`).
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
@@ -12,35 +13,36 @@ use super::call::WholeCall;
 use super::render::escape;
 use crate::policy::PolicyDecision;
 
-/// Characters of one value where the operator's or the source's words mention it. The parameters themselves follow whole.
+/// Maximum number of characters of a value mentioned in the operator's or the source's text. The parameters follow in
+/// full.
 const MAX_MENTIONED: usize = 400;
 
-/// Characters of the operator's and the source's words, and of a reason.
+/// Maximum number of characters of the operator's text, the source's text and of a reason.
 const MAX_WORDS: usize = 4000;
 
-/// Characters of the whole question, reasons included.
+/// Maximum number of characters of the question, including reasons.
 const MAX_QUESTION: usize = 8000;
 
-/// Why a call needs an approval although policy would be content with less.
+/// The reason why a call needs an approval although policy would accept less.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
                         'aquifer approvals approve'";
 
-/// What a person is asked, and why.
+/// The question that a person is asked, with its reasons.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfirmationPrompt {
-    /// What would run, in the operator's words or ours, and what its source says of it. No parameters.
+    /// What would run, in the operator's words or ours, and what its source adds. Without parameters.
     pub(crate) headline: String,
     /// The question: the headline and the parameters.
     pub(crate) message: String,
     pub(crate) reasons: Vec<String>,
-    /// Everything that would be sent, or nothing if that cannot be shown.
+    /// The full call. `None` if it cannot be shown.
     pub(crate) call: Option<WholeCall>,
     is_complete: bool,
 }
 
 impl ConfirmationPrompt {
-    /// The question about a call. The operator may word it. What its source says stands beside it, never in its place:
-    /// neither a source nor a caller decides what a person gets to see.
+    /// The question about a call. The operator can set its text. The source's text is added to ours and never replaces
+    /// it: neither a source nor a caller decides what a person sees.
     pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
         let operation = request.operation();
         let call = WholeCall::new(request);
@@ -64,7 +66,7 @@ impl ConfirmationPrompt {
             Some(call) => with_parameters(&headline, call, MAX_QUESTION.saturating_sub(taken)),
             None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
-        // Longer words than fit would push the parameters out of sight.
+        // Longer text would push the parameters out of sight.
         let is_complete = is_complete && taken <= MAX_QUESTION;
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
@@ -72,12 +74,12 @@ impl ConfirmationPrompt {
         Self { headline, message, reasons, call, is_complete }
     }
 
-    /// Whether the question shows everything that would be sent. Nobody is to confirm anything else by answering it.
+    /// Whether the question shows everything that would be sent. Nobody must confirm a call that is only shown in part.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The whole as one text.
+    /// The question and its reasons as one text.
     pub(crate) fn in_one_text(&self) -> String {
         let mut text = self.message.clone();
         for reason in &self.reasons {
@@ -88,11 +90,11 @@ impl ConfirmationPrompt {
     }
 }
 
-/// The headline with every parameter below it, each whole and on a line of its own; and whether all of them fit.
+/// The headline followed by every parameter on its own line, and whether all of them fit.
 fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bool) {
     let lines = call.one_line_each();
     let mut message = headline.to_owned();
-    // How many there are is said first: a value that reads like another parameter does not add to it.
+    // The count comes first, so that a value that looks like another parameter is noticed.
     match lines.len() {
         0 => message.push_str("\nNo parameters"),
         1 => message.push_str("\n1 parameter:"),
@@ -129,7 +131,7 @@ fn danger_in_words(danger: Danger) -> Option<&'static str> {
     }
 }
 
-/// The headline where the operator has none.
+/// The headline if the operator has not set one.
 fn plain(operation: &Operation) -> String {
     let mut headline = format!("Run '{}' ({})", escape(&operation.name), operation.danger);
     if !operation.source.is_empty() {
@@ -139,7 +141,7 @@ fn plain(operation: &Operation) -> String {
     headline
 }
 
-/// Puts values where the template has `{name}`. One pass: what a value says is never read as a template.
+/// Replaces `{name}` by values. Values are never read as templates.
 fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -168,12 +170,12 @@ fn mentioned(value: &Value) -> String {
     }
 }
 
-/// Words of the operator or the source on one line, without characters that play tricks, and not too long.
+/// Text of the operator or the source on one line, escaped and truncated.
 fn clean(text: &str) -> String {
     shortened(&escape(text), MAX_WORDS)
 }
 
-/// The text, or its beginning and how much is not shown of it.
+/// The text, or its beginning and the number of characters that are not shown.
 fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),

@@ -1,9 +1,9 @@
 //! Confirmation: an operation that has to be confirmed runs only with a token for exactly this call, once (R-SAF-3).
 //!
-//! Three things are held alike in the state store: tokens that confirm, questions that were put to a person, and tokens
-//! to go on after a quota's pause. Each is 256 unguessable bits, known to the store by its hash, bound to source,
-//! operation, caller, session and every parameter, and moves from ready to used by one atomic step before anything runs.
-//! Which of them a call needs is policy's business; here they are given out and taken back.
+//! The state store holds three kinds of tokens: for confirmations, for questions that a person was asked, and for
+//! continuing after a quota's pause. Each has 256 random bits and is stored under its hash. It is bound to source,
+//! operation, caller, session and every parameter, and is consumed in one atomic step before anything runs. Policy
+//! decides which kind a call needs; this module issues and redeems them.
 
 pub mod approvals;
 mod call;
@@ -45,66 +45,66 @@ pub(crate) use record::format_seconds;
 pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
-/// Callers without a name get as many tokens together as so many with one.
+/// Callers without an identity share the limit of this many callers.
 const ANONYMOUS_FACTOR: u64 = 10;
 
-/// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
+/// Maximum number of attempts to update a record that others change at the same time.
 const MAX_ATTEMPTS: usize = 8;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// Bytes of calls that one caller may have wait for approvals within an hour: the store has to hold them.
+/// Maximum size of calls that a caller may have waiting for approval per hour, because the store has to hold them.
 const MAX_WAITING_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Gives out tokens and takes them back.
+/// Issues and redeems tokens.
 pub(crate) struct Confirmations {
     store: Arc<dyn StateStore>,
     clock: Arc<SteadyClock>,
     settings: ConfirmSettings,
 }
 
-/// What is asked for when a token is given out.
+/// The properties of a token to issue.
 pub(crate) struct TokenRequest<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) strength: Strength,
     pub(crate) scope: Scope,
     pub(crate) operation: &'a Operation,
     pub(crate) caller: &'a Caller,
-    /// How long it has to rest before it holds.
+    /// How long the token has to wait before it is accepted.
     pub(crate) cooldown: Duration,
 }
 
-/// A token that was given out.
+/// An issued token.
 pub(crate) struct IssuedToken {
     pub(crate) token: String,
     pub(crate) expires_at: Timestamp,
-    /// How a person refers to it, where one has to approve it.
+    /// The approval's id, if the token needs one.
     pub(crate) approval: Option<String>,
 }
 
-/// Why there is no token, or why a token does not do.
+/// Why no token was issued, or why a token was refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The token, or the caller.
+    /// The token is invalid, or the caller exceeds a limit.
     Token(Failure),
-    /// A person has not said yes yet.
+    /// Nobody has approved it yet.
     Pending {
-        /// How that person refers to it.
+        /// The approval's id.
         approval: String,
         expires_at: Timestamp,
     },
-    /// A person said no.
+    /// A person denied it.
     Denied,
-    /// It has to rest for so much longer.
+    /// The cooldown is not over.
     CoolingDown { wait: Duration, expires_at: Timestamp },
-    /// The call needs an approval, and cannot be shown completely to the person who would give it.
+    /// The call needs an approval, and cannot be shown completely.
     CannotDisplay {
-        /// Bytes of the call, unless it is nested too deeply.
+        /// Size of the call. `None` if it is nested too deeply.
         bytes: Option<usize>,
     },
-    /// Nobody can say: the store does not answer.
+    /// The store is unavailable.
     Store(StoreError),
 }
 
@@ -123,7 +123,7 @@ impl Confirmations {
         self.clock.now()
     }
 
-    /// Gives out a token for one call. With `asked`, a person will be shown that when approving it.
+    /// Issues a token for one call. If it needs an approval, `prompt` is what the person sees.
     pub(crate) async fn issue(
         &self,
         request: TokenRequest<'_>,
@@ -151,13 +151,13 @@ impl Confirmations {
             record.approval = Some(approvals::publish(&*self.store, approval, &call, &key).await?);
         }
         if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
-            // 256 random bits came twice, or the store lies.
+            // Either 256 random bits were repeated, or the store is wrong.
             return Err(Refusal::Store(StoreError("a new token was already there".to_owned())));
         }
         Ok(IssuedToken { token, expires_at, approval: record.approval })
     }
 
-    /// The call that a person is to approve, if it can be stored and shown whole.
+    /// The call that a person has to approve, if it can be stored and shown completely.
     async fn prepare_call(&self, prompt: &ConfirmationPrompt, caller: &Caller) -> Result<StoredCall, Refusal> {
         let call = StoredCall::new(prompt.call.as_ref().ok_or(Refusal::CannotDisplay { bytes: None })?);
         if call.len() > MAX_CALL_BYTES {
@@ -172,7 +172,7 @@ impl Confirmations {
         Ok(call)
     }
 
-    /// Takes a token back, once. Whoever gets `Ok` may go on, and nobody else ever will with the same token.
+    /// Redeems a token, once. Only the caller that gets `Ok` may continue.
     pub(crate) async fn redeem(
         &self,
         token: &str,
@@ -184,7 +184,7 @@ impl Confirmations {
         self.finish_token(token, purpose, min_strength, scope, caller, TokenState::Used).await
     }
 
-    /// Whether a token would be taken back now. It stays what it is.
+    /// Whether a token would be redeemed now. Does not change it.
     pub(crate) async fn inspect(
         &self,
         token: &str,
@@ -195,7 +195,7 @@ impl Confirmations {
         self.load_valid_record(token, purpose, Strength::Token, scope, caller).await.map(drop)
     }
 
-    /// A person said no: the question is over.
+    /// Records that a person declined the question.
     pub(crate) async fn decline(&self, question: &str, scope: &Scope, caller: &Caller) -> Result<(), Refusal> {
         self.finish_token(question, Purpose::Question, Strength::Token, scope, caller, TokenState::Denied).await
     }
@@ -226,7 +226,7 @@ impl Confirmations {
         Err(Refusal::Store(StoreError("a record changes all the time".to_owned())))
     }
 
-    /// The record of a token that is good for this call.
+    /// The record of a token that is valid for this call.
     async fn load_valid_record(
         &self,
         token: &str,
@@ -265,8 +265,8 @@ impl Confirmations {
         Ok(record.map(|record| (key, record, version)))
     }
 
-    /// What is wrong with a token, or, for a caller who has tried too many, nothing but that. A right token is heard
-    /// all the same: callers without a name are counted together, and one of them must not silence the others.
+    /// Counts an invalid token. Above the limit, the failure only says that there were too many. Valid tokens are
+    /// always accepted: callers without an identity are counted together, and one of them must not block the others.
     async fn reject_wrong_token(&self, caller: &Caller, failure: Failure) -> Refusal {
         let limit = self.settings.wrong_per_minute.max(1);
         match with_timeout(self.store.spend(&counter_key("wrong", caller), 1, limit, MINUTE)).await {
@@ -279,7 +279,7 @@ impl Confirmations {
     }
 
     async fn count_attempt(&self, what: &str, caller: &Caller, limit: u64) -> Result<(), Refusal> {
-        // Those without a name share what several would have.
+        // Callers without an identity share a larger limit.
         let limit = if caller.owner().is_some() { limit } else { limit.saturating_mul(ANONYMOUS_FACTOR) };
         let spent = with_timeout(self.store.spend(&counter_key(what, caller), 1, limit, MINUTE)).await?;
         if !spent.accepted {
@@ -293,7 +293,7 @@ impl Confirmations {
         Ok(())
     }
 
-    /// The key of the question that a repeated call answers, if it answers one of ours, and what was answered.
+    /// The answer to one of our questions in a repeated call, with the question's key.
     pub(crate) fn find_answer(context: &Context) -> Option<(&str, ElicitationAnswer)> {
         let prefix = Purpose::Question.prefix();
         let (key, answer) = context.answers.iter().find(|(key, _)| key.starts_with(prefix))?;
@@ -302,12 +302,12 @@ impl Confirmations {
     }
 }
 
-/// What a person answered.
+/// A person's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElicitationAnswer {
     Yes,
     No,
-    /// Closed the question without an answer.
+    /// Closed the question without answering.
     Cancelled,
     /// Did not answer in time.
     TimedOut,
@@ -319,12 +319,12 @@ impl ElicitationAnswer {
             "accept" => ElicitationAnswer::Yes,
             "decline" => ElicitationAnswer::No,
             "timeout" => ElicitationAnswer::TimedOut,
-            // What nobody understands is not a yes.
+            // An unknown answer is not a yes.
             _ => ElicitationAnswer::Cancelled,
         }
     }
 
-    /// What the caller is told of anything but a yes.
+    /// The failure for any answer other than yes.
     pub(crate) fn failure(self, operation: &Operation) -> Failure {
         let words = match self {
             ElicitationAnswer::Yes | ElicitationAnswer::No => "the person who was asked declined",
@@ -337,7 +337,7 @@ impl ElicitationAnswer {
     }
 }
 
-/// What a refused confirmation comes to for the caller.
+/// The failure for the caller.
 impl Refusal {
     pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
         let operation = request.operation();
@@ -362,13 +362,13 @@ impl Refusal {
 }
 
 impl IssuedToken {
-    /// The answer to a call that has to be confirmed first.
+    /// The failure for a call that has to be confirmed first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
         failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_deref())
     }
 }
 
-/// What a caller is told whose confirmation cannot be looked up or kept.
+/// The failure if a confirmation cannot be looked up or stored.
 pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
     Failure::new(
         Code::InternalError,
@@ -379,7 +379,7 @@ pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
     .because(error)
 }
 
-/// What a caller is told who can be asked, but not in the middle of a batch.
+/// The failure if a person could be asked, but not in the middle of a batch.
 pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
     failure::cannot_ask_in_batch(operation, prompt)
 }
@@ -390,7 +390,7 @@ fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
     Ok((made, key))
 }
 
-/// Whose tries are counted: the principal, else the connection, else everybody together.
+/// The key of a caller's counter: the principal, else the connection, else one for all others.
 fn counter_key(what: &str, caller: &Caller) -> String {
     format!("gate/{what}/{}", caller.owner().unwrap_or("-"))
 }

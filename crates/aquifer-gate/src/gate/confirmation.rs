@@ -15,16 +15,16 @@ use crate::confirm::{
 use crate::policy::{RequiredStrength, Strength};
 
 impl SafetyGate {
-    /// Lets pass only with a confirmation as strong as policy wants it.
+    /// Requires a confirmation of the strength that policy demands.
     pub(super) async fn confirm(
         &self,
         evaluation: Evaluation<'_>,
         strength: RequiredStrength,
     ) -> Result<(), EarlyDecision> {
         let context = evaluation.context;
-        // Whoever could be asked alone is not asked less in a batch.
+        // A batch does not lower the strength for a client that can ask its user.
         let mut required = strength.for_client(context.interaction.can_ask_alone());
-        // Nobody confirms what the question does not show: an approval shows it.
+        // A question that does not show the whole call is not enough: an approval shows it.
         if required != Strength::Approval && !evaluation.prompt().is_complete() {
             required = Strength::Approval;
         }
@@ -54,7 +54,7 @@ impl SafetyGate {
         }
     }
 
-    /// Refuses, with a token to come back with.
+    /// Refuses the call with a token to send it again with.
     async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
         let prompt = evaluation.prompt();
         match self
@@ -72,7 +72,7 @@ impl SafetyGate {
         }
     }
 
-    /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
+    /// Asks the user behind the client. The question's key is as unguessable as a token and bound to the same scope.
     async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
         match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
         {
@@ -90,7 +90,7 @@ impl SafetyGate {
         }
     }
 
-    /// Hears what the person answered.
+    /// Handles the user's answer.
     async fn on_answer(
         &self,
         evaluation: Evaluation<'_>,
@@ -111,7 +111,7 @@ impl SafetyGate {
         let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
         let mut redeemed = redeem().await;
         if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
-            // Asking again would only begin the rest anew.
+            // Asking again would only restart the cooldown.
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = evaluation.context.cancelled.cancelled() => {}

@@ -1,4 +1,4 @@
-//! What would be decided about a call, in full, without deciding it.
+//! Explains what would be decided about a call, without deciding it.
 
 use aquifer_engine::Context;
 use aquifer_protocol::validate::Checked;
@@ -13,15 +13,15 @@ impl SafetyGate {
         self.policy.has_rules() || self.quotas.has_any()
     }
 
-    /// Every rule, limit, quota and price that does nothing, as far as that can be told.
+    /// Finds every rule, limit, quota and price that has no effect, as far as that is known.
     pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = self.policy.find_unused(inventory);
         unused.extend(self.quotas.find_unused(inventory));
         unused
     }
 
-    /// What would be decided about a call: the decision with everything that has a say in it, and the limits that count
-    /// it. Nothing is spent, asked or written down.
+    /// What would be decided about a call: the decision with all its reasons, and the limits that count the call.
+    /// Nothing is spent, asked or recorded.
     pub async fn explain(&self, request: &Checked, context: &Context) -> Value {
         let operation = request.operation();
         let decision = self.decide_policy(&self.prepare(operation), request, &context.caller);

@@ -1,4 +1,4 @@
-//! Puts every write on record before it runs.
+//! Records every write before it runs.
 
 use aquifer_engine::gate::Receipt;
 use aquifer_protocol::category::Category;
@@ -10,16 +10,16 @@ use super::receipt::AuditReceipt;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 
-/// Whether an operation may change something: everything but reads, and reads that are said to be more than that.
+/// Whether an operation may change something: every operation except safe reads.
 pub(super) fn is_write(operation: &Operation) -> bool {
     operation.category != Category::Read || operation.danger > Danger::Safe
 }
 
 impl SafetyGate {
-    /// Puts on record what is about to happen. Where that must be on record and cannot be, it does not happen.
+    /// Records the intent of a call. If that is required and fails, the call is refused.
     ///
-    /// What is destructive or was confirmed waits until its intent is on disk. What can be undone only hands it to the
-    /// writer, unless the writer is failing.
+    /// A destructive or confirmed call waits until its intent is on disk. A reversible one only queues it, unless the
+    /// audit is failing.
     pub(super) async fn record_intent(
         &self,
         evaluation: Evaluation<'_>,

@@ -19,7 +19,7 @@ use crate::quota::{Charge, QuotaError, QuotaPause, ThresholdCrossing};
 const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
 
 impl SafetyGate {
-    /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
+    /// Checks whether the quotas would let the call pass. Spends nothing.
     pub(super) async fn check_quotas(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
         let (operation, caller) = (evaluation.operation(), evaluation.caller());
         match self.quotas.check(evaluation.counters(), operation, caller, false).await {
@@ -60,7 +60,7 @@ impl SafetyGate {
         Ok(charge.warnings)
     }
 
-    /// Somebody said that it goes on.
+    /// Continues after a quota's pause with a token.
     async fn resume(&self, evaluation: Evaluation<'_>, token: &str) -> Result<(), EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
@@ -69,7 +69,7 @@ impl SafetyGate {
         Ok(())
     }
 
-    /// Refuses until somebody says that it goes on.
+    /// Refuses the call with a token to continue after a quota's pause.
     async fn pause(&self, evaluation: Evaluation<'_>, paused: QuotaPause) -> EarlyDecision {
         match self.confirmations.issue(self.token_request(evaluation, Purpose::Quota, Strength::Token), None).await {
             Ok(issued) => {
@@ -84,7 +84,7 @@ impl SafetyGate {
         }
     }
 
-    /// What a limit comes to. A read that could not be counted goes on.
+    /// Refuses the call because of a limit. A read that could not be counted continues.
     pub(super) fn apply_quota_error(
         &self,
         evaluation: Evaluation<'_>,
@@ -94,7 +94,7 @@ impl SafetyGate {
         let (name, used, limit, failure) = match quota_error {
             QuotaError::RateLimited { name, limit, failure } => (name, limit, limit, failure),
             QuotaError::Exhausted { metric, used, limit, failure } => (metric, used, limit, failure),
-            // Only a pause that nobody can end comes here.
+            // Only a pause without a way to continue gets here.
             QuotaError::Paused(paused) => {
                 let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
                 (paused.metric, paused.used, paused.limit, failure)
@@ -105,7 +105,7 @@ impl SafetyGate {
         Err(refuse_with(failure))
     }
 
-    /// Whether calls are counted at present. Reads are not while the store is known to fail.
+    /// Whether calls of the operation are counted. Reads are not while the store is failing.
     pub(super) fn is_counted(&self, operation: &Operation) -> bool {
         let until = self.uncounted_until.load(Ordering::Relaxed);
         operation.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
@@ -121,7 +121,7 @@ impl SafetyGate {
         Err(refuse_with(store_unavailable(operation.danger, error)))
     }
 
-    /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
+    /// Records quotas that have just reached their warning threshold. Later calls only carry the warning.
     pub(super) fn submit_crossings(&self, charge: &Charge, entry: impl Fn() -> Entry) {
         for ThresholdCrossing { metric, used, warn } in &charge.crossings {
             self.submit(|| entry().quota(metric, *used, *warn));

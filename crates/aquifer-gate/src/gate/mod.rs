@@ -1,8 +1,8 @@
-//! The gate itself: policy, then limits, then confirmation, then the record of what is about to happen, then the pass.
+//! The gate: policy, then limits, then confirmation, then the recorded intent, then the pass.
 //!
-//! A read that policy allows and nothing counts costs a look-up and no I/O. When the state store does not answer, reads go
-//! on without being counted, and everything that needed it is refused. Every write goes on record; when the audit cannot
-//! be written, nothing is changed.
+//! A read that policy allows and nothing counts costs one lookup and no I/O. If the state store is unavailable, reads
+//! continue uncounted, and everything that needs the store is refused. Every write is recorded; if the audit cannot be
+//! written, writes are refused.
 
 mod confirmation;
 mod explain;
@@ -33,61 +33,61 @@ use crate::policy::{
 use crate::quota::{OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas};
 use intent::is_write;
 
-/// More operations than this no catalog has for long.
+/// Maximum number of operations prepared at a time.
 const MAX_PREPARED: usize = 20_000;
 
-/// What an operator can set.
+/// Settings of the gate.
 #[derive(Debug, Clone, Default)]
 pub struct GateSettings {
     /// Matrix, rules and strengths.
     pub policy: PolicySettings,
-    /// How long confirmations hold.
+    /// Confirmations.
     pub confirm: ConfirmSettings,
     /// Rate limits and quotas.
     pub quota: QuotaSettings,
 }
 
-/// What is wrong with the settings.
+/// Why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum GateSettingsError {
-    /// With policy.
+    /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] SettingsError),
-    /// With confirmations.
+    /// The confirmation settings are invalid.
     #[error(transparent)]
     Confirm(#[from] ConfirmSettingsError),
-    /// With limits.
+    /// The limits are invalid.
     #[error(transparent)]
     Quota(#[from] QuotaSettingsError),
 }
 
-/// Stops what policy denies, what has not been confirmed and what is too much.
+/// Stops calls that policy denies, that are not confirmed, or that exceed a limit.
 pub struct SafetyGate {
     policy: Policy,
-    /// What can be said of each operation before a call.
+    /// Operations with everything that does not depend on the call.
     prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
     started: Instant,
-    /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
+    /// Until when reads are not counted because the store has failed, in milliseconds since `started`.
     uncounted_until: AtomicU64,
-    /// Whether other rules are in force by now.
+    /// Whether other rules are in force.
     is_retired: AtomicBool,
 }
 
-/// What can be said of an operation before anybody calls it.
+/// Everything about an operation that does not depend on the call.
 struct PreparedOperation {
     compiled: CompiledPolicy,
-    /// The limits and quotas that count calls of it.
+    /// The limits and quotas that count its calls.
     counters: OperationCounters,
-    /// Whether calls of it go on record.
+    /// Whether its calls are recorded.
     is_recorded: bool,
-    /// Whether every call of it is denied, so that callers are not to know of it.
+    /// Whether every call is denied, so that callers must not learn of the operation.
     is_hidden: bool,
 }
 
-/// One call on its way through the gate.
+/// A call that is being evaluated.
 #[derive(Clone, Copy)]
 struct Evaluation<'a> {
     request: &'a Checked,
@@ -96,7 +96,7 @@ struct Evaluation<'a> {
     decision: &'a PolicyDecision,
 }
 
-/// Anything but a pass. Boxed, because most calls pass.
+/// A refusal or a question. Boxed, because most calls pass.
 type EarlyDecision = Box<Decision>;
 
 fn refuse_with(failure: Failure) -> EarlyDecision {
@@ -129,19 +129,19 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Whether a request only rehearses: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. What
-/// an upstream calls a dry run is that server's word, and counts for nothing.
+/// Whether a request is a dry run: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. An
+/// upstream's own dry run does not count, because nobody guarantees it.
 ///
-/// The parameters are checked and canonical by now, and reach the source as they are: there is no other spelling that the
-/// source would read instead.
+/// The parameters are checked and canonical, and reach the source unchanged. So the source cannot read another spelling
+/// instead.
 fn is_dry_run(request: &Checked) -> bool {
     let operation = request.operation();
     operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
 }
 
 impl SafetyGate {
-    /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
-    /// has kept; see [`persist_time`](crate::persist_time).
+    /// A gate over this store. The store should use the same clock, so that the gate learns the store's time; see
+    /// [`persist_time`](crate::persist_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,
@@ -164,8 +164,8 @@ impl SafetyGate {
         })
     }
 
-    /// Other rules are in force from now on. A call that waits here for its confirmation to rest is not let pass any more:
-    /// the new rules may want another confirmation, or none may be enough.
+    /// Marks the gate as replaced by other rules. A call that waits here for its cooldown is refused: the new rules may
+    /// require another confirmation, or deny the call.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
@@ -182,7 +182,7 @@ impl SafetyGate {
         }
         let prepared = Arc::new(PreparedOperation {
             compiled: self.policy.compile(operation),
-            // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
+            // The protocol's own operations belong to no source, and callers need them to find out what went wrong.
             counters: match operation.source.is_empty() {
                 true => OperationCounters::default(),
                 false => self.quotas.counters_for(operation),
@@ -198,13 +198,12 @@ impl SafetyGate {
         prepared
     }
 
-    /// Decides about a request: the most restrictive of what is decided about its operation and about every other that
-    /// it needs.
+    /// Decides about a request: the most restrictive decision about its operation and all operations that it needs.
     fn decide_policy(&self, prepared: &PreparedOperation, request: &Checked, caller: &Caller) -> Arc<PolicyDecision> {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
         let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
         request.also_needs().iter().fold(decision, |decision, needed| {
-            // What they read is read without any parameters of theirs.
+            // The needed operations are called without parameters of their own.
             let none = Map::new();
             let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
             let prepared = self.prepare(needed);
@@ -233,10 +232,10 @@ impl SafetyGate {
         }
         let is_dry_run = is_dry_run(evaluation.request);
         let confirmed = match evaluation.decision.effect {
-            // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
+            // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
             Effect::Confirm(_) if is_dry_run => false,
             Effect::Confirm(strength) => {
-                // Boxed, so that calls which only pass do not carry the room for it.
+                // Boxed, so that calls without confirmation do not reserve space for it.
                 Box::pin(async move {
                     self.check_quotas(evaluation).await?;
                     self.confirm(evaluation, strength).await
@@ -254,7 +253,7 @@ impl SafetyGate {
         Ok(pass)
     }
 
-    /// Hands in an entry that nothing waits for.
+    /// Queues an entry without waiting for it.
     fn submit(&self, entry: impl FnOnce() -> Entry) {
         if self.audit.is_enabled()
             && let Err(error) = self.audit.submit(entry())
@@ -324,7 +323,7 @@ impl Gate for SafetyGate {
                 }
                 Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
                 Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
-                // There is no place for a token that would let it go on.
+                // There is no way to send a token here.
                 Err(QuotaError::Paused(paused)) => {
                     let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
                     (paused.metric, paused.used, paused.limit, failure)

@@ -1,4 +1,4 @@
-//! What came of an operation that is on record.
+//! Records the outcome of an operation.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use futures::future::{BoxFuture, FutureExt};
 use super::Evaluation;
 use crate::audit::{Audit, AuditError, Entry, EntryHandle, Event, OperationOutcome};
 
-/// Records exactly one outcome for an intent: that it was not run until [`begin`](AuditReceipt::begin), then that its outcome
-/// is unknown until the source tells another.
+/// Records exactly one outcome for an intent: "not run" until [`begin`](AuditReceipt::begin), then "unknown" until the
+/// source returns an outcome.
 pub(super) struct AuditReceipt {
     audit: Audit,
     operation: Arc<Operation>,
     caller: Caller,
     request_id: Arc<str>,
     intent: EntryHandle,
-    /// Whether the outcome is to be on disk before the caller learns of it.
+    /// Whether the outcome has to be on disk before the caller gets its response.
     is_synced: bool,
     outcome: OutcomeDetails,
-    /// Whether the outcome was handed in, or there is nothing to hand in.
+    /// Whether the outcome is queued, or there is none to queue.
     is_settled: bool,
 }
 
-/// How the operation ended, as far as is known by now.
+/// The outcome as far as it is known.
 struct OutcomeDetails {
     outcome: OperationOutcome,
     code: Option<&'static str>,
@@ -55,7 +55,7 @@ impl OutcomeDetails {
 }
 
 impl AuditReceipt {
-    /// Of an intent that is not handed in yet.
+    /// A receipt for an intent that is not queued yet.
     pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, is_synced: bool) -> Self {
         Self {
             audit,
@@ -69,23 +69,23 @@ impl AuditReceipt {
         }
     }
 
-    /// Puts the intent on record, and waits until it is there if `waits`. If this fails or is given up half-way,
-    /// an intent that is written all the same is followed by the outcome that it was not run.
+    /// Records the intent. If `waits`, returns when it is written. If this fails or is cancelled, an intent that is
+    /// written nevertheless is followed by the outcome "not run".
     pub(super) async fn record_intent(&mut self, entry: Entry, waits: bool) -> Result<(), AuditError> {
-        // A full queue is waited for: many writes at once are no reason to refuse one.
+        // Waits for room in the queue: many concurrent writes are no reason to refuse one.
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
         if !waits {
             return Ok(());
         }
         let written = pending.written().await;
-        // After any other error the writer has answered: if it does not know a position by now, there is no intent.
+        // After any other error the writer has answered. If there is no position by now, the intent was not written.
         let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));
         self.is_settled = !may_come_later && self.intent.position().is_none();
         written.map(|_| ())
     }
 
-    /// The operation runs from now on.
+    /// Marks the operation as running.
     pub(super) fn begin(mut self) -> Box<dyn Receipt> {
         self.outcome = OutcomeDetails::UNKNOWN;
         self.is_settled = false;
@@ -114,7 +114,7 @@ impl AuditReceipt {
 
 impl Receipt for AuditReceipt {
     fn settle<'a>(mut self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()> {
-        // From here on this is the outcome, also if the caller gives up while it is being recorded.
+        // From here on this is the outcome, even if the caller is cancelled while it is being recorded.
         self.outcome = OutcomeDetails::from_outcome(outcome);
         if !self.is_synced {
             drop(self);
@@ -128,7 +128,7 @@ impl Receipt for AuditReceipt {
                         self.report(&error);
                     }
                 }
-                // Dropping tries once more.
+                // `drop` tries again.
                 Err(error) => self.report(&error),
             }
         }

@@ -1,7 +1,7 @@
-//! Decisions in words for callers and for the people who confirm: what was decided and why, never how to change it.
+//! Messages for callers and for the people who confirm: what was decided and why, never how to change it.
 //!
-//! The words of operators, with rules, matrix and what to change, are in [`explain`](super::explain). These here reach
-//! models, so they keep to the rule of [`aquifer_protocol::error::wording`].
+//! [`explain`](super::explain) has the operator's view with rules, matrix and what to change. The messages here reach
+//! models, so they follow [`aquifer_protocol::error::wording`].
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::rule::Rule;
 use super::settings::RuleEffect;
 
 impl PolicyDecision {
-    /// What decided, for callers.
+    /// The deciding reason, for callers.
     pub fn reason_for_caller(&self) -> String {
         self.reasons.first().map(ToString::to_string).unwrap_or_default()
     }
@@ -27,7 +27,7 @@ impl PolicyDecision {
     }
 }
 
-/// What callers are told.
+/// The reason as callers see it.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,7 +122,7 @@ fn rule_for_caller(rule: &Rule) -> String {
     }
 }
 
-/// Somebody's words, unless a client would take them for a leak.
+/// The text, unless a client would take it for a leak.
 fn reject_leaks(words: &str) -> Option<&str> {
     (!wording::looks_like_a_leak(words)).then_some(words)
 }

@@ -1,4 +1,4 @@
-//! What was decided about a call, and everything that had a say in it.
+//! The decision about a call, with all its reasons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use super::rule::Rule;
 use super::settings::RuleEffect;
 use crate::strength::RequiredStrength;
 
-/// What is to happen to a call.
+/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It goes ahead.
+    /// It runs.
     Allow,
-    /// A person is asked, in this way.
+    /// It has to be confirmed with this strength.
     Confirm(RequiredStrength),
     /// It is refused.
     Deny(Denial),
 }
 
-/// Why a call is refused; each has a code of its own.
+/// Why a call is denied; each variant has its own error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
-    /// The operation is too dangerous for the trust its source has.
+    /// The operation is too dangerous for the trust of its source.
     Danger,
-    /// The source is not trusted enough, by the matrix (introspection only) or the operator's minimum.
+    /// The source is not trusted enough, according to the matrix (introspection only) or the operator's minimum.
     Trust,
-    /// A rule says so.
+    /// A rule denies it.
     Rule,
-    /// Its definition changed, and nobody has accepted the change (R-DIS-7a).
+    /// Its definition changed and nobody has accepted the change (R-DIS-7a).
     Quarantine,
     /// It needs another operation that is denied.
     RequiredOperation,
 }
 
 impl Effect {
-    /// The decision in one word: `allow`, `confirm` or `deny`.
+    /// The effect as text: `allow`, `confirm` or `deny`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Effect::Allow => "allow",
@@ -48,7 +48,7 @@ impl Effect {
         }
     }
 
-    /// How restrictive it is.
+    /// How restrictive the effect is.
     pub const fn severity(self) -> RuleEffect {
         match self {
             Effect::Allow => RuleEffect::Allow,
@@ -58,22 +58,22 @@ impl Effect {
     }
 }
 
-/// A decision that explains itself.
+/// A decision with its reasons.
 #[derive(Debug, Clone)]
 pub struct PolicyDecision {
-    /// What is to happen.
+    /// The effect.
     pub effect: Effect,
-    /// Everything that had a say, what decided first.
+    /// All reasons; the deciding one first.
     pub reasons: Vec<Reason>,
 }
 
 impl PolicyDecision {
-    /// What the operator wants a person asked, if that is said: the first rule's that says it.
+    /// The question that the operator wrote for a person; from the first rule that has one.
     pub fn message(&self) -> Option<&str> {
         self.rules().find_map(|rule| rule.message.as_deref())
     }
 
-    /// How long a confirmation has to rest: the longest that any rule wants.
+    /// The cooldown of a confirmation: the longest of all rules.
     pub fn cooldown(&self) -> Duration {
         let needed = self.reasons.iter().filter_map(|reason| match reason {
             Reason::RequiredOperation(needed) => Some(needed.decision.cooldown()),
@@ -82,7 +82,7 @@ impl PolicyDecision {
         self.rules().map(|rule| rule.cooldown).chain(needed).max().unwrap_or_default()
     }
 
-    /// The decision about a request that also needs another operation: the more restrictive of both.
+    /// The decision about a request that also needs another operation: the more restrictive one.
     #[must_use]
     pub(crate) fn combine_with(&self, needed: RequiredOperation) -> Self {
         let effect = match (self.effect, needed.decision.effect) {
@@ -96,12 +96,12 @@ impl PolicyDecision {
         };
         let decided = needed.decision.effect.severity() > self.effect.severity();
         let mut reasons = self.reasons.clone();
-        // What decided stands first.
+        // The deciding reason comes first.
         reasons.insert(if decided { 0 } else { reasons.len() }, Reason::RequiredOperation(Arc::new(needed)));
         Self { effect, reasons }
     }
 
-    /// The rules that apply and want it confirmed.
+    /// The applicable rules that require confirmation.
     fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.reasons.iter().filter_map(|reason| match reason {
             Reason::Rule(rule) if rule.effect == RuleEffect::Confirm => Some(&**rule),
@@ -110,23 +110,23 @@ impl PolicyDecision {
     }
 }
 
-/// Another operation that a request needs, because it reads what that one reads.
+/// Another operation that a request needs, because it reads the same data.
 #[derive(Debug, Clone)]
 pub struct RequiredOperation {
     /// Its name.
     pub operation: Arc<str>,
-    /// Whether callers are not to know of it.
+    /// Whether callers must not learn of it.
     pub is_hidden: bool,
-    /// What is decided about it.
+    /// The decision about it.
     pub decision: Arc<PolicyDecision>,
 }
 
-/// Something that has a say in a decision.
+/// A reason for a decision.
 #[derive(Debug, Clone)]
 pub enum Reason {
-    /// The protocol's own operations are always there.
+    /// The protocol's own operations are always allowed.
     Protocol,
-    /// The cell of the matrix.
+    /// A cell of the matrix.
     Cell {
         /// The operation's source.
         source: Arc<str>,
@@ -136,16 +136,16 @@ pub enum Reason {
         danger: Danger,
         /// The source's trust.
         trust: Trust,
-        /// What the cell says.
+        /// The cell's value.
         cell: Cell,
-        /// Who says it.
+        /// Where the value comes from.
         origin: Origin,
-        /// The least trust under which neither the matrix nor the operator's minimum denies it.
+        /// The minimum trust with which neither the matrix nor the operator's minimum denies it.
         needed: Option<Trust>,
-        /// Whether a rule has loosened it.
+        /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operator's minimum for the category, which the source does not reach.
+    /// The operator's minimum trust for the category, which the source does not have.
     Minimum {
         /// The operation's source.
         source: Arc<str>,
@@ -153,38 +153,38 @@ pub enum Reason {
         category: Category,
         /// The minimum.
         required: Trust,
-        /// What the source has.
+        /// The source's trust.
         actual: Trust,
-        /// The least trust under which neither the matrix nor the minimum denies it.
+        /// The minimum trust with which neither the matrix nor the minimum denies it.
         needed: Option<Trust>,
     },
-    /// The operator wants sources below this level asked for.
+    /// The operator requires confirmation for sources below this level.
     ConfirmBelow {
         /// The operation's source.
         source: Arc<str>,
         /// The level.
         required: Trust,
-        /// What the source has.
+        /// The source's trust.
         actual: Trust,
     },
-    /// The operation's source wants a person asked.
+    /// The operation's source requires confirmation.
     Safeguard {
         /// The operation's source.
         source: Arc<str>,
-        /// Whether a rule has loosened it.
+        /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operation's definition changed, and nobody has accepted the change. No rule loosens that.
+    /// The operation's definition changed and nobody has accepted the change. No rule loosens this.
     Quarantine(Arc<str>),
     /// Another operation that the request needs.
     RequiredOperation(Arc<RequiredOperation>),
     /// A rule that applies.
     Rule(Arc<Rule>),
-    /// A rule that may apply, depending on the parameters.
+    /// A rule that applies depending on the parameters.
     ConditionalRule(Arc<Rule>),
 }
 
-/// What is known of an operation before any rule is read.
+/// What is known about an operation before any rule is considered.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) source: Arc<str>,
@@ -201,17 +201,17 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The decision, given the rules that apply.
+    /// Decides, given the applicable rules.
     ///
-    /// What the matrix and the source say can be loosened by a rule that is marked so. What the operator says (minimums
-    /// and other rules) cannot: there the most restrictive wins.
+    /// A rule marked as loosening can lower what the matrix and the source require. It cannot lower what the operator
+    /// requires (minimums and other rules): there, the most restrictive wins.
     pub(super) fn decide(&self, rules: &[Arc<Rule>]) -> PolicyDecision {
         let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
         let mut voices = Vec::new();
         let mut loosenable = |severity: RuleEffect, reason: fn(&Self, bool) -> Reason| {
             let overruled = loosened.is_some_and(|loosened| loosened < severity);
             let severity = loosened.map_or(severity, |loosened| severity.min(loosened));
-            // Overruled, it has lost its say.
+            // An overruled reason no longer counts.
             let order = if overruled { Order::Overruled } else { Order::Given };
             voices.push((severity, order, reason(self, overruled)));
         };
@@ -235,12 +235,13 @@ impl Facts {
             voices.push((RuleEffect::Confirm, Order::Operator, reason));
         }
         for rule in rules {
-            // A plain allow restricts nothing and loosens nothing.
+            // A plain allow neither restricts nor loosens.
             let has_say = rule.loosens || rule.effect > RuleEffect::Allow;
             let order = if has_say { Order::Rule } else { Order::Overruled };
             voices.push((rule.effect, order, Reason::Rule(rule.clone())));
         }
-        // What decided stands first: the most restrictive, and among those the one an operator can most easily find.
+        // The deciding reason comes first: the most restrictive, and among those the one that an operator finds most
+        // easily.
         voices.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
         let severity = voices.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
         let reasons: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
@@ -263,8 +264,8 @@ impl Facts {
         Reason::Cell { source, category, danger, trust, cell, origin, needed: self.needed, overruled }
     }
 
-    /// How a person is asked: as the danger demands, or as a loosening rule says instead, and never more weakly than
-    /// any rule wants.
+    /// The strength of the confirmation: as the danger requires, or as a loosening rule says instead, and at least what
+    /// every other rule requires.
     fn required_strength(&self, rules: &[Arc<Rule>]) -> RequiredStrength {
         let strengths = |loosens: bool| {
             let own = rules.iter().filter(move |rule| rule.loosens == loosens);
@@ -275,7 +276,7 @@ impl Facts {
     }
 }
 
-/// Among voices that say the same, who is named first.
+/// The order of equally restrictive reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Rule,

@@ -1,6 +1,7 @@
-//! Rulings in words and as JSON for operators: what decided, what else had a say, and what would have to change.
+//! Explains decisions to operators, as text and as JSON: the deciding reason, the other reasons, and how to change the
+//! decision.
 //!
-//! None of this reaches callers: what they are told is in [`words`](super::words).
+//! None of this reaches callers; [`caller_message`](super::caller_message) has their messages.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -16,8 +17,8 @@ use super::rule::Rule;
 use super::settings::RuleEffect;
 
 impl PolicyDecision {
-    /// The whole decision as JSON, for operators. With the types that the operation's parameters refer to, it says how
-    /// conditions compare them.
+    /// The whole decision as JSON. With the types of the operation's parameters, it also says how conditions compare
+    /// them.
     pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
         let shapes = Shapes { operation, types };
         let mut reasons = self.reasons.iter().map(|reason| reason.to_json(shapes));
@@ -32,7 +33,7 @@ impl PolicyDecision {
         Value::Object(json)
     }
 
-    /// What decided, in words for operators.
+    /// The deciding reason as text, for operators.
     pub fn explanation(&self) -> String {
         self.explanation_for(None)
     }
@@ -44,13 +45,13 @@ impl PolicyDecision {
         words.join("; ")
     }
 
-    /// The words of the matrix cell, if that is what decided.
+    /// The text of the matrix cell, if it decided.
     pub(super) fn cell_words(&self) -> Option<String> {
         let decided = self.reasons.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
         decided.map(|reason| reason.for_operator(None))
     }
 
-    /// What an operator would have to change for the call to meet less resistance, in words.
+    /// What an operator could change to make the decision less restrictive.
     pub fn to_change(&self, operation: &Operation) -> Vec<String> {
         let severity = self.effect.severity();
         let mut ways = Vec::new();
@@ -89,7 +90,7 @@ impl PolicyDecision {
     }
 }
 
-/// How the trust of an operation's source is raised.
+/// How to raise the trust of an operation's source.
 fn raise(operation: &Operation, needed: Option<Trust>) -> String {
     let source = &operation.source;
     match needed {
@@ -104,7 +105,7 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
 }
 
 impl Reason {
-    /// The reason as JSON, its words among it.
+    /// The reason as JSON, including its text.
     fn to_json(&self, shapes: Shapes<'_>) -> Value {
         let mut json = match self {
             Reason::Protocol => json!({ "kind": "protocol" }),
@@ -133,7 +134,7 @@ impl Reason {
         json
     }
 
-    /// The reason in words for operators.
+    /// The reason as text, for operators.
     fn for_operator(&self, shapes: Option<Shapes<'_>>) -> String {
         match self {
             Reason::Protocol => "the protocol's own operations are always allowed".to_owned(),
@@ -189,7 +190,7 @@ impl Reason {
     }
 }
 
-/// What a cell of the matrix does, in words.
+/// What a cell of the matrix does.
 fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     match cell {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
@@ -199,7 +200,7 @@ fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     }
 }
 
-/// What shows how much harm an operation can do, in words.
+/// The evidence for an operation's danger level.
 pub(super) fn evidence(operation: &Operation) -> &str {
     if let Some(evidence) = &operation.danger_evidence {
         return evidence;

@@ -1,4 +1,4 @@
-//! What a caller is told whose call is denied: the reason in plain words, the specification's details, and the decision.
+//! The failure of a denied call: the reason, the specification's details, and the decision.
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::decision::{Denial, Effect, PolicyDecision, Reason};
 
 impl PolicyDecision {
-    /// The failure of a denied call; nothing if it was not denied.
+    /// The failure of a denied call. `None` if it was not denied.
     pub fn failure(&self, operation: &Operation) -> Option<Failure> {
         let Effect::Deny(denial) = self.effect else { return None };
         let (name, danger, trust) = (&operation.name, operation.danger, operation.trust);
@@ -25,7 +25,7 @@ impl PolicyDecision {
                 .detail("operation", &**name)
                 .detail("required_trust", shown)
                 .detail("actual_trust", trust.as_str())
-                // A number here and a name elsewhere: so the specification has it.
+                // The specification has a number here and a name elsewhere.
                 .detail("danger_level", danger as u8),
             Denial::Rule | Denial::Quarantine | Denial::RequiredOperation => message(Code::PermissionDenied)
                 .detail("operation", &**name)
@@ -40,7 +40,7 @@ impl PolicyDecision {
         Some(failure.detail("policy", self.for_caller()))
     }
 
-    /// The least trust under which nothing about trust stands in the way.
+    /// The minimum trust with which trust is no reason to deny the call.
     fn needed(&self) -> Option<Trust> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Cell { needed, .. } | Reason::Minimum { needed, .. } => *needed,

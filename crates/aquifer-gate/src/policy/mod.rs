@@ -1,18 +1,19 @@
-//! What may be done, decided purely: from an operation, who calls it and with what, to a [`PolicyDecision`] that explains
-//! itself. No clock, no store, no I/O.
+//! Policy: decides what may be done, from an operation, its caller and its parameters to a [`PolicyDecision`] with its
+//! reasons. No clock, no store, no I/O.
 //!
-//! Four voices are heard, and the most restrictive wins (R-SAF-2):
-//! 1. the cell of the [`matrix`] for the operation's danger and its source's trust, never weaker than `confirm` from
-//!    destructive on, unless the operator set that very cell;
-//! 2. the source itself, where it wants a person asked (`always_confirm`);
-//! 3. the operator's minimum trust for the category, and the level below which everything is asked for;
+//! Four kinds of reasons are considered, and the most restrictive wins (R-SAF-2):
+//!
+//! 1. the cell of the [`matrix`] for the operation's danger and its source's trust: at least `confirm` from destructive
+//!    on, unless the operator set this very cell;
+//! 2. the source itself, if it requires confirmation (`always_confirm`);
+//! 3. the operator's minimum trust for the category, and the level below which everything needs confirmation;
 //! 4. the operator's rules.
 //!
-//! A rule can only restrict, unless it is marked `loosen = true`: then it lowers what 1 and 2 say, and nothing else. So
-//! a forgotten `allow` opens nothing, and a `deny` is never undone by another rule.
+//! A rule can only restrict, unless it is marked `loosen = true`: then it lowers what 1 and 2 require, and nothing
+//! else. So a forgotten `allow` opens nothing, and no rule undoes a `deny`.
 //!
-//! [`Policy::compile`] reads for one operation all rules that depend on nothing but the operation. A call then costs a
-//! reference count, unless a rule looks at the caller or the parameters.
+//! [`Policy::compile`] evaluates all rules that depend only on the operation. A call then costs a reference count,
+//! unless a rule looks at the caller or the parameters.
 
 mod caller_message;
 mod condition;
@@ -68,18 +69,18 @@ pub use unused::UnusedRule;
 pub(crate) use unused::explain_mismatch;
 pub(crate) use unused::unmatched_names;
 
-/// What is to be decided about.
+/// The input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The operation.
     pub operation: &'a Operation,
-    /// Who calls it.
+    /// The caller.
     pub caller: &'a Caller,
-    /// What the caller was granted.
+    /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
-    /// Its parameters. Without them the question is what happens in general.
+    /// Its parameters. `None` asks for the decision in general.
     pub params: Option<&'a Map<String, Value>>,
-    /// The types that its parameters refer to, where they are known.
+    /// The types that its parameters refer to, if known.
     pub types: Option<&'a Types>,
 }
 
@@ -93,7 +94,7 @@ pub struct Policy {
     rules: Vec<Arc<Rule>>,
 }
 
-/// What policy says about one operation, as far as that can be said before anybody calls it.
+/// The policy for one operation, as far as it does not depend on the call.
 #[derive(Debug, Clone)]
 pub struct CompiledPolicy {
     key: OperationKey,
@@ -106,7 +107,7 @@ pub struct CompiledPolicy {
     dynamic_rules: Vec<Arc<Rule>>,
 }
 
-/// Everything of an operation that policy looks at before a call.
+/// Everything about an operation that policy looks at before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OperationKey {
     name: Arc<str>,
@@ -122,7 +123,7 @@ struct OperationKey {
 }
 
 impl Policy {
-    /// Reads the settings. Everything that is wrong with them is told at once.
+    /// Parses the settings. Reports all problems at once.
     pub fn new(settings: &PolicySettings) -> Result<Self, SettingsError> {
         let mut problems = Vec::new();
         let policy = Self {
@@ -139,12 +140,12 @@ impl Policy {
         if problems.is_empty() { Ok(policy) } else { Err(SettingsError { problems }) }
     }
 
-    /// Decides. Where the same operation is called often, [`compile`](Self::compile) it once instead.
+    /// Decides about a call. If an operation is called often, [`compile`](Self::compile) it once instead.
     pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
         self.compile(subject.operation).decide(subject)
     }
 
-    /// Decides as much about an operation as can be decided before anybody calls it.
+    /// Decides about an operation as far as that does not depend on the call.
     pub fn compile(&self, operation: &Operation) -> CompiledPolicy {
         self.compile_with(operation, operation.quarantine.as_ref())
     }
@@ -189,7 +190,7 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether any call of this operation may have to be confirmed.
+    /// Whether some call of this operation may need confirmation.
     pub fn may_confirm(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
         matches!(compiled.static_decision.effect, Effect::Confirm(_))
@@ -197,7 +198,7 @@ impl Policy {
             || compiled.loosened().any(|decision| matches!(decision.effect, Effect::Confirm(_)))
     }
 
-    /// Whether a call of this operation may be denied, or has to be confirmed.
+    /// Whether some call of this operation may be denied or need confirmation.
     pub fn restricts(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
         !matches!(compiled.static_decision.effect, Effect::Allow) || !compiled.dynamic_rules.is_empty()
@@ -208,8 +209,8 @@ impl Policy {
         self.rules.iter().any(|rule| rule.concerns(operation) && rule.has_conditions())
     }
 
-    /// Whether every call of this operation is denied, whoever makes it and with whatever parameters. Operations that
-    /// may be looked at but not called (`introspect_only`, quarantine) are not meant.
+    /// Whether every call of this operation is denied, for all callers and parameters. This excludes operations that
+    /// can be introspected but not called (`introspect_only`, quarantine).
     pub fn denies_always(&self, operation: &Operation) -> bool {
         let compiled = self.compile_with(operation, None);
         let Effect::Deny(_) = compiled.static_decision.effect else { return false };
@@ -220,7 +221,7 @@ impl Policy {
 }
 
 impl Default for Policy {
-    /// The published matrix, nothing of the operator's.
+    /// The published matrix without operator settings.
     fn default() -> Self {
         Self {
             matrix: Matrix::default(),
@@ -233,10 +234,10 @@ impl Default for Policy {
 }
 
 impl CompiledPolicy {
-    /// Whether it was made of this operation as it is now. A catalog that was replaced may have changed it.
+    /// Whether it was compiled from this operation as it is now. A new catalog may have changed it.
     pub fn matches(&self, operation: &Operation) -> bool {
         let key = &self.key;
-        // Most often they are the very same strings.
+        // Usually they are the same allocation.
         let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
         same(&key.name, &operation.name)
             && same(&key.source, &operation.source)
@@ -250,7 +251,7 @@ impl CompiledPolicy {
             && key.quarantine == operation.quarantine
     }
 
-    /// The decisions about calls that a rule loosens which looks at the caller or the parameters.
+    /// The decisions about calls that a rule on the caller or the parameters loosens.
     fn loosened(&self) -> impl Iterator<Item = PolicyDecision> {
         let loosening = self.dynamic_rules.iter().filter(|rule| rule.loosens);
         loosening.filter_map(|rule| {
@@ -260,7 +261,7 @@ impl CompiledPolicy {
         })
     }
 
-    /// Decides about one call of the operation it was made of.
+    /// Decides about one call of the operation.
     pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
         let (Some(facts), false) = (&self.facts, self.dynamic_rules.is_empty()) else {
             return self.static_decision.clone();
@@ -302,7 +303,7 @@ impl OperationKey {
     }
 }
 
-/// The protocol's own operations answer from what the gate itself knows: no source can take their names.
+/// The protocol's own operations are answered by the gate itself; no source can take their names.
 fn is_protocol(operation: &Operation) -> bool {
     operation.source.is_empty() && RESERVED.contains(&&*operation.name)
 }
@@ -365,7 +366,7 @@ fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) ->
     found
 }
 
-/// A trust level in either vocabulary.
+/// Parses a trust level of either vocabulary.
 fn trust_named(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
     let name = name?;
     let found = Trust::named(name);

@@ -1,4 +1,4 @@
-//! One rule, read from its settings: what it concerns, whom, and under which conditions.
+//! A rule: which operations and callers it concerns, and under which conditions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use super::settings::{PatternList, RuleEffect, RuleSettings};
 use crate::strength::{MAX_COOLDOWN, Strength};
 use aquifer_protocol::glob::{Glob, Patterns, is_literal};
 
-/// A rule in force.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its number in the configuration, from 1.
+    /// Its number in the configuration, counted from 1.
     pub number: usize,
     /// Its name, if it has one.
     pub name: Option<Arc<str>>,
     /// What it does.
     pub effect: RuleEffect,
-    /// Whether it lowers what the matrix and the source say.
+    /// Whether it lowers what the matrix and the source require.
     pub loosens: bool,
-    /// Whether it was meant to loosen and does not, because it does not say operations of which source.
+    /// Whether it was meant to loosen but does not, because it does not name the source.
     pub(super) lacks_source: bool,
-    /// How strong a confirmation it wants.
+    /// The strength of the confirmation.
     pub strength: Option<Strength>,
-    /// Why, in the operator's words.
+    /// The operator's reason.
     pub reason: Option<Arc<str>>,
-    /// What the person is asked.
+    /// The question for the person.
     pub message: Option<Arc<str>>,
-    /// How long a confirmation has to rest.
+    /// The cooldown of a confirmation.
     pub cooldown: Duration,
     selector: Selector,
     categories: Vec<Category>,
@@ -44,22 +44,22 @@ pub struct Rule {
     when: Vec<Condition>,
 }
 
-/// Whether a rule applies to a subject.
+/// Whether a rule applies to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applicability {
     Yes,
     No,
-    /// Its conditions ask for parameters, of which nothing is known.
+    /// Its conditions need parameters, and there are none.
     DependsOnParameters,
 }
 
 impl Rule {
-    /// The rule as it holds where several sources are served: one that loosens by name and names no source does not loosen.
+    /// The rule if several sources are served: a rule that loosens by name without naming a source does not loosen.
     pub(super) fn among_several_sources(number: usize, settings: &RuleSettings) -> Option<Self> {
         if !settings.loosen || names_a_source(settings) || is_every_operation(&settings.operation) {
             return None;
         }
-        // What is wrong with it is reported for the rule as it is written.
+        // Problems are reported for the rule as written.
         let restricting = RuleSettings { loosen: false, ..settings.clone() };
         Some(Self { lacks_source: true, ..Self::new(number, &restricting, &mut Vec::new()) })
     }
@@ -104,14 +104,14 @@ impl Rule {
         }
     }
 
-    /// Whether it can concern this operation at all.
+    /// Whether it may concern this operation.
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
             && self.dangers.contains(&operation.danger)
             && self.selector.selects(operation)
     }
 
-    /// The selector of its operations.
+    /// Its selector of operations.
     pub(super) fn selector(&self) -> &Selector {
         &self.selector
     }
@@ -121,7 +121,7 @@ impl Rule {
         &self.when
     }
 
-    /// Whether it depends on nothing but the operation.
+    /// Whether it depends only on the operation.
     pub(super) fn is_static(&self) -> bool {
         self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
@@ -131,7 +131,7 @@ impl Rule {
         !self.when.is_empty()
     }
 
-    /// Whether a rule that concerns the operation applies to this call of it.
+    /// Whether a rule that concerns the operation applies to this call.
     pub(super) fn applies(&self, subject: &Subject<'_>) -> Applicability {
         let principal = subject.caller.principal.as_deref().unwrap_or_default();
         let admits_scopes = match subject.scopes {
@@ -151,7 +151,7 @@ impl Rule {
     }
 }
 
-/// How an explanation calls a rule.
+/// The rule's name in explanations.
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.name {
@@ -161,7 +161,7 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Refuses rules that contradict themselves, or loosen more than their author can have meant.
+/// Reports rules that contradict themselves, or loosen more than intended.
 fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'_>) {
     if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
         collector.add("its name is empty or not readable");
@@ -198,19 +198,19 @@ fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'
     }
 }
 
-/// Whether it says operations of which sources are meant. A wildcard does not: it would also admit a source whose name is the
-/// beginning of another's, and `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
+/// Whether it names sources. A wildcard does not: it would also match a source whose name starts with another's, and
+/// `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
 fn names_a_source(settings: &RuleSettings) -> bool {
     let mut selecting = settings.source.iter().filter(|pattern| !pattern.starts_with('!')).peekable();
     selecting.peek().is_some() && selecting.all(is_literal)
 }
 
-/// Whether a list of patterns goes by no name: nothing said, or `*` alone.
+/// Whether a list of patterns selects by no name: it is empty, or `*` alone.
 fn is_every_operation(operation: &PatternList) -> bool {
     operation.iter().all(|pattern| pattern == "*")
 }
 
-/// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.
+/// The levels that a list admits; an empty list admits all. If levels are ordered, `x+` means x and above.
 fn parse_levels<T: Copy, const N: usize>(
     what: &str,
     words: &PatternList,

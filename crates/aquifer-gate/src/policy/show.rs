@@ -1,4 +1,4 @@
-//! What a caller may do: a line for each operation of a catalog.
+//! Lists what a caller may do: one line per operation of a catalog.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::decision::Effect;
 use super::{Policy, Subject, explain};
 use crate::strength::RequiredStrength;
 
-/// What happens to one operation in general.
+/// The decision about one operation in general.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyLine {
     /// Its name.
@@ -29,12 +29,12 @@ pub struct PolicyLine {
     pub trust: Trust,
     /// `allow`, `confirm` or `deny`.
     pub decision: &'static str,
-    /// How a person is asked, if one is.
+    /// The strength of the confirmation, if one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<RequiredStrength>,
-    /// What shows how dangerous it is: what its server declares, what its name says, what a reviewer decided.
+    /// The evidence for its danger level: what its server declares, its name, or a reviewer's decision.
     pub evidence: String,
-    /// What decided, and which rules may yet, in words.
+    /// The deciding reason, and rules that depend on parameters, as text.
     pub why: String,
     /// The part of `why` that only repeats danger, trust and decision.
     #[serde(skip)]
@@ -42,7 +42,7 @@ pub struct PolicyLine {
 }
 
 impl Policy {
-    /// What this caller may do, operation by operation.
+    /// The decision about each operation of the catalog for this caller.
     pub fn describe_operations(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
         let line = |operation: &Arc<_>| {
             let operation: &aquifer_protocol::operation::Operation = operation;

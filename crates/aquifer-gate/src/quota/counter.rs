@@ -9,13 +9,13 @@ use super::settings::{CounterScope, PartitionKey};
 use crate::policy::selector::{Selector, SelectorKeys};
 use aquifer_protocol::glob::Patterns;
 
-/// Callers with longer names are counted under a hash of it.
+/// Maximum length of a caller's name in a key; longer names are hashed.
 const MAX_CALLER_LEN: usize = 100;
 
 /// Which calls are counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
-    /// What its keys begin with.
+    /// The prefix of its keys.
     name: String,
     selector: Selector,
     categories: Vec<Category>,
@@ -48,13 +48,13 @@ impl Counter {
         self.may_count(operation) && self.counts_caller(caller)
     }
 
-    /// Whether it counts calls of this operation, of some caller.
+    /// Whether it counts calls of this operation by some caller.
     pub(super) fn may_count(&self, operation: &Operation) -> bool {
         (self.categories.is_empty() || self.categories.contains(&operation.category))
             && self.selector.selects(operation)
     }
 
-    /// The selector of its operations.
+    /// Its selector of operations.
     pub(super) fn selector(&self) -> &Selector {
         &self.selector
     }
@@ -63,17 +63,17 @@ impl Counter {
         self.caller.is_empty() || self.caller.admits(caller.principal.as_deref().unwrap_or_default())
     }
 
-    /// Where a call is counted.
+    /// The key under which a call is counted.
     pub(super) fn key(&self, operation: &Operation, caller: &Caller) -> String {
         let mut key = self.key_prefix();
         for per in &self.per {
             key.push('/');
             match per {
-                // Kept for the end: only a caller's name can have anything in it.
+                // The caller's name comes last, because it may contain any character.
                 PartitionKey::Caller => key.push('*'),
                 PartitionKey::Source => key.push_str(&operation.source),
                 PartitionKey::Category => key.push_str(operation.category.as_str()),
-                // Not by the name it is served under: with another name it would be counted anew.
+                // Not the served name: a rename would reset the count.
                 PartitionKey::Operation => {
                     key.push_str(&operation.source);
                     key.push(':');
@@ -84,7 +84,7 @@ impl Counter {
         self.append_caller(key, caller)
     }
 
-    /// Where calls of a caller are counted, if that depends on nothing else.
+    /// The key for calls of a caller, if it depends on nothing else.
     pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
         if self.per.iter().any(|per| *per != PartitionKey::Caller) {
             return None;

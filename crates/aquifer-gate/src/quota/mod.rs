@@ -1,6 +1,6 @@
-//! Rate limits and quotas (R-SAF-4): how often, and how much, before a warning, a pause and the end.
+//! Rate limits and quotas (R-SAF-4).
 //!
-//! A rate limit counts every attempt. A quota counts what is really asked of a source, so it is only looked up before a
+//! A rate limit counts every attempt. A quota counts calls that reach a source, so it is only checked before a
 //! confirmation and spent after it. All counts are sliding windows in the state store, so that several processes count
 //! together.
 
@@ -37,8 +37,8 @@ pub use settings::RateLimitSettings;
 pub use settings::ThresholdSettings;
 pub use settings::WindowUnit;
 
-/// Limits and quotas of changed settings that count from zero, in sentences. A rate limit goes on counting under its name, as
-/// long as its window and what is counted apart stay; a quota as long as its metric and what it counts stay.
+/// Describes the limits and quotas that count from zero after a change of settings. A rate limit keeps its count while
+/// its name, its window and its partition keys stay the same; a quota while its metric and its scope do.
 pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
     let mut restarted = Vec::new();
     let is_gone = |old: &RateLimitSettings| !after.rate_limit.iter().any(|new| new.name == old.name);
@@ -75,8 +75,8 @@ pub(crate) struct Quotas {
     currency: Option<String>,
 }
 
-/// Which limits and quotas count calls of an operation, and how much of each quota one call uses. It depends on the
-/// operation alone, so it is worked out once and not with every call.
+/// The limits and quotas that count calls of an operation, and how much of each quota one call uses. It depends only on
+/// the operation, so it is computed once.
 #[derive(Debug, Default)]
 pub(crate) struct OperationCounters {
     rates: Vec<usize>,
@@ -91,7 +91,7 @@ impl OperationCounters {
 
 struct Rate {
     name: String,
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
     counter: Counter,
     limit: u64,
@@ -100,7 +100,7 @@ struct Rate {
 
 struct Quota {
     metric: String,
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
     kind: Metric,
     span: WindowUnit,
@@ -117,31 +117,31 @@ enum Metric {
 }
 
 struct Price {
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
     selector: Selector,
     micros: u64,
 }
 
-/// Why a call does not go on.
+/// Why a call is stopped.
 #[derive(Debug)]
 pub(crate) enum QuotaError {
-    /// A rate limit.
+    /// A rate limit is exceeded.
     RateLimited { name: String, limit: u64, failure: Failure },
-    /// A quota's pause: somebody has to say that it goes on.
+    /// A quota is paused: the caller needs a token to continue.
     Paused(QuotaPause),
-    /// The end of a quota.
+    /// A quota is exhausted.
     Exhausted { metric: String, used: u64, limit: u64, failure: Failure },
-    /// Nobody can say: the store does not answer.
+    /// The store is unavailable.
     Store(StoreError),
 }
 
-/// What a call has cost.
+/// The result of spending.
 #[derive(Debug, Default)]
 pub(crate) struct Charge {
-    /// For the caller: every quota beyond its warning threshold.
+    /// For the caller: every quota above its warning threshold.
     pub(crate) warnings: Vec<Warning>,
-    /// For the record: every quota that this call brought to its warning threshold.
+    /// For the audit: every quota that this call brought to its warning threshold.
     pub(crate) crossings: Vec<ThresholdCrossing>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct ThresholdCrossing {
     pub(crate) warn: u64,
 }
 
-/// A quota's pause.
+/// A paused quota.
 #[derive(Debug)]
 pub(crate) struct QuotaPause {
     pub(crate) metric: String,
@@ -194,7 +194,7 @@ impl Quotas {
             quotas.extend(Quota::new(counter, quota, is_declared, &mut problems));
         }
         let mut prices = Vec::new();
-        // The last price that selects an operation counts, so those of the operator come last.
+        // The last price that selects an operation applies, so the operator's prices come last.
         let of_operator = settings.cost.iter().map(|price| (price, false));
         for (price, is_declared) in declared.cost.iter().map(|price| (price, true)).chain(of_operator) {
             let mut report = |problem: String| problems.push(format!("cost: {problem}"));
@@ -220,7 +220,7 @@ impl Quotas {
         Ok(Self { store, clock, rates, quotas, prices, currency })
     }
 
-    /// What counts calls of this operation.
+    /// The limits and quotas that count calls of this operation.
     pub(crate) fn counters_for(&self, operation: &Operation) -> OperationCounters {
         let rates = self.rates.iter().enumerate().filter(|(_, rate)| rate.counter.may_count(operation));
         let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.counter.may_count(operation));
@@ -232,7 +232,7 @@ impl Quotas {
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
-    /// Whether any of these count the calls of this caller.
+    /// Whether any of these count calls of this caller.
     pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()
     }
@@ -252,13 +252,12 @@ impl Quotas {
         quotas.filter(|(quota, _)| quota.counter.counts_caller(caller))
     }
 
-    /// Whether a call of this operation may be paused, so that it takes a token to go on.
+    /// Whether a call of this operation may be paused and then needs a token.
     pub(crate) fn may_pause(&self, operation: &Operation) -> bool {
         self.quotas.iter().any(|quota| quota.pause.is_some() && quota.counter.may_count(operation))
     }
 
-    /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
-    /// is not to be spared another.
+    /// Counts an attempt. A refused attempt stays counted by the limits before the one that refused it.
     pub(crate) async fn count_attempt(
         &self,
         counters: &OperationCounters,
@@ -279,7 +278,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Whether the quotas would let a call pass. Nothing is spent.
+    /// Checks whether the quotas would let a call pass. Spends nothing.
     pub(crate) async fn check(
         &self,
         counters: &OperationCounters,
@@ -299,7 +298,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Spends what a call costs, and tells which quotas are nearly used up.
+    /// Spends what a call costs. Returns the quotas that are nearly exhausted.
     pub(crate) async fn spend(
         &self,
         counters: &OperationCounters,
@@ -308,7 +307,7 @@ impl Quotas {
         is_resumed: bool,
     ) -> Result<Charge, QuotaError> {
         if self.quotas(counters, caller).nth(1).is_some() {
-            // Nothing is spent on one quota where another stops the call.
+            // Nothing is spent on one quota if another stops the call.
             self.check(counters, operation, caller, is_resumed).await?;
         }
         let mut charge = Charge::default();
@@ -380,7 +379,7 @@ impl Quotas {
     }
 }
 
-/// Told to the second, and never too early.
+/// Rounds up to the second, so that the time is never too early.
 fn round_up(time: Timestamp) -> Timestamp {
     let up = i64::from(time.subsec_nanosecond() > 0);
     Timestamp::from_second(time.as_second().saturating_add(up)).unwrap_or(time)
@@ -427,7 +426,7 @@ impl Quota {
         Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
     }
 
-    /// How much may have been used after a call, whoever asks or after somebody said that it goes on.
+    /// The maximum after a call: up to the pause, or, if the caller continues with a token, up to the hard stop.
     fn limit(&self, is_resumed: bool) -> Option<u64> {
         if is_resumed { self.stop } else { self.pause.or(self.stop) }
     }
@@ -459,7 +458,7 @@ impl Quota {
 }
 
 impl QuotaPause {
-    /// What the caller is told, with the token to go on.
+    /// The failure for the caller, with the token to continue.
     pub(crate) fn into_failure(self, token: &str, expires_at: Timestamp) -> Failure {
         let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached")
             .detail("metric", self.metric)
@@ -473,13 +472,13 @@ impl QuotaPause {
     }
 }
 
-/// What the operator says, then what sources declare.
+/// The operator's settings, then those that sources declare.
 fn with_declared<'a, T>(own: &'a [T], declared: &'a [T]) -> impl Iterator<Item = (&'a T, bool)> {
     own.iter().map(|one| (one, false)).chain(declared.iter().map(|one| (one, true)))
 }
 
-/// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
-/// thresholds: what was used is still known when the configuration changes around it.
+/// The names of the quotas' counters. They depend on what is counted, not on the order or the thresholds, so that
+/// counts survive changes of the configuration.
 fn counter_names(settings: &QuotaSettings) -> Vec<String> {
     let mut names = Vec::new();
     for (quota, _) in with_declared(&settings.quota, &settings.declared.quota) {
@@ -492,18 +491,18 @@ fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
     let mut hash = format!("{:x}", Sha256::digest(settings.scope.to_string()));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
-    // Two that count the same would add to each other.
+    // Two quotas that count the same must not share a counter.
     let twins = taken.iter().filter(|taken| taken.starts_with(&name)).count();
     if twins == 0 { name } else { format!("{name}.{twins}") }
 }
 
-/// An amount as it is counted.
+/// An amount in the unit of its counter.
 fn amount(kind: Metric, value: f64) -> Option<u64> {
     let counted = match kind {
         Metric::Requests => value,
         Metric::Cost => (value * MICROS_PER_UNIT).round(),
     };
-    // Beyond this a float does not count in ones.
+    // Floats above this are not exact.
     let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, below 2^53")]
     fits.then_some(counted as u64)

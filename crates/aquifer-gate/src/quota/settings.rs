@@ -1,4 +1,4 @@
-//! Rate limits, quotas and prices as an operator writes them.
+//! The settings of rate limits, quotas and prices.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,57 +11,57 @@ use crate::policy::PatternList;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuotaSettings {
-    /// How often something may be done. What is beyond is refused.
+    /// Rate limits. Calls beyond a limit are refused.
     pub rate_limit: Vec<RateLimitSettings>,
-    /// How much may be used, with a warning and a pause before the end.
+    /// Quotas, with a warning and a pause before the hard stop.
     pub quota: Vec<ThresholdSettings>,
-    /// What a call costs. Where several say so, the last one does.
+    /// Prices of calls. If several match, the last one applies.
     pub cost: Vec<CostSettings>,
-    /// What costs are counted in.
+    /// The currency of costs.
     pub currency: Option<String>,
-    /// What sources declare themselves, in their adapter files. It can only restrict further.
+    /// What sources declare in their adapter files. It can only restrict further.
     #[serde(skip)]
     pub declared: DeclaredLimits,
 }
 
-/// Limits, quotas and prices that sources declare. Prices of the operator come before these.
+/// Limits, quotas and prices that sources declare. The operator's prices take precedence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeclaredLimits {
-    /// How often something may be done.
+    /// Rate limits.
     pub rate_limit: Vec<RateLimitSettings>,
-    /// How much may be used.
+    /// Quotas.
     pub quota: Vec<ThresholdSettings>,
-    /// What a call costs.
+    /// Prices.
     pub cost: Vec<CostSettings>,
-    /// What costs are counted in, unless the operator says so.
+    /// The currency of costs, unless the operator sets it.
     pub currency: Option<String>,
 }
 
-/// Which calls are counted together. Patterns as in rules; what is not said admits everything.
+/// Which calls are counted together. Patterns work as in rules; an empty one matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct CounterScope {
-    /// Patterns over the source's name.
+    /// Patterns for the source's name.
     pub source: PatternList,
-    /// Patterns over the operation's names, as in rules.
+    /// Patterns for the operation's names, as in rules.
     pub operation: PatternList,
-    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    /// Patterns for the tool behind the operation, as the upstream server spells it.
     pub tool: PatternList,
-    /// Patterns over the table behind the operation, as the database spells it.
+    /// Patterns for the table behind the operation, as the database spells it.
     pub table: PatternList,
     /// Categories.
     pub category: PatternList,
-    /// Patterns over the authenticated principal's name.
+    /// Patterns for the principal's name.
     pub caller: PatternList,
-    /// What is counted apart: with `caller`, every caller has a count of its own.
+    /// What is counted separately: with `caller`, every caller has its own count.
     pub per: Vec<PartitionKey>,
 }
 
-/// What is counted apart.
+/// What is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionKey {
-    /// The principal, else the connection, else everybody unknown together.
+    /// The principal, else the connection, else all other callers together.
     Caller,
     /// The source.
     Source,
@@ -82,37 +82,38 @@ impl PartitionKey {
     }
 }
 
-/// How often something may be done.
+/// A rate limit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "RateLimitKeys")]
 pub struct RateLimitSettings {
-    /// What it is called. Processes that share a store count together under one name.
+    /// Its name. Processes that share a store count together under the same name.
     pub name: String,
-    /// So many calls.
+    /// The maximum number of calls.
     pub limit: u64,
-    /// Within so long.
+    /// The window.
     pub window: WindowUnit,
-    /// Of these.
+    /// The calls it counts.
     pub scope: CounterScope,
 }
 
-/// How much may be used.
+/// A quota.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "ThresholdKeys")]
 pub struct ThresholdSettings {
-    /// What is counted, and within how long: `requests_per_hour`, `cost_per_day`.
+    /// What is counted in which window: `requests_per_hour`, `cost_per_day`.
     pub metric: String,
-    /// From here on answers carry a warning.
+    /// Above this, responses carry a warning.
     pub warn: Option<f64>,
-    /// From here on somebody has to say that it goes on, call by call.
+    /// Above this, every call needs a token to continue.
     pub pause: Option<f64>,
-    /// Beyond this nothing goes on.
+    /// Above this, calls are refused.
     pub hard_stop: Option<f64>,
-    /// Of these.
+    /// The calls it counts.
     pub scope: CounterScope,
 }
 
-/// Which calls, in words: ` of source shop, each caller apart`.
+/// The calls in words: ` of source shop, each caller apart`. Counters of quotas are named after this text, so it must
+/// not change.
 impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CounterScope { source, operation, tool, table, category, caller, per } = self;
@@ -149,7 +150,7 @@ impl fmt::Display for ThresholdSettings {
     }
 }
 
-/// A rate limit as it is written: all keys side by side, and no others.
+/// A rate limit as written: all keys at one level, and no others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitKeys {
@@ -179,7 +180,7 @@ impl From<RateLimitKeys> for RateLimitSettings {
     }
 }
 
-/// A quota as it is written.
+/// A quota as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ThresholdKeys {
@@ -215,27 +216,27 @@ impl From<ThresholdKeys> for ThresholdSettings {
     }
 }
 
-/// What a call costs.
+/// The price of a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostSettings {
-    /// Patterns over the operation's names, as in rules.
+    /// Patterns for the operation's names, as in rules.
     #[serde(default)]
     pub operation: PatternList,
-    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    /// Patterns for the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
     pub tool: PatternList,
-    /// Patterns over the table behind the operation, as the database spells it.
+    /// Patterns for the table behind the operation, as the database spells it.
     #[serde(default)]
     pub table: PatternList,
-    /// Patterns over the source's name.
+    /// Patterns for the source's name.
     #[serde(default)]
     pub source: PatternList,
-    /// What one call costs.
+    /// The cost of one call.
     pub cost_per_call: f64,
 }
 
-/// How long something is counted.
+/// The window in which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowUnit {
@@ -255,7 +256,7 @@ impl WindowUnit {
     const ALL: [WindowUnit; 5] =
         [WindowUnit::Second, WindowUnit::Minute, WindowUnit::Hour, WindowUnit::Day, WindowUnit::Month];
 
-    /// The span in one word.
+    /// The window as text.
     pub const fn as_str(self) -> &'static str {
         match self {
             WindowUnit::Second => "second",
@@ -266,7 +267,7 @@ impl WindowUnit {
         }
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn duration(self) -> Duration {
         Duration::from_secs(match self {
             WindowUnit::Second => 1,
@@ -282,7 +283,7 @@ impl WindowUnit {
     }
 }
 
-/// What is wrong with the settings, everything at once.
+/// All problems of the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct QuotaSettingsError(pub Vec<String>);

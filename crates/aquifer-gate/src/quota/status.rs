@@ -1,4 +1,4 @@
-//! How much of what is used, for those who ask (R-INT-6).
+//! The status of limits and quotas, for introspection (R-INT-6).
 
 use aquifer_engine::Caller;
 use aquifer_protocol::operation::Operation;
@@ -11,9 +11,9 @@ use crate::confirm::format_seconds;
 use crate::timeout::with_timeout;
 
 impl Quotas {
-    /// How much of which limit and quota this caller has used, of all sources or of one. What is counted by source or
-    /// operation has no single number, and is told without one. `next_reset` is when the first of what is counted ceases to
-    /// count: windows slide, so nothing is reset as a whole.
+    /// How much of each limit and quota this caller has used, for all sources or for one. If counts are kept per source
+    /// or operation, there is no single number. `next_reset` is when the oldest counted call leaves its window: windows
+    /// slide, so nothing is reset as a whole.
     pub(crate) async fn status(&self, caller: &Caller, source: Option<&str>) -> Value {
         let counts = |counter: &Counter| {
             counter.counts_caller(caller) && source.is_none_or(|source| counter.selector().selects_source(source))
@@ -50,14 +50,14 @@ impl Quotas {
         json!({ "api_limits": limits, "quotas": quotas, "next_reset": next_reset })
     }
 
-    /// When the oldest of what is counted ceases to count.
+    /// When the oldest counted call leaves the window.
     async fn next_reset(&self, key: &str, used: u64, span: WindowUnit) -> Option<Timestamp> {
         let less = used.checked_sub(1)?;
         let spent = with_timeout(self.store.spend(key, 0, less, span.duration())).await.ok()?;
         self.clock.now().checked_add(SignedDuration::try_from(spent.frees).ok()?).ok()
     }
 
-    /// Every limit and quota that counts a call of this operation, and how far each is used up.
+    /// Every limit and quota that counts a call of this operation, with its status.
     pub(crate) async fn status_of_operation(&self, operation: &Operation, caller: &Caller) -> Vec<Value> {
         let mut status_json = Vec::new();
         for rate in self.rates.iter().filter(|rate| rate.counter.counts(operation, caller)) {

@@ -1,9 +1,9 @@
-//! State in Redis: several processes, on several machines, behave as one.
+//! State in Redis, shared by several processes on several machines.
 //!
-//! Whatever must not be torn apart is a script, which Redis runs alone. The time is the latest that any of the processes
-//! has seen, so that the machines' clocks need not agree; Redis's own clock only removes what nobody needs any more. What Redis forgets when it is ended without warning is its operator's choice: without
-//! `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy that touches these keys,
-//! records may go before their time.
+//! Everything that has to be atomic is a script. The time is the latest that any process has seen, so the machines'
+//! clocks need not agree; Redis's own clock only removes expired keys. How much Redis loses in a crash is its
+//! operator's choice: without `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy
+//! that covers these keys, records may be lost before they expire.
 
 mod connection;
 
@@ -22,19 +22,19 @@ use connection::RedisConnection;
 
 use super::new_version;
 
-/// How many keys one step of a search looks at.
+/// The number of keys per `SCAN` step.
 const SCAN_COUNT: usize = 1000;
-/// What Redis takes for a time to live, and more than anybody waits: a hundred years.
+/// Maximum time to live: a hundred years.
 const MAX_TTL_MS: u64 = 100 * 365 * 24 * 3600 * 1000;
 
-/// Where Redis is, and what stands before our keys there.
+/// How to connect to Redis.
 #[derive(Clone)]
 pub struct RedisSettings {
     /// `redis://[USER:PASSWORD@]HOST:PORT/DATABASE`, or `rediss://` for TLS.
     pub url: String,
-    /// The beginning of every key, so that others can use the same Redis.
+    /// The prefix of every key, so that others can use the same Redis.
     pub prefix: String,
-    /// Certificates in PEM of whom to trust instead of whom the system trusts.
+    /// Certificate authorities in PEM, instead of the system's.
     pub authorities: Option<Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for RedisSettings {
     }
 }
 
-/// A script that knows what time it is.
+/// A script that starts by reading the time.
 macro_rules! script {
     ($file:literal) => {
         Script::new(concat!(include_str!("redis/high_water.lua"), include_str!($file)))
@@ -70,7 +70,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A store there. Nothing is connected yet: a Redis that cannot be reached is told by the first call.
+    /// A store at this address. Connects on the first call, which reports errors.
     pub fn new(settings: &RedisSettings) -> Result<Self, StoreError> {
         let unusable = |_| {
             StoreError(
@@ -78,7 +78,7 @@ impl RedisStore {
             )
         };
         let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
-        // Whoever came first has chosen the same: there is no other in the graph.
+        // Another crate may have installed the same provider already; it is the only one in use.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let client = match &settings.authorities {
             None => Client::open(info).map_err(unusable)?,
@@ -99,7 +99,7 @@ impl RedisStore {
         })
     }
 
-    /// Counts by this clock, which others share, instead of one of its own.
+    /// Uses this shared clock instead of its own.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<SteadyClock>) -> Self {
         self.time = HighWater::new(clock);
@@ -163,7 +163,7 @@ impl StateStore for RedisStore {
             let found = self.connection.run(async |connection: &mut MultiplexedConnection| {
                 let mut found = Vec::new();
                 for key in scan_keys(connection, &begin, limit).await? {
-                    // What expired since it was found is left out.
+                    // Records that have expired meanwhile are skipped.
                     if let Some(record) = read_record(connection, &key).await? {
                         found.push((key, record));
                     }
@@ -186,7 +186,7 @@ impl StateStore for RedisStore {
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
         async move {
             let window = Window::new(window);
-            // One more than the largest is just as unacceptable as anything above, and the script can count so far.
+            // Amounts above the maximum are refused like the maximum plus one, which the script can represent.
             let (amount, limit) = (amount.min(Window::MAX_BYTES + 1), limit.min(Window::MAX_BYTES));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
@@ -211,8 +211,7 @@ async fn read_record(connection: &mut MultiplexedConnection, key: &str) -> Redis
     Ok(value.zip(version).map(|(value, version)| Record { value, version }))
 }
 
-/// The first keys that begin so. Every key of the database is looked at, a step at a time: this is for people who look
-/// into the store, not for calls.
+/// The first keys with this prefix. Scans all keys of the database, so it is for administration, not for calls.
 async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: usize) -> RedisResult<BTreeSet<String>> {
     let pattern = format!("{}*", escape_pattern(begin));
     let mut first = BTreeSet::new();
@@ -234,7 +233,7 @@ async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: u
     }
 }
 
-/// A pattern that matches this text only.
+/// Escapes text so that it matches only itself.
 fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {

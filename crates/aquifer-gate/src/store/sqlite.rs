@@ -1,8 +1,8 @@
-//! State in one SQLite file: it survives a restart, and other processes on the machine share it.
+//! State in one SQLite file: it survives a restart and is shared by all processes of the machine.
 //!
-//! A thread of its own has the file in hand, so that no caller's thread waits for a disk. Callers wait for the thread no
-//! longer than [`CALL_TIMEOUT`]; what nobody waits for any more is not begun. A fault of the file is an error of the call
-//! that met it, and the next call opens the file again, so nothing outlasts the fault.
+//! A thread owns the file, so that no caller blocks on the disk. Callers wait at most [`CALL_TIMEOUT`]; calls that
+//! nobody waits for are not started. An error of the file is returned by the call that meets it, and the next call
+//! opens the file again.
 
 mod file;
 mod state_file;
@@ -24,11 +24,12 @@ use state_file::StateFile;
 
 use super::new_version;
 
-/// How long a call waits for its turn and its answer.
+/// How long a call waits in the queue and for its result.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);
-/// How long it waits for its turn: what would be answered too late is not begun, so that the answer is what happened.
+/// How long a call may wait in the queue. A call that would finish too late is not started, so that a timeout means
+/// that nothing was done.
 const QUEUE_TIMEOUT: Duration = CALL_TIMEOUT.saturating_sub(state_file::MAX_CALL_TIME);
-/// How many calls may wait, and what they may all in all have in hand while a disk hangs.
+/// Maximum number and total size of waiting calls.
 const MAX_QUEUED_CALLS: usize = 4096;
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
@@ -41,8 +42,8 @@ pub struct SqliteStore {
 type Job = Box<dyn FnOnce(&mut StateFile) + Send>;
 
 impl SqliteStore {
-    /// A store in this file, which only its owner can read. The file is made when it is missing, its folder is not.
-    /// Nothing is opened yet: a file that cannot be used is told by the first call.
+    /// A store in this file, readable by its owner only. The file is created if it is missing; its directory is not.
+    /// Nothing is opened yet: the first call reports errors.
     pub fn new(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
         let mut state_file = StateFile::new(path.into(), HighWater::new(clock));
         let (jobs, waiting): (_, Receiver<Job>) = sync_channel(MAX_QUEUED_CALLS);
@@ -73,7 +74,7 @@ impl SqliteStore {
                 return;
             }
             let done = if asked.elapsed() < QUEUE_TIMEOUT { act(state_file) } else { Err(timed_out()) };
-            // If nobody waits any more, there is nobody to tell.
+            // The caller may have stopped waiting.
             let _ = reply.send(done);
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
@@ -88,7 +89,7 @@ impl SqliteStore {
     }
 }
 
-/// What a waiting call has in hand; given back when it is done, or was not even begun.
+/// Memory that a waiting call uses; released when the call is done or discarded.
 struct MemoryReservation(Arc<AtomicUsize>, usize);
 
 impl MemoryReservation {

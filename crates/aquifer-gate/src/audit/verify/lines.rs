@@ -1,15 +1,15 @@
-//! Lines of a file, one at a time, none longer than a line can be.
+//! Reads the lines of a file one at a time, with a bounded buffer.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 
 use super::line::MAX_LINE_BYTES;
 
-/// What stands between two newlines.
+/// The text up to the next newline.
 pub(super) enum Line<'a> {
     /// A line, without its newline.
     Whole(&'a [u8]),
-    /// More than any line of ours, skipped.
+    /// Longer than any valid line; skipped.
     TooLong,
     /// The file ends without a newline.
     Unfinished,

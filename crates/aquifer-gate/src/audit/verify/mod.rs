@@ -1,7 +1,7 @@
-//! Reading it all again: is every line what was written, in its place, and none missing?
+//! Verifies the audit: every line is what was written, in its place, and none is missing.
 //!
-//! Streaming: one line at a time, and a few words for each chain, however long the chains are. Every chain is judged by
-//! itself, and of each the first fault is told, because what follows a fault proves nothing.
+//! Verification streams: it reads one line at a time and keeps little state per chain. Chains are verified
+//! independently. Only the first fault of a chain is reported, because lines after a fault prove nothing.
 
 mod lines;
 mod report;
@@ -30,23 +30,23 @@ pub use strict::Problem;
 pub use strict::ProblemKind;
 use verifier::Verifier;
 
-/// Files looked at in one go.
+/// Maximum number of files.
 const MAX_FILES: usize = 100_000;
-/// Lines after the head that are counted in a store.
+/// Maximum number of lines after the head that are counted in a store.
 const MAX_BEYOND: u64 = 4096;
-/// Files told of that no audit wrote.
+/// Maximum number of unknown files that are reported.
 const MAX_UNKNOWN: usize = 100;
-/// How far below the last line found in the store another is looked for.
+/// How many positions below a missing line are searched in the store.
 const MAX_GAP: u64 = 64;
 
-/// Judges the audit files at these paths: files, or directories whose audit files are all meant. The heads must have
-/// been read before, because a process may be writing on; without any only the files can speak for themselves.
-/// Blocks while it reads.
+/// Verifies the audit files with these paths; a directory stands for all audit files in it. Read the heads before
+/// calling this, because processes may be writing. Without heads, missing lines at the end are not detected. Blocks
+/// while it reads.
 pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditError> {
     let mut verifier = Verifier::new(heads);
     let (mut empty, mut unknown) = (Vec::new(), Vec::new());
     for file in list_files(paths, &mut unknown)? {
-        // A file may have been dropped since the directory was read; its chain says so.
+        // The file may have been dropped since the directory was read; its chain records that.
         let opened = match File::open(&file.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             other => other.map_err(|error| AuditError::file(&file.path, &error))?,
@@ -72,13 +72,13 @@ pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditE
     Ok(Report { empty, unknown, ..verifier.into_report() })
 }
 
-/// Whether some process is writing an audit file at these paths, as far as the file system can tell.
+/// Whether a process is writing an audit file with these paths, as far as the file system can tell.
 pub fn is_being_written(paths: &[PathBuf]) -> bool {
     let found = list_files(paths, &mut Vec::new()).unwrap_or_default();
     found.iter().any(|file| in_use(&file.path))
 }
 
-/// Judges the lines that a store holds, from the head of each chain back to the oldest that is kept.
+/// Verifies the lines in a store, from the head of each chain back to the oldest line.
 pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Report, StoreError> {
     let mut report = Report::default();
     report.unreadable_heads(heads);
@@ -88,7 +88,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         while sequence > 0 {
             let spot = Location { file: store_sink::key(&head.chain, sequence).into(), line: sequence };
             let Some(record) = store.get(&store_sink::key(&head.chain, sequence)).await? else {
-                // Old lines expire in their order. One that is missing above another did not expire.
+                // Lines expire in order, so a line that is missing above another did not expire.
                 if chain.entries == 0 || has_earlier_line(store, &head.chain, sequence).await? {
                     chain.fault = Some(Fault::new(FaultKind::Removed, spot, format!("entry {sequence} is missing")));
                 }
@@ -132,11 +132,12 @@ async fn has_earlier_line(store: &dyn StateStore, chain: &str, sequence: u64) ->
 struct ListedFile {
     path: PathBuf,
     name: Option<FileName>,
-    /// Which chain it begins with, and where.
+    /// The chain and number of its first line.
     order: (String, u64),
 }
 
-/// The files in the order in which they were written, chain by chain. Others that look like audit files are `unknown`.
+/// The files in the order in which they were written, chain by chain. Other files that look like audit files are added
+/// to `unknown`.
 fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<ListedFile>, AuditError> {
     let mut found = Vec::new();
     for path in paths {
@@ -147,7 +148,7 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
         }
         for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
             let entry = entry.map_err(|error| AuditError::file(path, &error))?;
-            // Nothing but files: whatever else stands there under such a name is not what we wrote.
+            // We only write regular files.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
             let is_named = FileName::parse(&entry.file_name().to_string_lossy()).is_some();
             let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
@@ -167,7 +168,7 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
 }
 
 impl ListedFile {
-    /// What its first line says counts; what its name says, if that line is no longer one.
+    /// The first line decides the order; if it is invalid, the name does.
     fn new(path: &Path) -> Self {
         let name = path.file_name().and_then(|name| FileName::parse(&name.to_string_lossy()));
         let order = match (first_line(path), &name) {

@@ -1,4 +1,4 @@
-//! What a verification found.
+//! The result of a verification.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,21 +9,21 @@ use serde::Serialize;
 use super::{Heads, Problem};
 use crate::confirm::approvals::escape;
 
-/// What is wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// A line is not what was written there.
+    /// A line was altered.
     Altered,
     /// Lines are missing.
     Removed,
-    /// Lines stand in another order.
+    /// Lines are in the wrong order.
     Reordered,
-    /// A line stands there again.
+    /// A line is duplicated.
     Duplicated,
     /// Lines are missing at the end.
     CutOff,
-    /// The head of the chain cannot be read.
+    /// The head of the chain is unreadable.
     Head,
 }
 
@@ -36,14 +36,14 @@ pub struct Location {
     pub line: u64,
 }
 
-/// The first thing that is wrong with a chain.
+/// The first fault of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// What.
+    /// The kind.
     pub kind: FaultKind,
-    /// Where it is noticed first.
+    /// Where it was detected.
     pub spot: Location,
-    /// In words.
+    /// A description.
     pub words: String,
 }
 
@@ -53,40 +53,40 @@ impl Fault {
     }
 }
 
-/// What is to be said of one chain.
+/// The result for one chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChainReport {
     /// The chain.
     pub chain: String,
-    /// Entries that are whole: all of them, or those before the fault.
+    /// Number of intact entries: all of them, or those before the fault.
     pub entries: u64,
-    /// The number of the first entry there is.
+    /// The number of the first entry.
     pub first: u64,
-    /// The number of the last entry that is whole.
+    /// The number of the last intact entry.
     pub last: u64,
-    /// Whether the head was at hand. Without it nobody can tell whether entries are missing at the end.
+    /// Whether the head was available. Without it, missing entries at the end are not detected.
     pub has_head: bool,
-    /// Whole entries after the head: written by a process that is running, or ended before it could move the head. They
-    /// are chained, but nothing else vouches for them.
+    /// Intact entries after the head. They were written by a running process, or by one that ended before it could
+    /// advance the head. They are linked to the chain, but nothing else confirms them.
     pub beyond_head: u64,
-    /// An unfinished last line that nobody was told is on record: the process ended while it wrote.
+    /// An unfinished last line that was never acknowledged: the process ended while writing it.
     pub unfinished: Option<Location>,
     /// Whether a process is writing that line.
     #[serde(skip)]
     pub(super) is_open: bool,
-    /// Where the last whole entry stands.
+    /// The location of the last intact entry.
     #[serde(skip)]
     pub(super) end: Option<Location>,
-    /// Whether there are entries that the state store says were dropped.
+    /// Whether the chain has entries that were dropped according to the state store.
     #[serde(skip)]
     pub(super) is_restored: bool,
-    /// The chain that its first line says came before.
+    /// The preceding chain of the same process, as its first line says.
     #[serde(skip)]
     pub(super) after: Option<String>,
-    /// The first entry whose time is much earlier than one before.
+    /// The first entry whose time is much earlier than that of an entry before it.
     #[serde(skip)]
     pub(super) clock_went_back: Option<Location>,
-    /// What is wrong.
+    /// The first fault.
     pub fault: Option<Fault>,
 }
 
@@ -110,44 +110,44 @@ impl ChainReport {
     }
 }
 
-/// What is to be said of all chains.
+/// The result for all chains.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
-    /// Every chain found or known by its head.
+    /// Every chain that was found or has a head.
     pub chains: Vec<ChainReport>,
     /// Faults in files that belong to no chain.
     pub stray: Vec<Fault>,
-    /// What strict verification adds.
+    /// Problems found by strict verification.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// Chains that were dropped on purpose, as the store or other chains say.
+    /// Chains that were dropped, according to the store or to other chains.
     #[serde(skip)]
     pub(super) dropped: BTreeSet<String>,
-    /// Audit files without a line.
+    /// Empty audit files.
     #[serde(skip)]
     pub(super) empty: Vec<PathBuf>,
-    /// Files in an audit directory that look like audit files and are none.
+    /// Other files in an audit directory that look like audit files.
     #[serde(skip)]
     pub(super) unknown: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there is no fault.
     pub fn is_intact(&self) -> bool {
         self.stray.is_empty() && self.chains.iter().all(|chain| chain.fault.is_none())
     }
 
-    /// Chains in which nothing is wrong.
+    /// Number of chains without a fault.
     pub fn intact_chains(&self) -> usize {
         self.chains.iter().filter(|chain| chain.fault.is_none()).count()
     }
 
-    /// Entries that are whole, over all chains.
+    /// Number of intact entries in all chains.
     pub fn intact_entries(&self) -> u64 {
         self.chains.iter().map(|chain| chain.entries).sum()
     }
 
-    /// Every fault, one of each chain.
+    /// All faults; at most one per chain.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.chains.iter().filter_map(|chain| chain.fault.as_ref()).chain(&self.stray)
     }
@@ -164,7 +164,7 @@ impl Report {
     }
 }
 
-/// Whoever changed the files chose names of chains and files. They must not look like lines of the report.
+/// Names of chains and files may have been chosen by an attacker. They must not look like lines of the report.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);

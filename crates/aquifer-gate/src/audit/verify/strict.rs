@@ -1,5 +1,5 @@
-//! What plain verification tolerates, because a crash or a running server can leave it behind, and somebody who removes
-//! or adds evidence can, too. Strict verification accepts only what the state store vouches for.
+//! Strict verification accepts only what the state store confirms. Plain verification tolerates what a crash or a
+//! running server can leave behind, but somebody who removes or adds evidence can produce the same.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{ChainReport, Heads, Location, Report};
 
-/// Why a record is not beyond doubt.
+/// The kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
@@ -17,24 +17,24 @@ pub enum ProblemKind {
     NoHeads,
     /// The state store has no head of this chain.
     NoHead,
-    /// Entries after the head, and the head does not follow.
+    /// There are entries after the head, and the head does not advance.
     BeyondHead,
-    /// Entries that the state store says were dropped.
+    /// There are entries that were dropped according to the state store.
     Restored,
-    /// The last line is not whole, and no process is writing it.
+    /// The last line is unfinished, and no process is writing it.
     Unfinished,
-    /// A file without a line that no process is writing.
+    /// A file is empty, and no process is writing it.
     Empty,
-    /// A file that no audit wrote.
+    /// A file was not written by an audit.
     UnknownFile,
-    /// The chain follows one that is gone without a trace.
+    /// The preceding chain is missing without a trace.
     MissingPredecessor,
-    /// Times go back.
+    /// An entry's time is earlier than that of an entry before it.
     ClockWentBack,
 }
 
 impl ProblemKind {
-    /// Whether a server that is writing can bring it about for a moment.
+    /// Whether a server that is writing can cause it temporarily.
     pub fn is_transient(self) -> bool {
         match self {
             ProblemKind::NoHeads
@@ -49,25 +49,24 @@ impl ProblemKind {
     }
 }
 
-/// One reason why a record is not beyond doubt.
+/// A problem found by strict verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// What.
+    /// The kind.
     pub kind: ProblemKind,
-    /// The chain, where it is about one.
+    /// The chain, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
-    /// Where, as far as there is a place.
+    /// The location, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot: Option<Location>,
-    /// In words.
+    /// A description.
     pub words: String,
 }
 
 impl Report {
-    /// Adds everything that is not beyond doubt. `heads` are those that the report was made with, and `earlier` is a
-    /// report from before they were read: entries that it saw must be vouched for by now, while later ones may still
-    /// be on their way.
+    /// Adds the problems of strict verification. `heads` are those that the report was made with. `earlier` is a report
+    /// made before they were read: its entries must be confirmed by now, while later ones may not be yet.
     pub fn check_strictly(&mut self, heads: Option<&Heads>, earlier: Option<&Report>) {
         let mut problems = Vec::new();
         let mut add = |kind, chain: Option<&ChainReport>, spot: Option<Location>, words: String| {
@@ -126,18 +125,18 @@ impl Report {
         self.problems = problems;
     }
 
-    /// Whether nothing is wrong and nothing is in doubt, after [`check_strictly`](Report::check_strictly).
+    /// Whether there is neither a fault nor a problem, after [`check_strictly`](Report::check_strictly).
     pub fn is_proven(&self) -> bool {
         self.is_intact() && self.problems.is_empty()
     }
 
-    /// Whether a server that is writing may have caused what is wrong, so that it is worth looking again.
+    /// Whether a server that is writing may have caused the faults or problems, so that verifying again may help.
     pub fn may_be_transient(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind.is_transient()) || !self.is_intact()
     }
 }
 
-/// Whether the head has passed everything that stood in the chain when the earlier report was made.
+/// Whether the head has reached everything that the earlier report saw.
 fn head_has_caught_up(chain: &ChainReport, earlier: Option<&Report>) -> bool {
     let vouched = chain.last.saturating_sub(chain.beyond_head);
     let before = earlier.and_then(|report| report.chains.iter().find(|before| before.chain == chain.chain));

@@ -1,4 +1,4 @@
-//! The rules, and what has to be remembered of each chain to apply them.
+//! The verification rules and the state they need per chain.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,37 +9,37 @@ use super::super::head::{Beginning, Head};
 use super::line::{LineError, SealedLine, ZERO_HASH};
 use super::{ChainReport, Fault, FaultKind, Heads, Location, Report};
 
-/// Entries of concurrent calls may be out of order by a little, and clocks are corrected by a little.
+/// Entries of concurrent calls may be slightly out of order, and clocks are adjusted.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
-/// Faults told of files that belong to no chain.
+/// Maximum number of faults reported for files that belong to no chain.
 const MAX_STRAY: usize = 100;
 
 pub(super) struct Verifier<'a> {
     heads: Option<&'a Heads>,
     by_chain: BTreeMap<&'a str, &'a Head>,
     chains: BTreeMap<String, Chain>,
-    /// Where chains begin, as lines of any chain say.
+    /// New beginnings of chains, as recorded in any chain.
     beginnings: BTreeMap<String, Beginning>,
     stray: Vec<Fault>,
     spot: Location,
-    /// The chain that lines of this file belong to when they cannot say so themselves.
+    /// The chain that invalid lines of this file are attributed to.
     current: Option<String>,
-    /// A flaw in this file before anybody could know whose it is.
+    /// A fault in this file before its chain is known.
     unassigned: Option<Fault>,
 }
 
 struct Chain {
     report: ChainReport,
-    /// The hash of the last whole line.
+    /// The hash of the last intact line.
     hash: String,
-    /// The first line's `previous`, and where the line is.
+    /// `previous` of the first line, and its location.
     previous: String,
     began: Location,
-    /// Where the chain ends.
+    /// The end of the chain.
     end: Location,
-    /// The number that was expected where there was another.
+    /// The number that was expected when another was found.
     missing: Option<u64>,
-    /// The latest time of an entry so far.
+    /// The latest time so far.
     latest: Option<Timestamp>,
 }
 
@@ -58,14 +58,14 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The lines that follow are from this file.
+    /// Starts a file; the lines that follow belong to it.
     pub(super) fn file(&mut self, path: &Path, chain: Option<String>) {
         self.keep_unassigned();
         self.spot = Location { file: path.to_owned(), line: 0 };
         self.current = chain;
     }
 
-    /// A line whose hash is right.
+    /// Adds a line with a correct hash.
     pub(super) fn line(&mut self, sealed: SealedLine) {
         self.spot.line += 1;
         let head = self.by_chain.get(sealed.header.chain.as_str()).copied();
@@ -85,7 +85,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// A line that is none.
+    /// Adds an invalid line.
     pub(super) fn invalid_line(&mut self, flaw: LineError) {
         self.spot.line += 1;
         let words = match flaw {
@@ -99,7 +99,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The file ends within a line.
+    /// Records that the file ends without a newline.
     pub(super) fn unfinished(&mut self, is_open: bool) {
         self.spot.line += 1;
         let Some(name) = &self.current else {
@@ -123,7 +123,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// What is to be said, now that everything was seen.
+    /// Makes the report after all files were read.
     pub(super) fn into_report(mut self) -> Report {
         self.keep_unassigned();
         let mut report = Report { stray: self.stray, ..Report::default() };
@@ -138,7 +138,8 @@ impl<'a> Verifier<'a> {
         report.dropped.extend(gone.map(|beginning| beginning.chain.clone()));
         for (name, chain) in self.chains {
             let head = self.by_chain.get(name.as_str()).copied();
-            // Anybody can write a chain that says that another begins later. Where there is a head, only it may say so.
+            // Anybody can write a chain that claims a later beginning for another. If there is a head, only the head
+            // decides.
             let beginning = match head {
                 Some(head) => head.beginning.as_ref(),
                 None => self.beginnings.get(&name),
@@ -166,22 +167,22 @@ impl Chain {
         }
     }
 
-    /// Nothing of it was found.
+    /// Whether nothing of the chain was found.
     fn is_empty(&self) -> bool {
         self.report.entries == 0 && self.report.fault.is_none() && self.report.unfinished.is_none()
     }
 
-    /// Only the first fault counts.
+    /// Keeps only the first fault.
     fn fail(&mut self, fault: Fault) {
         self.report.fault.get_or_insert(fault);
     }
 
-    /// Takes the next line of the chain, and says whether it is in its place.
+    /// Adds the next line of the chain. Returns whether it is in its place.
     fn take(&mut self, sealed: &SealedLine, head: Option<&Head>, spot: &Location) -> bool {
         let header = &sealed.header;
         let sequence = header.sequence;
         if let Some(fault) = &mut self.report.fault {
-            // What was missing and now comes was not removed.
+            // The missing line was moved, not removed.
             if self.missing == Some(sequence) && header.previous == self.hash {
                 fault.kind = FaultKind::Reordered;
                 fault.words = format!("entry {sequence} does not stand here but later");
@@ -246,7 +247,7 @@ impl Chain {
         true
     }
 
-    /// Remembers the first entry whose time is much earlier than one before.
+    /// Remembers the first entry whose time is much earlier than that of an entry before it.
     fn check_time(&mut self, time: Option<Timestamp>, spot: &Location) {
         let Some(time) = time else { return };
         let is_back = self.latest.is_some_and(|latest| latest.duration_since(time) > CLOCK_TOLERANCE);
@@ -262,7 +263,7 @@ impl Chain {
         self.report.is_restored =
             self.report.entries > 0 && beginning.is_some_and(|beginning| self.report.first < beginning.sequence);
         let fault = if self.report.entries > 0 && !self.begins_correctly(beginning) {
-            // Earlier than any other fault, because it is about the first line.
+            // This fault comes before all others, because it is about the first line.
             let words = format!("entries before {} are missing", self.report.first);
             let moved =
                 self.report.fault.take_if(|fault| fault.kind == FaultKind::Reordered && fault.spot == self.began);
@@ -296,7 +297,7 @@ impl Chain {
         self.report
     }
 
-    /// Whether the first line is the first of the chain, or the first that was to be kept.
+    /// Whether the first line is the first of the chain, or the first that was kept.
     fn begins_correctly(&self, beginning: Option<&Beginning>) -> bool {
         let first = self.report.first;
         (first == 1 && self.previous == ZERO_HASH)

@@ -1,8 +1,8 @@
 //! Conditions on parameters.
 //!
-//! A condition has to hold for whatever the source will see, not for one spelling of it: [`path`] finds the values under
-//! every spelling of a name, [`text`] and [`number`] compare them as the source does. What cannot be told counts against
-//! the caller: see [`RuleDirection`].
+//! A condition has to hold for whatever the source will see, not for one spelling of it. [`path`] finds the values
+//! under every spelling of a name; [`text`] and [`number`] compare them as the source does. If the result is uncertain,
+//! the caller does not benefit: see [`RuleDirection`].
 
 mod number;
 mod path;
@@ -20,7 +20,7 @@ use text::{TextPatterns, TextReading};
 
 pub(super) use path::Presence;
 
-/// A condition, read.
+/// A parsed condition.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     path: Path,
@@ -38,12 +38,12 @@ enum Test {
     Present(bool),
 }
 
-/// Who gets the benefit of the doubt.
+/// Whether a rule restricts or loosens. This decides what an uncertain comparison means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleDirection {
     /// The rule restricts: one value that passes, or that cannot be compared, is enough.
     Restricts,
-    /// The rule loosens: every value has to pass, and there has to be one.
+    /// The rule loosens: there has to be a value, and every value has to pass.
     Loosens,
 }
 
@@ -56,11 +56,11 @@ enum Verdict {
     Unsure,
 }
 
-/// What an operation accepts.
+/// An operation and the types of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shapes<'a> {
     pub(super) operation: &'a Operation,
-    /// The types that its parameters refer to, where they are known.
+    /// The types that the parameters refer to, if known.
     pub(super) types: Option<&'a Types>,
 }
 
@@ -79,7 +79,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict that several readings of one value agree on.
+    /// The common verdict of several readings of a value; `Unsure` if they differ.
     fn merge(verdicts: impl IntoIterator<Item = Self>) -> Self {
         let merge = |one: Self, other: Self| if one == other { one } else { Verdict::Unsure };
         verdicts.into_iter().reduce(merge).unwrap_or(Verdict::Unsure)
@@ -143,9 +143,9 @@ impl Condition {
         Some(Self { path, test, not: *not, ignore_case: *ignore_case })
     }
 
-    /// Whether it holds. What was not sent has its default, as far as one is declared.
+    /// Whether the condition holds. A parameter that was not sent has its declared default.
     pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, direction: RuleDirection) -> bool {
-        // A parameter that the operation does not have proves nothing: whoever takes it may well ignore it.
+        // A parameter that the operation does not declare proves nothing: the source may ignore it.
         if direction == RuleDirection::Loosens && !self.path.begins_in(shapes.operation) {
             return false;
         }
@@ -168,7 +168,7 @@ impl Condition {
             let verdict = self.verdict(found, shapes);
             if self.not { verdict.not() } else { verdict }
         });
-        // The source may ignore a value in another spelling; then nothing was sent.
+        // The source may ignore a value in another spelling; then the parameter is missing.
         let may_be_missing = !found.iter().any(|found| found.is_certain);
         match direction {
             RuleDirection::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
@@ -177,7 +177,7 @@ impl Condition {
     }
 
     fn verdict(&self, found: &FoundValue<'_>, shapes: Shapes<'_>) -> Verdict {
-        // A source finds a table by its name in any case.
+        // Sources ignore the case of table names.
         let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(shapes.operation));
         let readings = || TextReading::from_schemas(&found.schemas, shapes, ignore_case);
         match &self.test {
@@ -201,17 +201,17 @@ impl Condition {
         }
     }
 
-    /// Whether the operation has the parameter that it is about.
+    /// Whether the operation has the parameter.
     pub(super) fn presence(&self, shapes: Shapes<'_>) -> Presence {
         self.path.declared(shapes).0
     }
 
-    /// The parameter as it is written in the rule.
+    /// The parameter as written in the rule.
     pub(super) fn param(&self) -> &str {
         self.path.written()
     }
 
-    /// The condition in words, with what is compared where that is not obvious.
+    /// The condition in words, including how values are compared if that is not obvious.
     pub(super) fn describe(&self, shapes: Option<Shapes<'_>>) -> String {
         let param = self.path.written();
         let is = if self.not { "is not" } else { "is" };
@@ -257,13 +257,13 @@ impl Test {
     }
 }
 
-/// Whether a value is more, or less, than a number.
+/// Whether a value is greater or less than a number.
 fn compare_order(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdict {
     let number = match value {
         Value::Number(number) => Number::from_json(number),
         Value::String(text) => match NumberText::parse(text) {
             NumberText::Number(number) => Some(number),
-            // Also what is plainly none: whoever compares it may take it for anything.
+            // A source may compare text that is not a number in any way.
             NumberText::None | NumberText::Unclear => None,
         },
         _ => None,
@@ -272,8 +272,8 @@ fn compare_order(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdic
     ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == wanted))
 }
 
-/// Whether a value is the wanted one. A source may read one kind of value as another: the text `"100"` as a number, the
-/// number 1 as true.
+/// Whether a value equals the wanted one. A source may convert values: the text `"100"` to a number, the number 1 to
+/// true.
 fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
     let unsure_if = |alike: bool| if alike { Verdict::Unsure } else { Verdict::No };
     match (wanted, value) {
@@ -285,7 +285,7 @@ fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
             let ordering = wanted.zip(number).and_then(|(wanted, number)| wanted.compare(number));
             ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering.is_eq()))
         }
-        // `86400` and `P1D` are one interval.
+        // `86400` and `P1D` are the same interval.
         (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
             if readings.contains(&TextReading::Opaque) =>
         {
@@ -293,9 +293,9 @@ fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
         }
         (Value::Bool(wanted), Value::Bool(flag)) => Verdict::from(wanted == flag),
         (Value::Null, Value::Null) => Verdict::Yes,
-        // It may hold an operator of the source's own, such as `{"$in": […]}`.
+        // The value may be an operator of the source's own, such as `{"$in": […]}`.
         (_, Value::Object(_) | Value::Array(_)) | (Value::Object(_) | Value::Array(_), _) => Verdict::Unsure,
-        // Almost anything is true or false to somebody.
+        // Some source may convert almost any value to a boolean.
         (Value::Bool(_), _) => Verdict::Unsure,
         (Value::Number(number), Value::String(text)) | (Value::String(text), Value::Number(number)) => {
             match NumberText::parse(text) {

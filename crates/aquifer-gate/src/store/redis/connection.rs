@@ -1,7 +1,7 @@
-//! One connection to Redis, made when it is needed and again when it broke.
+//! One connection to Redis, opened when needed and reopened after an error.
 //!
-//! No command is sent twice: one that broke off may have been done. So a connection that has been idle is tried before
-//! it is trusted with a command, and one that did not answer in time is not trusted again.
+//! No command is sent twice, because an interrupted one may have run. So an idle connection is tested before it is
+//! used, and one that timed out is not used again.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use tokio::time::timeout;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Everything a call may wait for, together.
+/// The total time limit of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// After this long without a word, a connection may have been closed by the other side.
+/// After being idle for this long, a connection is tested before it is used.
 const MAX_IDLE: Duration = Duration::from_secs(10);
-/// For so long after Redis could not be reached, nobody else tries.
+/// After a failed connection attempt, how long further calls fail without trying.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct RedisConnection {
@@ -29,7 +29,7 @@ pub(super) struct RedisConnection {
 #[derive(Default)]
 struct State {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that only the one that broke is thrown away.
+    /// Counts connections, so that only the failed one is discarded.
     number: u64,
     used: Option<Instant>,
     failed: Option<(Instant, StoreError)>,
@@ -68,7 +68,7 @@ impl RedisConnection {
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(self.timeout_error()))
     }
 
-    /// The connection and its number. Callers take turns here, so that one of them connects for all.
+    /// The connection and its number. The lock lets one caller connect for all.
     async fn connection(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
         let mut state = self.state.lock().await;
         let idle = state.used.is_none_or(|used| used.elapsed() > MAX_IDLE);
@@ -121,7 +121,7 @@ impl RedisConnection {
         StoreError(format!("Redis at {} did not answer in time", self.address))
     }
 
-    /// What may be told of an error: never what the server wrote, which may repeat what it was sent.
+    /// Describes an error without the server's text, which may repeat what was sent.
     fn describe_error(&self, error: &RedisError) -> StoreError {
         if error.is_timeout() {
             return self.timeout_error();

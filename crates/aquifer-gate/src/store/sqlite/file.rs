@@ -1,16 +1,16 @@
-//! The file itself: made for its owner alone, and told from another that took its place.
+//! The state file: created for its owner only, and recognized if another file took its place.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// SQLite's log, and the index of the log.
+/// SQLite's write-ahead log and its index.
 const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
-/// How long another process may take to make the file.
+/// How long another process may take to create the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Which file stands at a path. While one is open, no other gets its number.
+/// Identifies the file behind a path. While it is open, no other file gets its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -22,16 +22,17 @@ pub(super) fn identity(path: &Path) -> Result<Identity> {
     Ok(system::identity(&found))
 }
 
-/// Makes the file if it is missing, and keeps others from reading it.
+/// Creates the file if it is missing, and restricts it to its owner.
 pub(super) fn prepare(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) => {
             system::restrict_to_owner(path, &found)?;
-            // SQLite makes these as it finds the file. If the file could only be read then, so can they now.
+            // SQLite creates these with the mode of the state file. If that was read-only, they still are.
             for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
                 system::copy_mode(&rest, &found);
             }
-            // Whoever can open the lock can hold it. Nothing in it is secret, so a failure is no reason to stop.
+            // Restricted as well, because whoever can open the lock file can hold the lock. It contains nothing secret,
+            // so a failure is ignored.
             let lock = sibling(path, "-lock");
             if let Ok(found) = std::fs::metadata(&lock) {
                 let _ = system::restrict_to_owner(&lock, &found);
@@ -43,8 +44,8 @@ pub(super) fn prepare(path: &Path) -> Result<()> {
     }
 }
 
-/// If the file was deleted, its log and index may have been left behind. A new file must not find them, and they must
-/// not be taken from under a process that has just made one: whoever makes the file holds a lock.
+/// Creates the file under a lock. If an earlier file was deleted, its log and index may be left. A new file must not
+/// find them, and they must not be deleted while another process has just created them.
 fn create(path: &Path) -> Result<()> {
     let _lock = lock(&sibling(path, "-lock"))?;
     if std::fs::exists(path)? {
@@ -56,13 +57,13 @@ fn create(path: &Path) -> Result<()> {
             _ => {}
         }
     }
-    // Closing a file lets go of the locks that this process has on it, so it is closed before anybody can have one.
+    // Closing a file releases this process's locks on it, so it is closed before anybody can hold one.
     let draft = sibling(path, "-new");
     owner_only().truncate(true).open(&draft)?;
     std::fs::rename(&draft, path)
 }
 
-/// The lock is let go of when the file is dropped.
+/// Takes the lock. It is released when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
     let file = owner_only().truncate(false).open(path)?;
     let until = Instant::now() + LOCK_TIMEOUT;
@@ -110,7 +111,7 @@ mod system {
         std::fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY))
     }
 
-    /// If it is there and may be changed; SQLite tells what is wrong otherwise.
+    /// Copies the mode if possible; otherwise SQLite reports the problem.
     pub(super) fn copy_mode(path: &Path, other: &Metadata) {
         let mode = other.mode() & OWNER_ONLY;
         if std::fs::metadata(path).is_ok_and(|found| found.mode() & (OWNER_ONLY | OTHERS) != mode) {
@@ -123,7 +124,7 @@ mod system {
     }
 }
 
-/// Elsewhere an open file cannot be deleted, and a folder's rights are its files'.
+/// Elsewhere an open file cannot be deleted, and files inherit the permissions of their directory.
 #[cfg(not(unix))]
 mod system {
     use super::{Identity, Metadata, OpenOptions, Path, Result};

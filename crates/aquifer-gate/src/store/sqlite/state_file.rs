@@ -1,4 +1,4 @@
-//! Keeps the file open, for as long as it is the file at its path and nothing is wrong with it.
+//! Keeps the file open while it is the file behind its path and there is no error.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::file::{self, Identity};
 use super::tables::{self, Owner};
 
-/// How long SQLite waits for another process to finish writing.
+/// How long SQLite waits for a lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a call may take once it has begun, unless the disk itself hangs.
+/// How long a started call may take, unless the disk hangs.
 pub(super) const MAX_CALL_TIME: Duration = Duration::from_secs(3);
 /// How often expired rows are removed, in milliseconds.
 const SWEEP_INTERVAL_MS: u64 = 60_000;
-/// A gigabyte, in pages. Whoever makes records without end gets errors before the disk is full.
+/// One gibibyte, in pages. Creating records without end fails before the disk is full.
 const MAX_PAGES: i64 = (1 << 30) / 4096;
-/// What the log may keep of the disk when it is not needed.
+/// The size of the write-ahead log that is kept on disk.
 const MAX_WAL_BYTES: i64 = 4 << 20;
 
 pub(super) struct StateFile {
@@ -58,7 +58,7 @@ impl StateFile {
         })
     }
 
-    /// A change that a loss of power may undo.
+    /// Makes a change that a power failure may undo.
     pub(super) fn write<T>(
         &mut self,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
@@ -66,7 +66,7 @@ impl StateFile {
         self.change(false, act)
     }
 
-    /// A change that is on the disk when this returns.
+    /// Makes a change that is on disk when this returns.
     pub(super) fn write_durable<T>(
         &mut self,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
@@ -86,9 +86,9 @@ impl StateFile {
             if due {
                 swept_at = match tables::sweep(&mut open.connection, now) {
                     Ok(all) => all.then_some(now),
-                    // It would have to wait once more.
+                    // The change would have to wait for the lock again.
                     Err(error) if is_locked(&error) => return Err(error),
-                    // On a full disk the change itself may still find room; if it does not, it says so.
+                    // On a full disk the change itself may still succeed; if not, it returns the error.
                     Err(error) => {
                         tracing::debug!(%error, "expired state is not removed yet");
                         None
@@ -101,7 +101,7 @@ impl StateFile {
         done
     }
 
-    /// Acts on the open file, given the time that the file has kept and the time it is now: never an earlier one.
+    /// Runs a function on the open file, with the time stored in the file and the current time, which is never earlier.
     fn run<T>(
         &mut self,
         act: impl FnOnce(&mut OpenConnection, u64, u64) -> rusqlite::Result<T>,
@@ -116,14 +116,14 @@ impl StateFile {
             act(&mut open, kept, now)
         });
         match acted {
-            // What was written to a file that is no longer there has not been written.
+            // A change to a file that was removed is lost.
             Ok(_) if !is_there(&open) => Err(self.error("was taken away")),
             Ok(done) => {
                 self.open = Some(open);
                 Ok(done)
             }
             Err(error) => {
-                // Only a lock passes by itself; after anything else the file is looked at afresh.
+                // A lock is temporary; after any other error the file is opened again.
                 if is_locked(&error) {
                     self.open = Some(open);
                 }
@@ -179,8 +179,8 @@ impl OpenConnection {
         Ok(())
     }
 
-    /// Writes the time for a call that only reads. Whoever reads does not wait for that, and is not refused because of
-    /// it: the next change writes the time, too.
+    /// Writes the time for a call that only reads. Reads do not wait for this and do not fail because of it: the next
+    /// change writes the time, too.
     fn try_to_write_time(&self, now: u64) {
         let written = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             let written = tables::write_high_water(&self.connection, now);
@@ -193,7 +193,7 @@ impl OpenConnection {
 }
 
 fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
-    // Not to be created here: the file was made with the right mode.
+    // Not created here: the file already exists with the right mode.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -202,7 +202,7 @@ fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// SQLite does not wait for others when it changes the journal of a file that several make ready at once.
+/// SQLite does not wait for a lock when several processes change the journal mode at once, so this retries.
 fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
     let until = Instant::now() + BUSY_TIMEOUT;
     loop {
@@ -213,7 +213,7 @@ fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Only for a file of ours: this writes to it if it is new.
+/// Only for our own files: this writes to the file if it is new.
 fn initialize(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

@@ -1,13 +1,13 @@
-//! What stands in the file, and the statements that read and change it.
+//! The tables of the state file, and the statements that read and change them.
 
 use std::time::Duration;
 
 use aquifer_engine::store::{HIGH_WATER, HighWater, Record, Spent, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-/// Written into the file, so that nobody's own database is taken for ours: "Aqst".
+/// SQLite's application id of our files, so that no other database is mistaken for one: "Aqst".
 pub(super) const APPLICATION_ID: i64 = 0x4171_7374;
-/// The layout of the tables.
+/// The version of the tables.
 pub(super) const SCHEMA_VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -22,26 +22,26 @@ const TABLES: &str = "
     CREATE INDEX IF NOT EXISTS spent_until ON spent (until);
 ";
 
-/// How many expired rows of a table go at once, so that no call waits long for them.
+/// Maximum number of expired rows removed at once, so that no call waits long.
 const SWEEP_BATCH: usize = 1000;
-/// How long they stay after they expired, in milliseconds: another process may be behind by as much.
+/// How long expired rows are kept, in milliseconds, because the clocks of other processes may be behind.
 const SWEEP_GRACE_MS: u64 = 600_000;
 
-/// The start of the year 2200 in milliseconds: a later time was a broken clock, and is overwritten.
+/// The start of the year 2200 in milliseconds. A later time comes from a broken clock and is overwritten.
 const MAX_TIME_MS: u64 = 7_258_118_400_000;
 
-/// Whose file it is.
+/// Who created the file.
 pub(super) enum Owner {
     Ours,
-    /// Nothing is in it yet.
+    /// The file is empty.
     Empty,
-    /// Ours, but of a later layout.
+    /// A newer version of Aquifer.
     NewerVersion,
     Other,
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
-    // One look at one moment: another process may be making the tables just now.
+    // One consistent read: another process may be creating the tables.
     let transaction = connection.unchecked_transaction()?;
     let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let objects: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -53,7 +53,7 @@ pub(super) fn owner(connection: &Connection) -> Result<Owner> {
     })
 }
 
-/// Makes the tables. Several processes may do so at once.
+/// Creates the tables. Several processes may do this at once.
 pub(super) fn create(connection: &mut Connection) -> Result<()> {
     let change = begin(connection)?;
     change.execute_batch(TABLES)?;
@@ -62,19 +62,20 @@ pub(super) fn create(connection: &mut Connection) -> Result<()> {
     change.commit()
 }
 
-/// Takes the lock for writing at once: a change that began by reading could not get it later.
+/// Takes the write lock at the start: a transaction that began by reading could fail to get it later.
 fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// The latest time the file was used at; zero if it has none.
+/// The latest time at which the file was used; zero if there is none.
 pub(super) fn high_water(connection: &Connection) -> Result<u64> {
     let mut statement = connection.prepare_cached("SELECT value FROM records WHERE key = ?1")?;
     let value: Option<Vec<u8>> = statement.query_row([HIGH_WATER], |row| row.get(0)).optional()?;
     Ok(value.map_or(0, |value| HighWater::parse(&value)))
 }
 
-/// Writes the time, unless another process has written a later one. It is the record's version, too: neither comes again.
+/// Writes the time, unless another process has written a later one. The time is also the record's version, so versions
+/// are not repeated.
 pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> {
     connection
         .prepare_cached(
@@ -135,7 +136,7 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize
     Ok(found)
 }
 
-/// What was spent, without spending.
+/// Reads what was spent.
 pub(super) fn spent(connection: &Connection, now: u64, key: &str, limit: u64, window: Window) -> Result<Spent> {
     Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, limit))
 }
@@ -178,7 +179,7 @@ fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Resu
         .collect()
 }
 
-/// Removes what has expired, a bounded part of it. Says whether that was all.
+/// Removes a bounded number of expired rows. Returns whether those were all.
 pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
     let expired = now.saturating_sub(SWEEP_GRACE_MS);
     let change = begin(connection)?;
@@ -195,7 +196,7 @@ pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
     Ok(records < SWEEP_BATCH && spent < SWEEP_BATCH)
 }
 
-/// A moment so much later, as far as SQLite can count.
+/// Adds a duration, up to the largest integer of SQLite.
 fn saturating_add(now: u64, keep: Duration) -> u64 {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     now.saturating_add(keep).min(i64::MAX.unsigned_abs())
