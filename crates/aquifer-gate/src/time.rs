@@ -43,5 +43,5 @@ pub async fn persist_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
 /// Reading makes the store write the time. While it is unavailable, no token can be used either.
 async fn write(store: &dyn StateStore) -> bool {
     let read = with_timeout(store.get(HIGH_WATER)).await;
-    read.inspect_err(|error| tracing::debug!(%error, "the time is not written to the state store")).is_ok()
+    read.inspect_err(|error| tracing::debug!(%error, "the time could not be written to the state store")).is_ok()
 }

@@ -59,7 +59,7 @@ fn take(floods: &mut HashMap<Key, Flood>, is_over: impl Fn(&Flood) -> bool) -> V
             return true;
         }
         if flood.counted() > 0 {
-            let words = format!("{} more within a minute were counted and not written one by one", flood.counted());
+            let words = format!("{} more within a minute were counted and not written individually", flood.counted());
             entries.push(Entry::new(Event::Counted).code(event).reason(&words).user(who.as_deref()));
         }
         false

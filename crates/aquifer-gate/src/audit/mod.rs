@@ -283,7 +283,7 @@ impl Audit {
         let (queue, timeout) = (queue.clone(), self.inner.timeout);
         runtime.spawn(async move {
             if tokio::time::timeout(timeout, queue.send(job)).await.is_err() {
-                tracing::error!("an outcome is not on record: the audit cannot keep up");
+                tracing::error!("an outcome was not recorded: the audit cannot keep up");
             }
         });
         Ok(())

@@ -66,7 +66,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
             continue;
         }
         let file = entry.remove();
-        tracing::debug!(file = file.name, modified = ?file.modified, "audit file is to be dropped");
+        tracing::debug!(file = file.name, modified = ?file.modified, "dropping an audit file");
         bytes = bytes.saturating_sub(file.size);
         count -= 1;
         plan.files.push(file.name);
@@ -92,7 +92,7 @@ impl Plan {
     pub(super) fn delete_files(&self) {
         for path in &self.paths {
             if let Err(error) = std::fs::remove_file(path) {
-                tracing::warn!(file = %path.display(), %error, "an old audit file cannot be dropped");
+                tracing::warn!(file = %path.display(), %error, "an old audit file could not be deleted");
             }
         }
     }

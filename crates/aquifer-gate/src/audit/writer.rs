@@ -128,7 +128,7 @@ pub(super) fn start(
     for sink in &settings.sinks {
         match sink {
             Sink::File { .. } if files.is_some() => {
-                return Err(AuditError::Settings("one directory is enough".to_owned()));
+                return Err(AuditError::Settings("only one audit directory is possible".to_owned()));
             }
             Sink::File { directory, size, keep } => {
                 max_bytes = size.saturating_mul(u64::from((*keep).max(1)));
@@ -312,7 +312,7 @@ impl Writer {
     fn retention(&self, files: &Files) -> Option<Plan> {
         let most = self.max_bytes.saturating_sub(files.size());
         retention::plan(files.directory(), most, files.current().as_deref()).unwrap_or_else(|error| {
-            tracing::warn!(%error, "old audit files cannot be looked through");
+            tracing::warn!(%error, "old audit files cannot be listed");
             None
         })
     }

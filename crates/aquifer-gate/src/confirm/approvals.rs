@@ -229,7 +229,7 @@ pub(super) async fn publish(
     let part_count = parts.len();
     for (part, bytes) in parts.enumerate() {
         if !with_timeout(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
-            return Err(StoreError("the call of a new token was already there".to_owned()));
+            return Err(StoreError("the call of a new token already exists".to_owned()));
         }
     }
     for _ in 0..MAX_ATTEMPTS {
@@ -241,7 +241,7 @@ pub(super) async fn publish(
             return Ok(id);
         }
     }
-    Err(StoreError("no name is free for an approval".to_owned()))
+    Err(StoreError("no free approval id was found".to_owned()))
 }
 
 /// The key of a part of the call for the token with this key.
@@ -252,7 +252,7 @@ fn part_key(token: &str, part: usize) -> String {
 /// 40 random bits. An id is not a secret; it only has to be unique.
 fn new_id() -> Result<String, StoreError> {
     let mut bits = [0_u8; 8];
-    getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no randomness: {error}")))?;
+    getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
     let letters = bits.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)));
     Ok(letters.map(|letter| char::from(*letter)).collect())
 }
@@ -357,7 +357,7 @@ async fn decide(
             return Ok(approval);
         }
     }
-    Err(ApprovalError::Store(StoreError("a record changes all the time".to_owned())))
+    Err(ApprovalError::Store(StoreError("a record keeps changing".to_owned())))
 }
 
 /// The largest difference between clocks.

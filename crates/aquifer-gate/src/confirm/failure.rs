@@ -92,7 +92,7 @@ pub(super) fn cooling_down(
 ) -> Failure {
     let seconds = whole_seconds(wait);
     let message = format!(
-        "This operation requires confirmation, and rests before it is done: wait {seconds} seconds, then send the same \
+        "This operation requires confirmation and has a cooldown: wait {seconds} seconds, then send the same \
          request with the same token"
     );
     details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)

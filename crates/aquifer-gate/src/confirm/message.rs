@@ -124,10 +124,10 @@ fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bo
 fn danger_in_words(danger: Danger) -> Option<&'static str> {
     match danger {
         Danger::Safe => None,
-        Danger::Reversible => Some("It changes something"),
-        Danger::Destructive => Some("It removes or overwrites something for good"),
-        Danger::Dangerous => Some("It touches much, or skips a safety"),
-        Danger::Forbidden => Some("It can do harm everywhere, and cannot be undone"),
+        Danger::Reversible => Some("It changes data"),
+        Danger::Destructive => Some("It permanently deletes or overwrites data"),
+        Danger::Dangerous => Some("It affects a lot of data or skips a safety check"),
+        Danger::Forbidden => Some("It can destroy everything and cannot be undone"),
     }
 }
 

@@ -152,7 +152,7 @@ impl Confirmations {
         }
         if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
             // Either 256 random bits were repeated, or the store is wrong.
-            return Err(Refusal::Store(StoreError("a new token was already there".to_owned())));
+            return Err(Refusal::Store(StoreError("a new token already exists".to_owned())));
         }
         Ok(IssuedToken { token, expires_at, approval: record.approval })
     }
@@ -223,7 +223,7 @@ impl Confirmations {
                 return Ok(());
             }
         }
-        Err(Refusal::Store(StoreError("a record changes all the time".to_owned())))
+        Err(Refusal::Store(StoreError("a record keeps changing".to_owned())))
     }
 
     /// The record of a token that is valid for this call.
@@ -385,7 +385,8 @@ pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPr
 }
 
 fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
-    let made = token::generate(purpose).map_err(|error| StoreError(format!("no randomness: {error}")))?;
+    let made =
+        token::generate(purpose).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
     let key = token::key(&made).ok_or_else(|| StoreError("a token without a key".to_owned()))?;
     Ok((made, key))
 }

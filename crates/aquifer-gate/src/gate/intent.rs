@@ -49,7 +49,7 @@ impl SafetyGate {
                 .because(error),
             )),
             Err(error) => {
-                tracing::error!(%error, operation = &*operation.name, "an operation is not on record");
+                tracing::error!(%error, operation = &*operation.name, "the intent of an operation was not recorded");
                 Ok(receipt.begin())
             }
         }

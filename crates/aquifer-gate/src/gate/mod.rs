@@ -150,7 +150,10 @@ impl SafetyGate {
     ) -> Result<Self, GateSettingsError> {
         settings.confirm.check()?;
         if settings.confirm.skew > Duration::from_secs(60) {
-            tracing::warn!(seconds = settings.confirm.skew.as_secs(), "a large skew lets tokens live longer");
+            tracing::warn!(
+                seconds = settings.confirm.skew.as_secs(),
+                "a large clock skew tolerance extends the lifetime of tokens"
+            );
         }
         Ok(Self {
             policy: Policy::new(&settings.policy)?,
@@ -258,7 +261,7 @@ impl SafetyGate {
         if self.audit.is_enabled()
             && let Err(error) = self.audit.submit(entry())
         {
-            tracing::error!(%error, "a decision is not on record");
+            tracing::error!(%error, "a decision was not recorded");
         }
     }
 }
@@ -305,7 +308,7 @@ impl Gate for SafetyGate {
                 }
                 Effect::Confirm(_) => {
                     self.submit(|| entry(Event::Denied));
-                    let words = "Permission denied: documents and prompts cannot be confirmed";
+                    let words = "Permission denied: resources and prompts cannot be confirmed";
                     let message = format!("{words}. {}", decision.reason_for_caller());
                     return Err(Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller()));
                 }

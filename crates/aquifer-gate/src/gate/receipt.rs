@@ -108,7 +108,7 @@ impl AuditReceipt {
     }
 
     fn report(&self, error: &AuditError) {
-        tracing::error!(%error, operation = &*self.operation.name, "an outcome is not on record");
+        tracing::error!(%error, operation = &*self.operation.name, "an outcome was not recorded");
     }
 }
 

@@ -47,7 +47,7 @@ impl fmt::Display for Reason {
                 write!(f, "{} is not fully trusted, so a person has to confirm this", capitalized(&named(source)))
             }
             Reason::Safeguard { source, .. } => {
-                write!(f, "{} wants a person to confirm this", capitalized(&named(source)))
+                write!(f, "{} requires a person to confirm this", capitalized(&named(source)))
             }
             Reason::Quarantine(reason) => match reject_leaks(reason) {
                 Some(reason) => write!(f, "This operation is quarantined: {reason}"),
@@ -71,7 +71,7 @@ impl fmt::Display for Reason {
             Reason::Rule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "does not allow this",
-                    RuleEffect::Confirm => "wants a person to confirm this",
+                    RuleEffect::Confirm => "requires a person to confirm this",
                     RuleEffect::Allow => "allows this",
                 };
                 write!(f, "{} {does}", rule_for_caller(rule))?;
@@ -80,7 +80,7 @@ impl fmt::Display for Reason {
             Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may not allow this",
-                    RuleEffect::Confirm => "may want a person to confirm this",
+                    RuleEffect::Confirm => "may require a person to confirm this",
                     RuleEffect::Allow => "may allow this",
                 };
                 write!(f, "{} {does}, depending on the parameters", rule_for_caller(rule))
@@ -97,7 +97,7 @@ fn consequence(category: Category, danger: Danger) -> &'static str {
         (Danger::Reversible, _) => "This changes data",
         (Danger::Destructive, Category::Delete) => "This deletes data",
         (Danger::Destructive, _) => "This may delete or overwrite data",
-        (Danger::Dangerous, _) => "This affects much data or skips a safety check",
+        (Danger::Dangerous, _) => "This affects a lot of data or skips a safety check",
         (Danger::Forbidden, _) => "This can destroy everything",
     }
 }
@@ -118,7 +118,7 @@ fn not_trusted(f: &mut fmt::Formatter<'_>, source: &str) -> fmt::Result {
 fn rule_for_caller(rule: &Rule) -> String {
     match rule.name.as_deref().and_then(reject_leaks) {
         Some(name) => format!("The operator's rule '{name}'"),
-        None => "A rule of the operator".to_owned(),
+        None => "An operator's rule".to_owned(),
     }
 }
 

@@ -67,14 +67,15 @@ impl PolicyDecision {
                 ),
                 Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
                 Reason::Safeguard { overruled: false, .. } => {
-                    "Write a rule with effect = \"allow\" and loosen = true: its source wants a person asked".to_owned()
+                    "Write a rule with effect = \"allow\" and loosen = true: its source requires confirmation"
+                        .to_owned()
                 }
                 Reason::Quarantine(_) => format!(
-                    "Look into the change with 'aquifer review', and accept it if the source '{}' is still what you want",
+                    "Review the change with 'aquifer review', and accept it if you still want source '{}'",
                     operation.source
                 ),
                 Reason::RequiredOperation(needed) if needed.decision.effect.severity() > RuleEffect::Allow => {
-                    format!("See what is decided about '{}', which the request needs", needed.operation)
+                    format!("See the decision about '{}', which the request needs", needed.operation)
                 }
                 Reason::Rule(rule) if rule.effect > RuleEffect::Allow => format!("Change {rule}"),
                 Reason::Rule(rule) if !rule.loosens => {
@@ -98,9 +99,10 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
             "Review source '{source}', then raise its trust: trust = \"{level}\" beside it in the configuration, or \
              'aquifer trust FILE --to {level} --reason …' for its adapter file"
         ),
-        None => "No trust level is enough: only a rule with loosen = true, or a matrix cell of the operator's own, \
-                 lets it pass"
-            .to_owned(),
+        None => {
+            "No trust level is enough: write a rule with loosen = true, or set the matrix cell in the configuration"
+                .to_owned()
+        }
     }
 }
 
@@ -141,8 +143,8 @@ impl Reason {
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => {
                 let origin = match origin {
                     Origin::Published => "",
-                    Origin::Floor => ", however far it is trusted",
-                    Origin::Operator => ", as the matrix in the configuration says",
+                    Origin::Floor => ", whatever its trust level",
+                    Origin::Operator => ", as set in the configuration",
                 };
                 let overruled = if *overruled { "; a rule loosens it" } else { "" };
                 format!("{}{origin}{overruled}", describe_cell(*cell, *danger, *trust))
@@ -151,10 +153,10 @@ impl Reason {
                 format!("{category} needs a source trusted as '{required}', this one is '{actual}'")
             }
             Reason::ConfirmBelow { required, actual, .. } => {
-                format!("sources trusted less than '{required}' are confirmed, this one is '{actual}'")
+                format!("sources trusted less than '{required}' need confirmation, this one is '{actual}'")
             }
             Reason::Safeguard { overruled, .. } => {
-                format!("its source wants it confirmed{}", if *overruled { "; a rule loosens it" } else { "" })
+                format!("its source requires confirmation{}", if *overruled { "; a rule loosens it" } else { "" })
             }
             Reason::Quarantine(reason) => format!("quarantined: {reason}"),
             Reason::RequiredOperation(needed) => {
@@ -168,8 +170,8 @@ impl Reason {
             Reason::Rule(rule) => {
                 let does = match (rule.effect, rule.loosens) {
                     (RuleEffect::Deny, _) => "denies it",
-                    (RuleEffect::Confirm, false) => "wants it confirmed",
-                    (RuleEffect::Confirm, true) => "wants it confirmed and no more",
+                    (RuleEffect::Confirm, false) => "requires confirmation",
+                    (RuleEffect::Confirm, true) => "requires confirmation and nothing more",
                     (RuleEffect::Allow, true) => "allows it",
                     (RuleEffect::Allow, false) => "allows it, which loosens nothing without loosen = true",
                 };
@@ -179,7 +181,7 @@ impl Reason {
             Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may deny it",
-                    RuleEffect::Confirm => "may want it confirmed",
+                    RuleEffect::Confirm => "may require confirmation",
                     RuleEffect::Allow => "may allow it",
                 };
                 let conditions: Vec<String> =
@@ -196,7 +198,7 @@ fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
         Cell::Confirm => format!("a person confirms {danger} operations of a source trusted as '{trust}'"),
         Cell::Deny => format!("{danger} operations of a source trusted as '{trust}' do not run"),
-        Cell::IntrospectOnly => format!("a source trusted as '{trust}' can only be looked into"),
+        Cell::IntrospectOnly => format!("a source trusted as '{trust}' only allows introspection"),
     }
 }
 

@@ -349,7 +349,7 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
     for (written, number) in settings.rule.iter().zip(1..) {
         let rule = Rule::new(number, written, problems);
         if written.name.as_ref().is_some_and(|name| !names.insert(name)) {
-            let message = "another rule has the same name, so nobody could tell which of them decided".to_owned();
+            let message = "another rule has the same name, so explanations would be ambiguous".to_owned();
             problems.push(SettingsProblem { place: rule.to_string(), message });
         }
         let among_several = || Rule::among_several_sources(number, written);

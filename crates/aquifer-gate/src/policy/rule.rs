@@ -164,7 +164,7 @@ impl std::fmt::Display for Rule {
 /// Reports rules that contradict themselves, or loosen more than intended.
 fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'_>) {
     if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
-        collector.add("its name is empty or not readable");
+        collector.add("its name is empty or contains control characters");
     }
     if settings.loosen && settings.effect == RuleEffect::Deny {
         collector.add("a denial cannot loosen anything: remove 'loosen'");
@@ -179,7 +179,7 @@ fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'
         collector.add("its message is empty: leave it out for the usual question");
     }
     if settings.cooldown_seconds.is_some_and(|seconds| seconds > MAX_COOLDOWN.as_secs()) {
-        collector.add(format!("its cooldown_seconds are more than {}", MAX_COOLDOWN.as_secs()));
+        collector.add(format!("its cooldown_seconds exceed {}", MAX_COOLDOWN.as_secs()));
     }
     let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()

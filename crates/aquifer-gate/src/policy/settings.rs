@@ -222,7 +222,7 @@ impl<'de> Visitor<'de> for PatternListVisitor {
     type Value = PatternList;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word or a list of words")
+        f.write_str("a string or a list of strings")
     }
 
     fn visit_str<E>(self, word: &str) -> Result<PatternList, E> {

@@ -206,7 +206,7 @@ fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
     let known = concerned.iter().flat_map(|shapes| &shapes.operation.parameters);
     let near = nearest(first, known.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
-    format!("its condition looks at '{param}', which no operation it is about has{near}")
+    format!("its condition tests '{param}', which none of its operations has{near}")
 }
 
 /// Why a selector matches nothing. `None` if it may match a source that is not known yet.
@@ -241,7 +241,7 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     if !keys.table.0.is_empty() && !of_sources().any(|operation| selector.selects_table(operation)) {
         return Some(no_match("table", &keys.table, tables(of_sources())));
     }
-    Some("no operation fits everything it asks for".to_owned())
+    Some("no operation matches all of its keys".to_owned())
 }
 
 /// Names in a selector that match nothing although others in it do. Patterns with `*` or `?` may be meant for the

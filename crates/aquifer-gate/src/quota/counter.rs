@@ -38,7 +38,7 @@ impl Counter {
         for word in scope.category.iter() {
             match Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word)) {
                 Some(category) => categories.push(category),
-                None => report(format!("'{word}' is no category")),
+                None => report(format!("'{word}' is not a category")),
             }
         }
         Self { name: name.to_owned(), selector, categories, caller, per: scope.per.clone() }

@@ -46,8 +46,8 @@ pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) ->
     for limit in &after.rate_limit {
         let why = match before.rate_limit.iter().find(|old| old.name == limit.name) {
             Some(old) if old.window != limit.window => "its window changed",
-            Some(old) if old.scope.per != limit.scope.per => "what it counts apart changed",
-            None if has_lost_a_limit => "its name is new, and another limit is gone",
+            Some(old) if old.scope.per != limit.scope.per => "its 'per' changed",
+            None if has_lost_a_limit => "its name is new, and another limit was removed",
             Some(_) | None => continue,
         };
         restarted.push(format!("rate limit '{}' counts from zero: {why}", limit.name));
@@ -208,7 +208,7 @@ impl Quotas {
                 is_declared,
                 selector: Selector::restricting(keys, &mut report),
                 micros: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
-                    report(format!("{} is no price", price.cost_per_call));
+                    report(format!("{} is not a valid price", price.cost_per_call));
                     0
                 }),
             });
@@ -406,7 +406,7 @@ impl Quota {
             let value = value?;
             let read = amount(kind, value);
             if read.is_none() {
-                problems.push(format!("quota '{metric}': {name} = {value} is no amount"));
+                problems.push(format!("quota '{metric}': {name} = {value} is not a valid amount"));
             }
             read
         };
@@ -420,7 +420,7 @@ impl Quota {
             problems.push(format!("quota '{metric}': it needs 'warn', 'pause' or 'hard_stop'"));
         }
         if !rising.is_sorted() {
-            problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
+            problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to be in ascending order"));
         }
         let counter = Counter::new(counter, &settings.scope, problems);
         Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })

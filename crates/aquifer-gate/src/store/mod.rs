@@ -13,6 +13,6 @@ use aquifer_engine::store::StoreError;
 
 /// A new version: 63 random bits, because SQLite's integers are signed.
 fn new_version() -> Result<u64, StoreError> {
-    let bits = getrandom::u64().map_err(|_| StoreError("the operating system has no randomness to give".into()))?;
+    let bits = getrandom::u64().map_err(|_| StoreError("the operating system provides no random numbers".into()))?;
     Ok(bits >> 1)
 }

@@ -74,7 +74,7 @@ impl RedisStore {
     pub fn new(settings: &RedisSettings) -> Result<Self, StoreError> {
         let unusable = |_| {
             StoreError(
-                "this is no URL of a Redis: redis://[USER:PASSWORD@]HOST:PORT/DATABASE, or rediss:// for TLS".into(),
+                "this is not a Redis URL: redis://[USER:PASSWORD@]HOST:PORT/DATABASE, or rediss:// for TLS".into(),
             )
         };
         let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
@@ -85,7 +85,9 @@ impl RedisStore {
             Some(pem) => {
                 let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.clone()) };
                 Client::build_with_tls(info, certificates).map_err(|_| {
-                    StoreError("the certificates for Redis cannot be read, or the URL is not one of rediss://".into())
+                    StoreError(
+                        "the certificates for Redis cannot be read, or the URL does not begin with rediss://".into(),
+                    )
                 })?
             }
         };

@@ -79,7 +79,7 @@ impl SqliteStore {
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
             TrySendError::Full(_) => queue_full(),
-            TrySendError::Disconnected(_) => StoreError("the thread of the state file is gone".into()),
+            TrySendError::Disconnected(_) => StoreError("the thread of the state file has stopped".into()),
         })?;
         match tokio::time::timeout(CALL_TIMEOUT, answer).await {
             Ok(Ok(answer)) => answer,
@@ -107,7 +107,7 @@ impl Drop for MemoryReservation {
 }
 
 fn queue_full() -> StoreError {
-    StoreError("too many calls wait for the state file already".into())
+    StoreError("too many calls wait for the state file".into())
 }
 
 fn timed_out() -> StoreError {

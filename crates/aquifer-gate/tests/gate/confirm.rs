@@ -1,4 +1,4 @@
-//! Confirmation: every way a token can fail, and no way around it (R-SAF-3).
+//! Confirmation: every way a token can be refused, and no way around it (R-SAF-3).
 
 mod approval;
 mod elicit;

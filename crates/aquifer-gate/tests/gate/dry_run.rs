@@ -1,5 +1,5 @@
 //! A dry run that its source guarantees changes nothing, so nobody is asked; it is denied and counted like any call
-//! (R-REQ-9, R-SAF-2). There is no way to have a real call judged as a dry run.
+//! (R-REQ-9, R-SAF-2). A real call cannot pass as a dry run.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use crate::harness::{ManualClock, anna, code, request, with_person, with_token};
 use crate::stores::setup::Folder;
 
-/// Three kinds of operations with a parameter `dry_run`: one whose source guarantees it, an upstream's own, and one of an
-/// upstream that claims a guarantee nobody can give.
+/// Three kinds of operations with a parameter `dry_run`: guaranteed by the source, an upstream's own, and an upstream's
+/// with a guarantee that it cannot give.
 #[derive(Clone)]
 struct Rows {
     trust: Trust,
@@ -86,7 +86,7 @@ impl DryRunHarness {
 
     async fn ask(&self, request: Value) -> Value {
         let arguments = request.as_object().unwrap().clone();
-        // Somebody is there to be asked.
+        // The client can ask its user.
         match self.engine.handle(&Receiver::Unified, arguments, with_person(anna())).await {
             Reply::Response(response) => response.render(&Limits::default()).value(),
             Reply::NeedsInput(_) => json!({ "error": { "code": "asked" } }),
@@ -97,7 +97,7 @@ impl DryRunHarness {
         std::mem::take(&mut self.rows.seen.lock().unwrap())
     }
 
-    /// The events on record.
+    /// The recorded events.
     async fn events(&self) -> Vec<String> {
         self.audit.flush().await.unwrap();
         let files = std::fs::read_dir(&self.folder.0).unwrap().map(|file| file.unwrap().path());
@@ -109,21 +109,21 @@ impl DryRunHarness {
 
 #[tokio::test]
 async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
-    // (request, what comes of it); "asked" is a question to the person.
+    // (request, result); "asked" is a question to the user.
     let table = [
         (json!({ "params": { "id": "1", "dry_run": true } }), "done"),
         (json!({ "params": { "id": "1", "dryRun": true } }), "done"),
         (json!({ "params": { "id": "1" }, "dry_run": true }), "done"),
         (json!({ "params": { "id": "1" }, "dryRun": true }), "done"),
         (json!({ "id": "1", "dry_run": true }), "done"),
-        // What stands in params wins.
+        // The value in params takes precedence.
         (json!({ "params": { "id": "1", "dry_run": true }, "dry_run": false }), "done"),
         (json!({ "params": { "id": "1", "dry_run": false }, "dry_run": true }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": false }, "dryRun": true }), "asked"),
         (json!({ "params": { "id": "1", "dryRun": false }, "dry_run": true }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": true, "dryRun": false } }), "VALIDATION_INVALID_VALUE"),
         (json!({ "params": { "id": "1", "dryRun": true, "dry_run": false } }), "VALIDATION_INVALID_VALUE"),
-        // Nothing but true is true.
+        // Only true is true.
         (json!({ "params": { "id": "1" } }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": false } }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": "true" } }), "VALIDATION_INVALID_TYPE"),
@@ -131,7 +131,7 @@ async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
         (json!({ "params": { "id": "1", "dry_run": [true] } }), "VALIDATION_INVALID_TYPE"),
         (json!({ "params": { "id": "1", "dry_run": null } }), "VALIDATION_INVALID_TYPE"),
         (json!({ "params": { "id": "1" }, "dry_run": "true" }), "VALIDATION_INVALID_TYPE"),
-        // Nor is anything else its name.
+        // And only `dry_run` is its name.
         (json!({ "params": { "id": "1", "DryRun": true } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1", "DRY_RUN": true } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1", "dry-run": true } }), "VALIDATION_UNKNOWN_PARAM"),
@@ -174,7 +174,7 @@ async fn r_req_9_a_dry_run_uses_up_no_token_and_needs_none() {
     assert_eq!(code(&harness.ask(with_token(real(), token)).await), "TOKEN_ALREADY_USED");
     let runs = harness.seen();
     assert_eq!(runs.iter().filter(|params| params["dry_run"] == true).count(), 2, "{runs:?}");
-    // In a batch nothing halts.
+    // A batch does not halt.
     let batch = json!({ "operations": [rehearsal(), rehearsal()] });
     assert_eq!(harness.ask(batch).await["summary"], json!({ "total": 2, "succeeded": 2, "failed": 0 }));
     let intents = harness.events().await.into_iter().filter(|event| event == "OPERATION_INTENT").count();

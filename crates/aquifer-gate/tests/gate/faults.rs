@@ -1,6 +1,6 @@
-//! Faults of what the gate leans on while many callers ask, confirm, replay and cross tokens (R-SAF-3, R-SAF-5, R-SAF-6).
+//! Failures of store and audit while many callers confirm, replay and mix up tokens (R-SAF-3, R-SAF-5, R-SAF-6).
 //!
-//! A thousand gated calls each; `cargo xtask soak gate` has more.
+//! A thousand gated calls each; `cargo xtask soak gate` runs more.
 
 mod callers;
 mod slow;
@@ -21,7 +21,7 @@ use crate::stores::setup::{Folder, Process, is_mounted, rerun_test, with_small_d
 use callers::{Fault, Trial};
 use slow::{Slow, Slowness};
 
-/// Two stores over one file, as two processes would have them.
+/// Two stores over one file, as in two processes.
 fn two_over(file: &Path) -> [Arc<dyn StateStore>; 2] {
     [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, system_clock()).unwrap()) })
 }
@@ -51,7 +51,7 @@ async fn r_saf_6_gated_calls_while_the_store_is_slow() {
 
 const WHERE: &str = "AQUIFER_TEST_GATED_AT";
 
-/// State and audit lie on the same file system: one of its own if we may mount one, else under a limit on files.
+/// State and audit are on the same file system: a separate one if we may mount it, else with a limit on the file size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_gated_calls_while_the_disk_is_full() {
     const TEST: &str = "faults::r_saf_6_gated_calls_while_the_disk_is_full";
@@ -66,7 +66,7 @@ async fn r_saf_6_gated_calls_while_the_disk_is_full() {
     Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
-/// A disk that gets full, and has room again.
+/// A disk that fills up, and has room again.
 struct Disk {
     ballast: PathBuf,
     mounted: bool,
@@ -83,7 +83,7 @@ impl Fault for Disk {
     }
 }
 
-/// To the last page.
+/// Fills the disk to the last page.
 fn fill(ballast: &Path) {
     use std::io::Write;
     let mut file = std::fs::File::create(ballast).unwrap();
@@ -102,7 +102,7 @@ fn limit_files(limit: Option<u64>) {
     setrlimit(Resource::Fsize, Rlimit { current: limit.or(maximum), maximum }).unwrap();
 }
 
-/// As somebody to whom rights apply: the superuser may write everything.
+/// Runs as a user to whom permissions apply: root may write everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
     if let Ok(place) = std::env::var(WHERE) {
@@ -123,7 +123,7 @@ async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
     Process(command.spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
-/// The rights to a folder with a state file in it.
+/// The permissions of a directory with a state file.
 struct Rights(PathBuf);
 
 impl Rights {
@@ -133,14 +133,14 @@ impl Rights {
 }
 
 impl Fault for Rights {
-    /// Out of reach first: whoever has a file open may write to it whatever its rights are later, and lets go of it when
-    /// it is not to be found. Then there again, to be read only.
+    /// First makes the file unreachable: an open file stays writable whatever its permissions become, and is closed
+    /// when it cannot be found. Then makes it reachable again, read-only.
     fn set(&mut self, stage: usize) {
         let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         match stage {
             1 => set(&self.0, 0o000),
             2 => {
-                // The file itself can be reached only through the folder: nobody else opens it in between for long.
+                // The file can only be reached through the directory, so nobody opens it in between for long.
                 set(&self.0, 0o700);
                 set(&self.file(), 0o400);
                 set(&self.0, 0o500);

@@ -1,4 +1,4 @@
-//! The gate as a whole: its order, its record, and what it does when what it leans on is gone.
+//! The gate as a whole: its order, its audit, and what it does without store or audit.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn params() -> Value {
     json!({ "id": "x" })
 }
 
-/// Writes to the state store, so that what was written can be read, and cannot be written when that is gone.
+/// A harness whose audit is in the state store, so that it can be read, and fails with the store.
 fn audited(settings: &GateSettings, trust: Trust) -> Harness {
     Harness::with(settings, trust, |store, clock| {
         let sinks = vec![Sink::Store { keep: Duration::from_secs(3600) }];
@@ -23,7 +23,7 @@ fn audited(settings: &GateSettings, trust: Trust) -> Harness {
     })
 }
 
-/// The events on record, each as `event operation result`.
+/// The recorded entries.
 async fn recorded(harness: &Harness) -> Vec<Value> {
     tokio::time::timeout(Duration::from_secs(10), async {
         let mut before = usize::MAX;
@@ -144,7 +144,7 @@ async fn r_saf_5_operations_that_cannot_be_recorded_do_not_run() {
     let free = audited(&loosened, Trust::Certified);
     assert_eq!(code(&free.ask(request("alpha_delete_thing", params())).await), "done");
     assert_eq!(free.done().len(), 1);
-    // The audit lies in the store here: with the store gone nothing destructive happens, asked for or not.
+    // The audit is in the store here: without the store nothing destructive runs, confirmed or not.
     for harness in [&harness, &free] {
         harness.store.set_down(true);
         let refused = harness.ask(request("alpha_delete_thing", params())).await;
@@ -199,7 +199,7 @@ async fn r_saf_6_a_store_that_never_answers_blocks_no_caller_for_ever() {
     let calls = async {
         let read = || harness.ask(request("alpha_get_thing", params()));
         assert_eq!(code(&read().await), "done");
-        // Known to be silent, it is not asked for every read.
+        // A silent store is not used for every read.
         let asked = *harness.store.asked.lock().unwrap();
         for _ in 0..20 {
             assert_eq!(code(&read().await), "done");
@@ -232,12 +232,12 @@ async fn r_bat_3_a_batch_halts_and_resumes_with_its_token() {
             .map(|pending| request(pending["operation"].as_str().unwrap(), pending["params"].clone())),
     );
     let goes_on = harness.ask(json!({ "operations": rest })).await;
-    // The last one is another call, and halts on its own: one token is one deletion.
+    // The last one is another call and halts on its own: one token is for one deletion.
     assert_eq!(goes_on["results"].as_array().unwrap().len(), 2, "{goes_on}");
     assert_eq!(goes_on["halted_at"]["index"], 2);
     let done: Vec<String> = harness.done().into_iter().map(|(_, name, _)| name).collect();
     assert_eq!(done, ["delete_thing", "get_thing"]);
-    // The same token twice in a batch does once.
+    // The same token twice in a batch works once.
     let token = goes_on["halted_at"]["result"]["error"]["details"]["confirmation_token"].as_str().unwrap();
     let twice = json!({ "operations": [with_token(delete(), token), with_token(delete(), token)] });
     let answer = harness.ask(twice).await;
@@ -259,7 +259,7 @@ async fn r_saf_2_denials_say_what_decided() {
     let reason = "The operator's rule 'hands off' does not allow this: It is closed";
     assert_eq!(denied["error"]["message"], format!("Permission denied: {reason}"));
     assert_eq!(denied["error"]["details"]["policy"], json!({ "decision": "deny", "reason": reason }));
-    // A rule may want confirmation of anything: then that takes a token, too.
+    // A rule may require confirmation for any operation, which then accepts a token.
     let get = || request("alpha_get_thing", params());
     let token = harness.token(get()).await;
     assert_eq!(code(&harness.ask(with_token(get(), &token)).await), "done");

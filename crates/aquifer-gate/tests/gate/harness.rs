@@ -1,4 +1,4 @@
-//! Two sources behind a real gate, a clock that stands still, and the shortest way to ask.
+//! Two sources behind a real gate, with a manual clock and short helpers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ impl ManualClock {
         Self { wall, monotonic, steady }
     }
 
-    /// Another process on the same machine: it sees the same wall clock, and knows nothing of the time before.
+    /// Another process on the same machine: it has the same wall clock, but knows nothing about earlier times.
     pub(crate) fn other_process(&self) -> Self {
         Self::over(self.wall.clone())
     }
@@ -69,13 +69,13 @@ impl ManualClock {
         self.pass(i64::try_from(seconds).unwrap() * 1000);
     }
 
-    /// Time passes; if it is less than nothing, the wall clock is set back.
+    /// Lets time pass; a negative value sets the wall clock back.
     pub(crate) fn pass(&self, milliseconds: i64) {
         *self.wall.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
         *self.monotonic.0.lock().unwrap() += Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock.
     pub(crate) fn set_wall(&self, seconds: i64) {
         *self.wall.0.lock().unwrap() += SignedDuration::from_secs(seconds);
     }
@@ -92,11 +92,11 @@ pub(crate) fn system_clock() -> Arc<SteadyClock> {
     Arc::new(SteadyClock::new(Arc::new(SystemClock)))
 }
 
-/// A store that can be taken away.
+/// A store that can fail.
 pub(crate) struct FaultyStore {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) down: AtomicBool,
-    /// Down without saying so: it never answers.
+    /// The store never answers.
     pub(crate) silent: AtomicBool,
     pub(crate) asked: Mutex<usize>,
 }
@@ -137,7 +137,7 @@ impl StateStore for FaultyStore {
         value: Vec<u8>,
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        // Futures of this store have done their work when they are made, so nothing is made of what is down.
+        // Futures of the inner store do their work when they are created, so none is created while the store is down.
         if self.is_gone() {
             return self.or_down(std::future::pending().boxed());
         }
@@ -162,10 +162,10 @@ impl StateStore for FaultyStore {
     }
 }
 
-/// Everything that was really done.
+/// All calls that reached a source.
 pub(crate) type CallLog = Arc<Mutex<Vec<(String, String, Value)>>>;
 
-/// A source of things of every danger.
+/// A source with operations of every danger level.
 struct ThingSource {
     name: String,
     trust: Trust,
@@ -243,7 +243,7 @@ pub(crate) struct Harness {
 }
 
 impl Harness {
-    /// Certified sources, so that everything can be had, if with confirmation.
+    /// Certified sources, so that everything is allowed, at least with confirmation.
     pub(crate) fn new(settings: &GateSettings) -> Self {
         Self::with(settings, Trust::Certified, |_, clock| Audit::off(clock))
     }
@@ -285,7 +285,7 @@ impl Harness {
         Self { engine, store, clock, done, gate: Mutex::new(gate), mounts }
     }
 
-    /// Other rules are in force from now on.
+    /// Replaces the rules.
     pub(crate) fn reload(&self, settings: &GateSettings) {
         let audit = Audit::off(self.clock.steady.clone());
         let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
@@ -305,7 +305,7 @@ impl Harness {
         }
     }
 
-    /// What was done since it was last asked.
+    /// Takes the calls since the last time.
     pub(crate) fn done(&self) -> Vec<(String, String, Value)> {
         std::mem::take(&mut self.done.lock().unwrap())
     }
@@ -316,13 +316,13 @@ impl Harness {
     }
 }
 
-/// A person looks at the whole call, and approves it.
+/// Approves a call after reading it.
 pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let reviewed = approvals::get(store, id, clock).await?;
     approvals::approve(store, &reviewed, clock).await
 }
 
-/// A caller who can be told apart from others.
+/// A caller with this identity.
 pub(crate) fn caller(principal: Option<&str>, session: Option<&str>) -> Context {
     let caller = Caller { principal: principal.map(Into::into), session: session.map(Into::into) };
     Context::new(caller, "req_1")
@@ -332,7 +332,7 @@ pub(crate) fn anna() -> Context {
     caller(Some("anna"), Some("session_1"))
 }
 
-/// The person behind this caller can be asked.
+/// The client of this caller can ask its user.
 pub(crate) fn with_person(context: Context) -> Context {
     Context { interaction: aquifer_engine::Interaction::Available, ..context }
 }

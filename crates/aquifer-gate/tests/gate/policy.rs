@@ -20,7 +20,7 @@ use aquifer_protocol::operation::{Operation, RESERVED};
 use aquifer_protocol::trust::Trust;
 use serde_json::Value;
 
-/// The policy that an operator writes so.
+/// The policy of this configuration.
 pub(crate) fn policy(toml: &str) -> Policy {
     let settings: PolicySettings = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     Policy::new(&settings).unwrap_or_else(|error| panic!("{error}\n{toml}"))
@@ -38,7 +38,7 @@ pub(crate) fn caller(principal: &str) -> Caller {
     Caller { principal: (!principal.is_empty()).then(|| principal.into()), session: None }
 }
 
-/// What is decided about a call with these parameters.
+/// The decision about a call with these parameters.
 pub(crate) fn decide(policy: &Policy, operation: &Operation, params: &Value) -> Arc<PolicyDecision> {
     decide_for(policy, operation, "", &[], params)
 }
@@ -55,7 +55,7 @@ pub(crate) fn decide_for(
     policy.decide(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object(), types: None })
 }
 
-/// The whole matrix: what the specification publishes, what holds by default, and the code of a denial.
+/// The whole matrix: the published values, the defaults, and the codes of denials.
 #[test]
 fn r_saf_2_the_whole_matrix() {
     #[rustfmt::skip]
@@ -98,7 +98,7 @@ fn r_saf_2_the_whole_matrix() {
     }
 }
 
-/// Only the operator's own cell loosens, and only that cell.
+/// An operator's cell loosens only itself.
 #[test]
 fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
     let own =
@@ -117,7 +117,7 @@ fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
     }
 }
 
-/// Every published pattern with the document's examples, and names that only look like one.
+/// Every published pattern with the document's examples, and names that only look similar.
 #[test]
 fn r_saf_1_every_danger_pattern() {
     use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
@@ -168,7 +168,7 @@ fn r_saf_1_without_a_pattern_the_category_decides() {
     }
 }
 
-/// Whatever is written, a caller can always ask what there is.
+/// Whatever is configured, a caller can always introspect.
 #[test]
 fn r_saf_2_the_protocols_own_operations_are_always_allowed() {
     let closed = policy(

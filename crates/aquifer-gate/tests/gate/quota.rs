@@ -1,4 +1,4 @@
-//! Rate limits and quotas (R-SAF-4): what is refused, warned of, paused and told.
+//! Rate limits and quotas (R-SAF-4): refusals, warnings, pauses and the status.
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
@@ -28,7 +28,7 @@ async fn r_saf_4_rate_limits_count_what_they_select() {
         json!({ "rate_limit": [limit] })
     };
     let create = || request("alpha_create_thing", json!({ "id": "x" }));
-    // What the third call is, after two of anna's reads of alpha.
+    // The result of the third call, after two of anna's reads of alpha.
     let table: Vec<(Value, Value, Context, &str)> = vec![
         (json!({}), get("alpha"), anna(), "RATE_LIMIT_EXCEEDED"),
         (json!({}), get("beta"), berta(), "RATE_LIMIT_EXCEEDED"),
@@ -77,7 +77,7 @@ async fn r_saf_4_introspection_is_never_limited() {
     }
 }
 
-/// When the first of what is counted ceases to count, and what is about one source only.
+/// When the oldest counted call leaves its window, and the status of one source.
 #[tokio::test]
 async fn r_int_6_status_reports_the_next_reset_for_all_sources_or_one() {
     let harness = harness(json!({
@@ -104,7 +104,7 @@ async fn r_int_6_status_reports_the_next_reset_for_all_sources_or_one() {
         let at: jiff::Timestamp = status["next_reset"].as_str().unwrap_or_else(|| panic!("{status}")).parse().unwrap();
         at.as_second() - "2026-01-28T12:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second()
     };
-    // The quota's hour ends before the day; what is counted apart by operation has no number.
+    // The quota's hour ends before the day; counts per operation have no single number.
     let after_beta = ask_status(None).await;
     assert!((3_600..=3_900).contains(&seconds(&after_beta)), "{after_beta}");
     assert_eq!(code(&harness.ask(get("alpha")).await), "done");
@@ -117,7 +117,7 @@ async fn r_int_6_status_reports_the_next_reset_for_all_sources_or_one() {
     assert_eq!((&of_alpha["adapter"], &of_alpha["quotas"]), (&json!("alpha"), &json!([])));
 }
 
-/// What sources declare is counted like what the operator says, and never reported as a mistake of the operator.
+/// Limits that sources declare are counted like the operator's, and never reported as the operator's mistakes.
 #[tokio::test]
 async fn r_saf_4_limits_that_sources_declare_are_enforced() {
     let limit = |settings: Value| serde_json::from_value(settings).unwrap();
@@ -137,7 +137,7 @@ async fn r_saf_4_limits_that_sources_declare_are_enforced() {
     for expected in ["done", "done", "done", "RATE_LIMIT_EXCEEDED"] {
         assert_eq!(code(&harness.ask(get("alpha")).await), expected);
     }
-    // The operator's price counts, not the source's own.
+    // The operator's price applies, not the source's.
     for expected in ["done", "done", "RATE_LIMIT_QUOTA_EXHAUSTED"] {
         assert_eq!(code(&harness.ask(get("beta")).await), expected);
     }
@@ -184,7 +184,7 @@ async fn r_saf_4_a_quota_warns_pauses_and_ends() {
     assert_eq!(code(&harness.ask(goes_on.clone()).await), "done");
     assert_eq!(code(&harness.ask(goes_on).await), "TOKEN_ALREADY_USED");
 
-    // It travels like any other token, too.
+    // It is accepted in the same places as other tokens.
     let token = harness.token(get("alpha")).await;
     assert_eq!(code(&harness.ask(with_token(get("alpha"), &token)).await), "done");
     assert_eq!(status(&ask_status().await), ("exhausted", &json!(5)));
@@ -240,7 +240,7 @@ async fn r_saf_4_calls_that_wait_for_confirmation_use_no_quota() {
     let told = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
     assert_eq!(status(&told), ("ok", &json!(0)));
     assert_eq!(code(&harness.ask(get("alpha")).await), "done");
-    // Paused and to be confirmed: both tokens come along, and both quotas go on with one of them.
+    // Paused and to be confirmed: both tokens are sent, and one of them continues both quotas.
     let paused = harness.ask(delete()).await;
     assert_eq!(code(&paused), "RATE_LIMIT_QUOTA_PAUSE");
     let quota = paused["error"]["details"]["confirmation_token"].as_str().unwrap();
@@ -278,7 +278,7 @@ fn r_saf_4_invalid_settings_are_refused() {
     }
 }
 
-/// What of a changed configuration counts from zero.
+/// Which counts restart after a change of the configuration.
 #[test]
 fn r_saf_4_limits_that_lose_their_counts_are_reported() {
     let settings = |quota: &Value| -> QuotaSettings { serde_json::from_value(quota.clone()).unwrap() };
@@ -301,15 +301,11 @@ fn r_saf_4_limits_that_lose_their_counts_are_reported() {
         (&limit, day.clone(), None),
         (&json!({}), limit.clone(), None),
         (&limit, rate(json!({ "window": "day" })), Some("rate limit 'l' counts from zero: its window changed")),
-        (
-            &limit,
-            rate(json!({ "per": ["caller"] })),
-            Some("rate limit 'l' counts from zero: what it counts apart changed"),
-        ),
+        (&limit, rate(json!({ "per": ["caller"] })), Some("rate limit 'l' counts from zero: its 'per' changed")),
         (
             &limit,
             rate(json!({ "name": "m" })),
-            Some("rate limit 'm' counts from zero: its name is new, and another limit is gone"),
+            Some("rate limit 'm' counts from zero: its name is new, and another limit was removed"),
         ),
         (&day, quota(json!({ "hard_stop": 9, "warn": 1 })), None),
         (&day, both, None),

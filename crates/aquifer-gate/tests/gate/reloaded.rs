@@ -1,5 +1,5 @@
-//! Rules that change while something is confirmed: what holds is what the rules say when it is redeemed (R-SAF-2,
-//! R-SAF-3). What was counted goes on counting (R-SAF-4).
+//! Rules that change during a confirmation: the rules at the time of redemption apply (R-SAF-2, R-SAF-3). Counts
+//! continue (R-SAF-4).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ fn strength(strength: &str) -> GateSettings {
     policy(json!({ "strength": { "destructive": strength } }))
 }
 
-/// Denied for this call, so that others still have to be confirmed.
+/// Denies this call only, so that others still have to be confirmed.
 fn denied() -> GateSettings {
     let when = json!([{ "param": "id", "equals": "x" }]);
     policy(json!({ "rule": [{ "effect": "deny", "operation": "alpha_*", "when": when }] }))
@@ -30,7 +30,7 @@ fn denied() -> GateSettings {
 
 #[tokio::test]
 async fn r_saf_3_a_token_has_to_pass_the_rules_of_the_moment_it_is_redeemed() {
-    // (the rules when it was issued, the rules when it is redeemed, what comes of it)
+    // (rules when it was issued, rules when it is redeemed, result)
     let table = [
         (strength("token"), strength("token"), "done"),
         (strength("token"), denied(), "PERMISSION_DENIED"),
@@ -81,7 +81,7 @@ async fn r_saf_3_an_approval_does_not_outlive_the_rules_it_was_given_under() {
     assert_eq!(code(&harness.ask(with_token(delete(), token)).await), "done", "it was not used up");
 }
 
-/// A yes that rests is waited for inside of one call, which began under the old rules.
+/// The cooldown after a yes is spent inside one call, which started under the old rules.
 #[tokio::test]
 async fn r_saf_3_an_accepted_question_is_refused_if_rules_change_during_its_cooldown() {
     let resting = policy(json!({ "rule": [{ "effect": "confirm", "operation": "*", "cooldown_seconds": 1 }] }));
@@ -117,20 +117,20 @@ async fn r_saf_4_counts_carry_over_to_new_limits() {
         count
     };
     assert_eq!((used("alpha_get_thing").await, used("alpha_create_thing").await), (5, 5));
-    // Thresholds, order and neighbours may change: what was used stays used.
+    // Thresholds, order and neighbours may change: counts stay.
     for (limit, more) in [(7, 2), (3, 0), (8, 1)] {
         let other = json!({ "name": "other", "limit": 1, "window": "hour", "operation": "nothing" });
         let neighbours = [quota(1, "nothing"), quota(limit, "*_create_thing"), quota(2, "nothing_either")];
         harness.reload(&limits(json!({ "rate_limit": [other, rate(limit)], "quota": neighbours })));
         assert_eq!((used("alpha_get_thing").await, used("alpha_create_thing").await), (more, more), "{limit}");
     }
-    // Two that count the same do not add to each other.
+    // Two quotas that count the same do not share a counter.
     let twins = [quota(9, "*_create_thing"), quota(9, "*_create_thing")];
     harness.reload(&limits(json!({ "quota": twins })));
     assert_eq!(used("alpha_create_thing").await, 1);
 }
 
-/// Every set of rules denies the call, each in its own way: there is no moment between them at which it is not denied.
+/// Every set of rules denies the call in its own way: there is no moment between them when it is not denied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_2_no_call_slips_through_between_two_sets_of_rules() {
     let by_operation = policy(json!({ "rule": [{ "effect": "deny", "operation": "alpha_delete_*" }] }));

@@ -1,4 +1,4 @@
-//! State in memory, in SQLite and in a real Redis behaves alike, and its faults pass.
+//! State in memory, in SQLite and in a real Redis behaves the same, and recovers from faults.
 #![allow(clippy::print_stdout, reason = "one process of a test tells another, and a failure, how far it came")]
 
 mod agreement;

@@ -1,4 +1,4 @@
-//! A clock that is set back revives nothing, and one that was set ahead and corrected keeps nothing alive (R-SAF-3,
+//! Setting the clock back revives nothing, and a clock that was ahead and corrected keeps nothing alive (R-SAF-3,
 //! R-SAF-4), in one process, after a restart and in several processes.
 
 use std::sync::Arc;
@@ -20,10 +20,10 @@ const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
 const YEAR: i64 = 365 * DAY;
 
-/// A token holds for five minutes, and for half a minute more because clocks may differ.
+/// A token is valid for five minutes, and for half a minute more because clocks may differ.
 const LIFETIME: u64 = 330;
 
-/// What is done to the wall clock before anything is issued, and afterwards.
+/// What happens to the wall clock before anything is issued, and afterwards.
 const CHANGES: [(&str, i64, i64); 5] = [
     ("nothing", 0, 0),
     ("back 10 minutes", 0, -10 * MINUTE),
@@ -74,7 +74,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Calls until a limit refuses, and tells how often that went well.
+    /// Calls until a limit refuses, and returns the number of accepted calls.
     async fn calls(&self, operation: &str) -> usize {
         for count in 0..10 {
             match code(&self.harness.ask(call(operation, "x")).await) {
@@ -173,7 +173,7 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
             keeping.abort();
             let redeemed = other.ask(with_token(call("delete", "b"), &tokens[1])).await;
             assert_eq!(code(&redeemed), "TOKEN_EXPIRED", "{case}");
-            // What one spends, the other has spent: no window is open twice.
+            // What one spends, the other has spent: no window is used twice.
             for harness in [&one, &other, &one] {
                 assert_eq!(code(&harness.ask(call("create", "x")).await), "done", "{case}");
             }
@@ -184,12 +184,12 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
     }
 }
 
-/// The time that a store has kept, in milliseconds.
+/// The time in a store, in milliseconds.
 async fn stored_time(store: &dyn StateStore) -> u64 {
     store.get(HIGH_WATER).await.unwrap().map_or(0, |record| HighWater::parse(&record.value))
 }
 
-/// Nobody touches the token, and no call comes, until the process is restarted with a clock that was set back.
+/// The token is not used, and no call comes, until the process is restarted with a clock that was set back.
 #[tokio::test]
 async fn r_saf_3_a_token_that_nobody_touched_has_expired_after_a_restart() {
     let (stores, _folder) = stores();
@@ -215,7 +215,7 @@ async fn r_saf_3_the_time_is_kept_for_tokens_of_an_earlier_process() {
     let (stores, _folder) = stores();
     for (name, open) in &stores {
         let mut machine = Machine::new(Some(open));
-        // The mark is a year ahead: the new process has to learn it first.
+        // The stored time is a year ahead: the new process has to learn it first.
         machine.clock.set_wall(YEAR);
         let token = machine.harness.token(call("delete", "x")).await;
         machine.clock.set_wall(-YEAR);
@@ -233,7 +233,7 @@ async fn r_saf_3_the_time_is_kept_for_tokens_of_an_earlier_process() {
     }
 }
 
-/// A time that no clock shows must not be believed for ever, whoever wrote it.
+/// An impossible time must not be believed for ever, whoever wrote it.
 #[tokio::test]
 async fn r_saf_3_a_broken_time_in_the_store_is_replaced() {
     for (broken, version) in
@@ -257,7 +257,7 @@ async fn r_saf_3_a_broken_time_in_the_store_is_replaced() {
     }
 }
 
-/// Entries carry the wall clock's time, and the gate's where that is another.
+/// Entries carry the wall clock's time, and the gate's if it differs.
 #[tokio::test]
 async fn r_saf_5_the_audit_has_both_times_where_they_differ() {
     for (back, differs) in [(0, false), (-30, false), (-10 * MINUTE, true)] {

@@ -169,17 +169,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
         let (whole, all) = (self.intact_chains(), self.chains.len());
-        writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.intact_entries())?;
+        let entries = count_entries(self.intact_entries());
+        writeln!(f, "{entries} and {whole} of {all} chains are intact.")?;
         for fault in self.faults() {
             writeln!(f, "{}: {}", place(&fault.spot), escape(&fault.words))?;
         }
         for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
             let name = escape(&chain.chain);
             if !chain.has_head && self.problems.is_empty() {
-                writeln!(f, "chain {name}: no head is known; entries missing at its end would not show")?;
+                writeln!(f, "chain {name}: no head is known, so entries missing at its end are not detected")?;
             }
             if chain.has_head && chain.beyond_head > 0 && self.problems.is_empty() {
-                writeln!(f, "chain {name}: {} entries after the head", chain.beyond_head)?;
+                writeln!(f, "chain {name}: {} after the head", count_entries(chain.beyond_head))?;
             }
             if let Some(spot) = chain.unfinished.as_ref().filter(|_| self.problems.is_empty()) {
                 writeln!(f, "{}: an unfinished line, as a crash leaves it", place(spot))?;
@@ -195,13 +196,17 @@ impl fmt::Display for Report {
     }
 }
 
+pub(super) fn count_entries(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn r_saf_5_names_from_files_do_not_look_like_lines_of_the_report() {
-        let forged = "x\n9 entries are whole; 9 of 9 chains are.\u{9b}2J";
+        let forged = "x\n9 entries and 9 of 9 chains are intact.\u{9b}2J";
         let spot = Location { file: forged.into(), line: 1 };
         let fault = Fault::new(FaultKind::Altered, spot.clone(), forged.to_owned());
         let chain = ChainReport { unfinished: Some(spot), ..ChainReport::new(forged) };

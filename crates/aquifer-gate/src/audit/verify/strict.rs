@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::report::count_entries;
 use super::{ChainReport, Heads, Location, Report};
 
 /// The kind of problem.
@@ -73,14 +74,14 @@ impl Report {
             problems.push(Problem { kind, chain: chain.map(|chain| chain.chain.clone()), spot, words });
         };
         if self.chains.is_empty() && self.stray.is_empty() {
-            add(ProblemKind::Nothing, None, None, "there is nothing to verify: no entries, and no heads".to_owned());
+            add(ProblemKind::Nothing, None, None, "there is nothing to verify: no entries and no heads".to_owned());
         }
         let has_heads = heads.is_some_and(|heads| !heads.known.is_empty() || !heads.unreadable.is_empty());
         let has_entries = self.chains.iter().any(|chain| chain.entries > 0);
         if has_entries && !has_heads {
             let words = match heads {
-                Some(_) => "the state store has no head of any chain: it was lost or is another one",
-                None => "no state store vouches for the entries: it is in the memory of a server",
+                Some(_) => "the state store has no heads: it was lost or replaced",
+                None => "no state store confirms the entries: it is in a server's memory",
             };
             add(ProblemKind::NoHeads, None, None, words.to_owned());
         }
@@ -88,26 +89,26 @@ impl Report {
         for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
             let name = &chain.chain;
             if !chain.has_head && has_heads {
-                let words = format!("chain {name} has no head in the state store: nothing vouches for its entries");
+                let words = format!("chain {name} has no head in the state store: nothing confirms its entries");
                 add(ProblemKind::NoHead, Some(chain), None, words);
             }
             if chain.beyond_head > 0 && !head_has_caught_up(chain, earlier) {
-                let words = format!("{} entries of chain {name} stand after its head", chain.beyond_head);
+                let words = format!("chain {name} has {} after its head", count_entries(chain.beyond_head));
                 add(ProblemKind::BeyondHead, Some(chain), chain.end.clone(), words);
             }
             if chain.is_restored {
-                let words = format!("chain {name} has entries that the state store says were dropped");
+                let words = format!("chain {name} has entries which were dropped according to the state store");
                 add(ProblemKind::Restored, Some(chain), None, words);
             }
             if let Some(spot) = chain.unfinished.clone().filter(|_| !chain.is_open) {
-                let words = "the last line is not whole, and no process is writing it".to_owned();
+                let words = "the last line is unfinished, and no process is writing it".to_owned();
                 add(ProblemKind::Unfinished, Some(chain), Some(spot), words);
             }
             if let Some(after) = chain.after.as_deref()
                 && !present.contains(after)
                 && !self.dropped.contains(after)
             {
-                let words = format!("chain {name} follows chain {after}, which is gone without a trace");
+                let words = format!("chain {name} follows chain {after}, which is missing without a trace");
                 add(ProblemKind::MissingPredecessor, Some(chain), None, words);
             }
             if let Some(spot) = &chain.clock_went_back {
@@ -120,7 +121,7 @@ impl Report {
             add(ProblemKind::Empty, None, file(path), "this file is empty, and no process is writing it".to_owned());
         }
         for path in &self.unknown {
-            add(ProblemKind::UnknownFile, None, file(path), "this is no file of an audit".to_owned());
+            add(ProblemKind::UnknownFile, None, file(path), "this is not an audit file".to_owned());
         }
         self.problems = problems;
     }
@@ -138,7 +139,7 @@ impl Report {
 
 /// Whether the head has reached everything that the earlier report saw.
 fn head_has_caught_up(chain: &ChainReport, earlier: Option<&Report>) -> bool {
-    let vouched = chain.last.saturating_sub(chain.beyond_head);
+    let confirmed = chain.last.saturating_sub(chain.beyond_head);
     let before = earlier.and_then(|report| report.chains.iter().find(|before| before.chain == chain.chain));
-    before.is_some_and(|before| vouched >= before.last)
+    before.is_some_and(|before| confirmed >= before.last)
 }

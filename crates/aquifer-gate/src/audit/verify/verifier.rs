@@ -77,8 +77,8 @@ impl<'a> Verifier<'a> {
             chain.fail(flaw);
         }
         self.current = Some(sealed.header.chain.clone());
-        let vouches = chain.take(&sealed, head, &self.spot);
-        if vouches {
+        let is_in_place = chain.take(&sealed, head, &self.spot);
+        if is_in_place {
             for beginning in sealed.header.beginnings {
                 self.beginnings.insert(beginning.chain.clone(), beginning);
             }
@@ -89,8 +89,8 @@ impl<'a> Verifier<'a> {
     pub(super) fn invalid_line(&mut self, flaw: LineError) {
         self.spot.line += 1;
         let words = match flaw {
-            LineError::Form => "this is no line of an audit",
-            LineError::Hash => "this line was altered: its hash is another",
+            LineError::Form => "this is not an audit line",
+            LineError::Hash => "this line was altered: its hash does not match",
         };
         let fault = Fault::new(FaultKind::Altered, self.spot.clone(), words.to_owned());
         match &self.current {
@@ -103,7 +103,7 @@ impl<'a> Verifier<'a> {
     pub(super) fn unfinished(&mut self, is_open: bool) {
         self.spot.line += 1;
         let Some(name) = &self.current else {
-            let words = "this is no line of an audit".to_owned();
+            let words = "this is not an audit line".to_owned();
             self.unassigned = self.unassigned.take().or(Some(Fault::new(FaultKind::Altered, self.spot.clone(), words)));
             return;
         };
@@ -185,7 +185,7 @@ impl Chain {
             // The missing line was moved, not removed.
             if self.missing == Some(sequence) && header.previous == self.hash {
                 fault.kind = FaultKind::Reordered;
-                fault.words = format!("entry {sequence} does not stand here but later");
+                fault.words = format!("entry {sequence} is not here but further down");
             }
             return false;
         }
@@ -195,7 +195,11 @@ impl Chain {
         };
         if let Some(spot) = &self.report.unfinished {
             let spot = spot.clone();
-            return fault(FaultKind::CutOff, &spot, "this line was cut off, and the chain goes on after it".to_owned());
+            return fault(
+                FaultKind::CutOff,
+                &spot,
+                "this line is cut off, and the chain continues after it".to_owned(),
+            );
         }
         if self.report.entries == 0 {
             self.report.first = sequence;
@@ -208,11 +212,11 @@ impl Chain {
                 return fault(
                     FaultKind::Reordered,
                     &spot,
-                    format!("entry {sequence} does not stand before this but later"),
+                    format!("entry {sequence} belongs before this line but comes later"),
                 );
             }
             if sequence < expected {
-                return fault(FaultKind::Duplicated, spot, format!("entry {sequence} stands here again"));
+                return fault(FaultKind::Duplicated, spot, format!("entry {sequence} is duplicated here"));
             }
             if sequence > expected {
                 self.missing = Some(expected);
@@ -230,7 +234,7 @@ impl Chain {
             return fault(
                 FaultKind::Altered,
                 spot,
-                format!("entry {sequence} is not the one that the head vouches for"),
+                format!("entry {sequence} does not match the head in the state store"),
             );
         }
         self.check_time(header.timestamp, spot);

@@ -133,7 +133,7 @@ impl Condition {
                 collector.add(format!("the condition on '{param}' {words}"));
             }
             Test::Greater(number) | Test::Less(number) if !number.is_finite() => {
-                collector.add(format!("the condition on '{param}' compares with what is no number"));
+                collector.add(format!("the condition on '{param}' compares with something other than a number"));
             }
             _ => {}
         }

@@ -128,7 +128,7 @@ impl RedisConnection {
         }
         let what = match error.kind() {
             _ if error.is_connection_refusal() => "refuses connections".to_owned(),
-            ErrorKind::Io => "cannot be reached, or broke off".to_owned(),
+            ErrorKind::Io => "cannot be reached, or closed the connection".to_owned(),
             ErrorKind::AuthenticationFailed => "does not accept the user or the password".to_owned(),
             _ => match error.code().filter(|code| is_code(code)) {
                 Some("NOAUTH" | "WRONGPASS") => "does not accept the user or the password".to_owned(),

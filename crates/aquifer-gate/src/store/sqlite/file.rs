@@ -72,7 +72,9 @@ fn lock(path: &Path) -> Result<File> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Err(TryLockError::WouldBlock) => return Err(Error::new(ErrorKind::TimedOut, "another process makes it")),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::new(ErrorKind::TimedOut, "another process is creating it"));
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ impl StateFile {
         });
         match acted {
             // A change to a file that was removed is lost.
-            Ok(_) if !is_there(&open) => Err(self.error("was taken away")),
+            Ok(_) if !is_there(&open) => Err(self.error("was removed")),
             Ok(done) => {
                 self.open = Some(open);
                 Ok(done)
@@ -133,17 +133,17 @@ impl StateFile {
     }
 
     fn open_file(&self) -> Result<OpenConnection, StoreError> {
-        file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be made or opened: {error}")))?;
+        file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
         let before = file::identity(&self.path).map_err(|error| self.error(&error.to_string()))?;
         let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
         match tables::owner(&connection).map_err(|error| self.sqlite_error(&error))? {
             Owner::Ours | Owner::Empty => {}
-            Owner::NewerVersion => return Err(self.error("was written by a later version")),
-            Owner::Other => return Err(self.error("is some other database")),
+            Owner::NewerVersion => return Err(self.error("was written by a newer version")),
+            Owner::Other => return Err(self.error("is another application's database")),
         }
         initialize_with_retry(&mut connection).map_err(|error| self.sqlite_error(&error))?;
         if !file::identity(&self.path).is_ok_and(|after| after == before) {
-            return Err(self.error("was taken away"));
+            return Err(self.error("was removed"));
         }
         Ok(OpenConnection { connection, identity: before, is_durable: true })
     }
@@ -151,9 +151,9 @@ impl StateFile {
     fn sqlite_error(&self, error: &rusqlite::Error) -> StoreError {
         let what = match error.sqlite_error_code() {
             _ if is_locked(error) => "is locked by another process",
-            Some(ErrorCode::DiskFull) => "has no room: the disk is full, or too many records wait to expire",
+            Some(ErrorCode::DiskFull) => "has no room: the disk is full, or too many records have not expired yet",
             Some(ErrorCode::ReadOnly) => "cannot be written to",
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "is damaged, or no database",
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "is damaged or not a database",
             Some(ErrorCode::CannotOpen) => "cannot be opened",
             Some(ErrorCode::SystemIoFailure) => "cannot be read or written",
             _ => "cannot be used",
@@ -187,7 +187,7 @@ impl OpenConnection {
             self.connection.busy_timeout(BUSY_TIMEOUT).and(written)
         });
         if let Err(error) = written {
-            tracing::debug!(%error, "the time is not written to the state file");
+            tracing::debug!(%error, "the time could not be written to the state file");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every event that the documentation names appears in a real audit, and no other does.
+//! Every documented event appears in a real audit, and no other event does.
 
 use std::collections::BTreeSet;
 
@@ -25,16 +25,16 @@ fn token(answer: &Value, name: &str) -> Value {
     token.clone()
 }
 
-/// Everything a gate can decide, once.
+/// Makes the gate take every kind of decision once.
 async fn all_decisions(harness: &AuditHarness) {
     // Policy denies it.
     assert_eq!(harness.code("run_job", json!({})).await, "PERMISSION_DENIED");
-    // Confirmed with a token; a token that is none.
+    // Confirmed with a token; an invalid token.
     let asked = harness.ask("update_remote", json!({})).await;
     let confirmation = token(&asked, "confirmation_token");
     assert_eq!(harness.code("update_remote", json!({ "confirmation_token": "conf_none" })).await, "TOKEN_INVALID");
     assert_eq!(harness.code("update_remote", json!({ "confirmation_token": confirmation })).await, "done");
-    // The person says no.
+    // The user declines.
     let request = json!({ "operation": "create_remote", "params": {} }).as_object().unwrap().clone();
     let receiver = aquifer_protocol::surface::Receiver::Unified;
     let aquifer_engine::Reply::NeedsInput(question) =
@@ -44,9 +44,9 @@ async fn all_decisions(harness: &AuditHarness) {
     };
     let no = answering(with_person(anna()), &question.key, "decline");
     harness.ask_as("create_remote", json!({}), no).await;
-    // Destructive, and allowed without a question.
+    // Destructive, and allowed without confirmation.
     assert_eq!(harness.code("delete_item", json!({})).await, "done");
-    // A quota is near, pauses, goes on and ends.
+    // A quota warns, pauses, continues and is exhausted.
     for _ in 0..2 {
         assert_eq!(harness.code("get_item", json!({})).await, "done");
     }
@@ -91,7 +91,7 @@ async fn r_saf_5_documented_events_are_emitted_and_emitted_events_are_documented
     }
     emitted.extend(events(&harness.folder.0));
 
-    // Emitted by commands, and held by tests of the program: approvals.rs and quarantine.rs.
+    // Written by commands and covered by the binary's tests: approvals.rs and quarantine.rs.
     let by_commands = ["APPROVAL_GRANTED", "DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED"];
     emitted.extend(by_commands.map(str::to_owned));
     assert_eq!(emitted, documented());

@@ -1,4 +1,4 @@
-//! What can go wrong around it: told quickly, and over when it is over.
+//! Failures around the audit: reported quickly, and over as soon as the cause is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn r_saf_5_a_deleted_directory_is_detected_and_recreated() {
     let audit = open(files(&directory, 1 << 20, 3), &store);
     audit.record(intent("before")).await.unwrap();
     std::fs::remove_dir_all(&directory).unwrap();
-    // A file that nobody can find any more is no record, so this goes into a new one.
+    // A file that was deleted no longer counts, so this goes into a new one.
     audit.record(intent("after")).await.unwrap();
     let lines = lines(&directory);
     assert_eq!(lines.last().unwrap()["request_id"], "after");
@@ -24,7 +24,7 @@ async fn r_saf_5_a_deleted_directory_is_detected_and_recreated() {
     assert_eq!((report.chains.len(), report.intact_chains()), (2, 1), "{report}");
     assert_eq!(report.faults().next().unwrap().kind, FaultKind::Removed);
 
-    // Something stands where the directory was.
+    // Something else is in the directory's place.
     std::fs::remove_dir_all(&directory).unwrap();
     std::fs::write(&directory, "in the way").unwrap();
     let error = audit.record(intent("nowhere")).await.unwrap_err();
@@ -138,8 +138,8 @@ async fn r_saf_5_lines_that_the_store_missed_are_written_later() {
     }
 }
 
-/// The largest file a process may write is a disk that is full, for which nobody needs to be root. The signal that comes
-/// with it is ignored by the shell that starts us.
+/// A limit on the file size stands in for a full disk, because it does not need root. The shell that starts us ignores
+/// the signal that comes with it.
 #[cfg(unix)]
 #[tokio::test]
 async fn r_saf_5_when_the_disk_is_full() {
@@ -162,7 +162,7 @@ async fn r_saf_5_when_the_disk_is_full() {
         limit_files(Some(good + room));
         let failed: Vec<_> = futures::future::join_all((0..4).map(|_| audit.record(intent("lost")))).await;
         assert!(failed.iter().any(|result| matches!(result, Err(AuditError::File { .. }))), "{room}: {failed:?}");
-        // One by one some may fit, but never more than there is room for.
+        // Written one at a time some may fit, but never more than there is room for.
         let mut fitted = 0;
         while audit.record(intent("perhaps")).await.is_ok() {
             fitted += 1;
@@ -188,7 +188,7 @@ fn limit_files(limit: Option<u64>) {
 #[cfg(unix)]
 const CHILD_DONE: &str = "the child has come to its end";
 
-/// It did what it was to do, and not just nothing.
+/// The child reached its end.
 #[cfg(unix)]
 fn passes(mut command: std::process::Command) {
     let done = command.output().unwrap();
@@ -196,8 +196,8 @@ fn passes(mut command: std::process::Command) {
     assert!(done.status.success() && out.contains(CHILD_DONE), "{out}{err}");
 }
 
-/// A file system of its own: really full, then really read-only. Needs a mount namespace, which root has and others get
-/// from the kernel.
+/// A separate file system: first full, then read-only. Needs a mount namespace, which root has and others may get from
+/// the kernel.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn r_saf_5_on_a_file_system_that_is_full_or_read_only() {

@@ -1,4 +1,4 @@
-//! A source whose operations end as their caller asks, behind a gate with a real audit.
+//! A source whose calls end as their parameters say, behind a gate with a real audit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 use super::support::{DEADLINE, Folder, ScriptedStore, files, lines};
 use crate::harness::{anna, code, system_clock};
 
-/// (name, category, whether its parameters are shaped by us)
+/// (name, category, whether it is native)
 const OPERATIONS: &[(&str, Category, bool)] = &[
     ("get_item", Category::Read, true),
     ("peek_item", Category::Read, true),
@@ -107,7 +107,7 @@ pub(super) struct AuditHarness {
 }
 
 impl AuditHarness {
-    /// Everything is allowed without a question.
+    /// Allows everything without confirmation.
     pub(super) fn new() -> Self {
         let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
         Self::with(&all, |_| {})
@@ -146,12 +146,12 @@ impl AuditHarness {
         }
     }
 
-    /// The code a call is answered with.
+    /// The code of the response.
     pub(super) async fn code(&self, operation: &str, params: Value) -> String {
         code(&self.ask(operation, params).await).to_owned()
     }
 
-    /// Everything on record by now, except the beginning of the chain.
+    /// All entries so far, except the start of the chain.
     pub(super) async fn entries(&self) -> Vec<Value> {
         tokio::time::timeout(DEADLINE, self.audit.flush()).await.unwrap().unwrap();
         let mut entries = lines(&self.folder.0);
@@ -169,7 +169,7 @@ impl AuditHarness {
     }
 }
 
-/// Asserts that every intent has exactly one outcome that names it.
+/// Asserts that every intent has exactly one outcome that refers to it.
 pub(super) fn assert_paired(entries: &[Value]) {
     let of = |event: &str| entries.iter().filter(move |entry| entry["event"] == event).collect::<Vec<_>>();
     let mut named: Vec<String> =

@@ -1,4 +1,4 @@
-//! Verification takes as much memory for much as for little.
+//! Verification uses the same amount of memory for small and large audits.
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -23,12 +23,12 @@ fn r_saf_5_verification_streams() {
         assert_eq!(counted.parse::<u64>().unwrap(), entries);
         peak.parse().unwrap()
     };
-    // Some hundred kilobytes, and thirty megabytes.
+    // A few hundred kilobytes, and thirty megabytes.
     let (little, much) = (measure(100), measure(8000));
     assert!(much < little + 4096, "{little} kB for little, {much} kB for much");
 }
 
-/// A chain of long lines, made as the documentation says they are made.
+/// Writes a chain of long lines, built as documented.
 #[cfg(target_os = "linux")]
 fn make(path: &std::path::Path, entries: u64) {
     use std::io::Write as _;

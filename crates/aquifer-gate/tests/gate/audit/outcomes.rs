@@ -1,4 +1,4 @@
-//! Every intent has exactly one outcome, and the outcome is what is known: no more.
+//! Every intent has exactly one outcome, and it says no more than is known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,12 +40,13 @@ async fn r_saf_5_outcomes_say_what_is_known() {
     }
 }
 
-/// A caller may give up at any moment: while the intent is recorded, while the call runs, while its outcome is recorded.
+/// A caller may be cancelled at any moment: while the intent is recorded, while the call runs, while its outcome is
+/// recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
     let harness = Arc::new(AuditHarness::new());
     for operation in ["create_item", "delete_item"] {
-        // Polled this often, then dropped. Some get to their end.
+        // Polled this often, then dropped. Some finish.
         for polls in 0..40 {
             let harness = harness.clone();
             let asked = harness.ask_as(operation, json!({}), anna());
@@ -83,7 +84,7 @@ async fn r_saf_5_a_cancelled_call_has_an_unknown_outcome() {
     }
 }
 
-/// The outcome is not lost because the queue is full at the moment when the caller leaves.
+/// The outcome is not lost if the queue is full when the caller is cancelled.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
@@ -114,7 +115,7 @@ async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     assert_paired(&tokio::time::timeout(DEADLINE, complete).await.unwrap());
 }
 
-/// An intent that reached the file although its call was refused says so.
+/// An intent that was written although its call was refused is followed by an outcome that says so.
 #[tokio::test]
 async fn r_saf_5_an_intent_without_a_head_is_followed_by_its_refusal() {
     let harness = AuditHarness::new();
@@ -130,7 +131,7 @@ async fn r_saf_5_an_intent_without_a_head_is_followed_by_its_refusal() {
     assert!(verify_directory(&harness.folder.0, &harness.store.inner).await.is_intact());
 }
 
-/// An intent that never reached the file has no outcome either.
+/// An intent that was never written has no outcome.
 #[tokio::test]
 async fn r_saf_5_a_refused_call_without_an_intent_has_no_outcome() {
     let harness = AuditHarness::new();

@@ -1,4 +1,4 @@
-//! Processes that are killed, and processes whose error output nobody reads.
+//! Processes that are killed, and processes whose standard error nobody reads.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use aquifer_gate::audit::{AuditError, AuditSettings, Head, Heads, Sink, verify};
 
 use super::support::*;
 
-/// Ends with its test, whatever happens.
+/// Killed when its test ends.
 struct ChildProcess(Child);
 
 impl Drop for ChildProcess {
@@ -24,8 +24,8 @@ fn start(test: &str, folder: &std::path::Path, stderr: Stdio) -> (ChildProcess, 
     (ChildProcess(child), out)
 }
 
-/// Several processes write into one directory as fast as they can and are killed in the middle of it. They tell the head
-/// after each entry, so the last told is what a store that outlives them would have, or one before.
+/// Several processes write into one directory as fast as they can and are killed. They print the head after each entry,
+/// so the last printed head is the stored one, or one before it.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_a_killed_writer_leaves_an_intact_chain() {
     const TEST: &str = "audit::processes::r_saf_5_a_killed_writer_leaves_an_intact_chain";
@@ -67,7 +67,7 @@ async fn r_saf_5_a_killed_writer_leaves_an_intact_chain() {
     assert_eq!(report.chains.len(), 8, "{report}");
     let vouched: u64 = heads.known.iter().map(|head| head.sequence).sum();
     assert!(vouched > 300 && report.intact_entries() >= vouched, "{vouched}: {report}");
-    // What a kill in the middle of a line leaves is told apart from what a person cut.
+    // A line cut by a kill is distinguished from one that a person cut.
     let last =
         listed(&folder.0).into_iter().find(|file| file.to_string_lossy().contains(&heads.known[0].chain)).unwrap();
     let whole = report.chains.iter().find(|chain| chain.chain == heads.known[0].chain).unwrap().clone();
@@ -91,7 +91,7 @@ async fn write_for_ever(directory: &std::path::Path) {
     }
 }
 
-/// The error output is a pipe that nobody empties: entries fail instead of waiting for ever, and work again later.
+/// Standard error is a pipe that nobody reads: entries fail instead of waiting for ever, and succeed again later.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
     const TEST: &str = "audit::processes::r_saf_5_an_unread_error_output_blocks_no_caller_for_ever";
@@ -105,7 +105,7 @@ async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
         line.clear();
         assert!(out.read_line(&mut line).unwrap() > 0, "the child ended early");
     }
-    // Now somebody does.
+    // Now somebody reads it.
     let mut err = running.0.stderr.take().unwrap();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -124,7 +124,7 @@ async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
     assert!(report.is_intact() && report.intact_entries() > 10, "{report}");
 }
 
-/// With files beside it, what nobody reads is lost, and the files have it all.
+/// If there are files as well, lines that nobody reads are lost, and the files have all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_files_do_not_wait_for_the_error_output() {
     const TEST: &str = "audit::processes::r_saf_5_files_do_not_wait_for_the_error_output";
@@ -164,7 +164,7 @@ async fn write_to_stderr() {
         }
     }
     assert_eq!(failed, Some(AuditError::Busy));
-    // From now on it does not even wait.
+    // From now on nothing waits for it.
     for _ in 0..1000 {
         assert_eq!(audit.record(entry()).await, Err(AuditError::Busy));
     }

@@ -1,4 +1,5 @@
-//! What somebody can do who writes the directory or loses the store: plain verification may be content, strict is not.
+//! What somebody who can write the directory or delete the store can do: plain verification may accept it, strict
+//! verification does not.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::support::*;
 use crate::harness::ManualClock;
 
-/// An audit of a process that has ended.
+/// The audit of a process that has ended.
 struct StoppedAudit {
     folder: Folder,
     store: Arc<dyn StateStore>,
@@ -61,7 +62,7 @@ fn kinds(report: &Report) -> Vec<ProblemKind> {
     kinds
 }
 
-/// A line as the writer seals it. Anybody can.
+/// A forged line, sealed like the writer's. Anybody can do this.
 fn forged(chain: &str, sequence: u64, previous: &str, event: &str) -> (String, String) {
     let time = jiff::Timestamp::now();
     let body = format!(
@@ -94,12 +95,12 @@ fn cut_last_line(file: &Path) {
     std::fs::write(file, &text[..end]).unwrap();
 }
 
-/// What is done to the directory, and which heads are left afterwards.
+/// An attack on the directory. Returns the remaining heads.
 type Attack = fn(&StoppedAudit) -> Option<Heads>;
 
 #[tokio::test]
 async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do() {
-    // (what is done, whether plain verification is content, what strict verification says)
+    // (attack, whether plain verification accepts it, problems of strict verification)
     let table: &[(&str, Attack, bool, &[ProblemKind])] = &[
         ("nothing", |stopped| Some(stopped.heads.clone()), true, &[]),
         (
@@ -212,7 +213,7 @@ async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do
             &[ProblemKind::Nothing, ProblemKind::Empty],
         ),
         (
-            "the last line is not whole",
+            "the last line is unfinished",
             |stopped| {
                 append(&stopped.last_file(), "{\"sequence\":99,\"time");
                 Some(stopped.heads.clone())
@@ -243,7 +244,7 @@ async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do
         let is_sound = *what == "nothing";
         assert_eq!(report.is_proven(), is_sound, "{what}: {report}");
         assert_eq!(report.to_string().lines().count() > 1, !is_sound, "{what} is told: {report}");
-        // Nothing but plain facts in the object for programs.
+        // The JSON report has the same problems.
         let told: Value = serde_json::to_value(&report).unwrap();
         assert_eq!(told["problems"].as_array().map_or(0, Vec::len), report.problems.len(), "{told}");
         let _ = std::fs::create_dir_all(&stopped.folder.0);
@@ -264,7 +265,7 @@ async fn r_saf_5_strict_verification_reports_symbolic_links() {
     assert_eq!((report.is_intact(), kinds(&report)), (true, vec![ProblemKind::UnknownFile]), "{report}");
 }
 
-/// A chain whose file was taken away is named by the one after it, so it is missed even if its head is gone, too.
+/// A chain names the chain before it, so a missing chain is detected even if its head is gone.
 #[tokio::test]
 async fn r_saf_5_a_missing_predecessor_is_detected() {
     let (folder, store) = (Folder::new(), memory());
@@ -282,7 +283,7 @@ async fn r_saf_5_a_missing_predecessor_is_detected() {
     assert_eq!((report.is_intact(), kinds(&report)), (true, vec![ProblemKind::MissingPredecessor]), "{report}");
 }
 
-/// Files that were dropped on purpose are no gap.
+/// Dropped files are no gap.
 #[tokio::test]
 async fn r_saf_5_dropped_files_pass_strict_verification() {
     let (folder, store) = (Folder::new(), memory());
@@ -301,7 +302,7 @@ async fn r_saf_5_dropped_files_pass_strict_verification() {
 
 #[tokio::test]
 async fn r_saf_5_a_clock_that_goes_back_is_reported() {
-    // (seconds, whether it is noticed)
+    // (seconds, whether it is reported)
     for (seconds, is_noticed) in [(-30, false), (-3600, true), (3600, false)] {
         let (folder, store, clock) = (Folder::new(), memory(), ManualClock::new());
         let audit = Audit::open(files(&folder.0, 1 << 20, 3), clock.steady.clone(), store.clone()).unwrap();
@@ -316,7 +317,7 @@ async fn r_saf_5_a_clock_that_goes_back_is_reported() {
     }
 }
 
-/// While servers write, there are always entries that their heads do not vouch for yet. They do a moment later.
+/// While servers write, there are always entries after the heads. A moment later the heads have caught up.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_strict_verification_can_run_while_servers_write() {
     let (folder, store) = (Folder::new(), memory());

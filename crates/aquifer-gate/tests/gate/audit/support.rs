@@ -1,4 +1,4 @@
-//! An audit in a folder of its own.
+//! An audit in a temporary directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +14,10 @@ use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
-/// Longer than anything takes, shorter than anybody waits.
+/// Longer than any test takes.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A folder that goes with its test.
+/// A temporary directory, deleted when it is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -60,12 +60,12 @@ pub(super) fn deletion() -> Operation {
     operation
 }
 
-/// An intent with a mark to find it by.
+/// An intent with this request id.
 pub(super) fn intent(mark: &str) -> Entry {
     Entry::for_operation(Event::Intent, &deletion()).request(mark)
 }
 
-/// The audit files of a folder, in the order of their names.
+/// The audit files of a directory, sorted by name.
 pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
@@ -73,7 +73,7 @@ pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every line of a folder's files, in order.
+/// Every line of a directory's files, in order.
 pub(crate) fn lines(directory: &Path) -> Vec<Value> {
     let text: String = listed(directory).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -83,13 +83,13 @@ pub(super) fn events(directory: &Path) -> Vec<String> {
     lines(directory).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What verification says with the heads of this store.
+/// Verifies a directory with the heads of this store.
 pub(crate) async fn verify_directory(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
     let heads = Heads::load(&**store).await.unwrap();
     verify(&[directory.to_owned()], Some(&heads)).unwrap()
 }
 
-/// Runs one test of this binary again, as a process of its own that finds its folder in the environment.
+/// Runs one test of this binary again, in a process that gets its directory from the environment.
 pub(super) fn again(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(WHERE, folder);
@@ -98,12 +98,12 @@ pub(super) fn again(test: &str, folder: &Path) -> Command {
 
 const WHERE: &str = "AQUIFER_TEST_AUDIT_FOLDER";
 
-/// The folder, if this is the process that was started again.
+/// The directory, if this is the process that was started again.
 pub(super) fn in_child() -> Option<PathBuf> {
     std::env::var_os(WHERE).map(PathBuf::from)
 }
 
-/// A store that does as it is told.
+/// A store whose behaviour tests can switch.
 pub(super) struct ScriptedStore {
     pub(super) inner: Arc<dyn StateStore>,
     pub(super) mode: std::sync::Mutex<StoreMode>,

@@ -1,4 +1,4 @@
-//! Every way to change the files, and where it is found.
+//! Every kind of change to the files, and where it is detected.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ async fn make() -> Original {
     Original { files, heads: Heads::load(&*store).await.unwrap() }
 }
 
-/// Writes the files down somewhere and has them verified.
+/// Writes the files to a temporary directory and verifies them.
 fn check(files: &[(String, Vec<u8>)], with_heads: bool) -> Report {
     let folder = Folder::new();
     for (name, bytes) in files {
@@ -45,7 +45,7 @@ fn name_of(fault: &Fault) -> String {
     fault.spot.file.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// There is exactly this fault.
+/// Asserts that there is exactly this fault.
 fn expect(report: &Report, kinds: &[FaultKind], file: &str, line: usize) {
     let faults: Vec<&Fault> = report.faults().collect();
     assert_eq!(faults.len(), 1, "{report}");
@@ -59,7 +59,7 @@ fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
-/// Every place: file and line, counted from 0.
+/// Every line: its file and number, counted from 0.
 fn line_positions() -> Vec<(usize, usize)> {
     let counted = original().files.iter().enumerate();
     counted.flat_map(|(file, (_, bytes))| (0..split(bytes).len()).map(move |line| (file, line))).collect()
@@ -167,7 +167,7 @@ fn r_saf_5_a_rewritten_chain_does_not_match_its_head() {
     let (text, mut previous) = (String::from_utf8(original().files[0].1.clone()).unwrap(), "0".repeat(64));
     let mut forged = String::new();
     let count = line_positions().len();
-    // As many lines as the chain has, every hash right.
+    // As many lines as the chain has, with correct hashes.
     let line = text.lines().next().unwrap();
     for sequence in 1..=count {
         let body =
@@ -196,7 +196,7 @@ fn r_saf_5_a_rewritten_line_does_not_match_the_next() {
     }
 }
 
-/// As the documentation says it: SHA-256 over the line with its hash taken out.
+/// As documented: SHA-256 over the line without its hash.
 pub(super) fn sha256(text: &str) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -227,7 +227,7 @@ fn r_saf_5_chains_are_verified_independently() {
     }
     let paths = [folder.0.clone()];
     assert!(verify(&paths, Some(&heads)).unwrap().is_intact());
-    // One of them altered.
+    // One of them is altered.
     let (name, bytes) = &other.files[1];
     let text = String::from_utf8(bytes.clone()).unwrap().replacen("delete_user", "update_user", 1);
     std::fs::write(folder.0.join(name), text).unwrap();
@@ -239,7 +239,7 @@ fn r_saf_5_chains_are_verified_independently() {
     assert_eq!(whole.chain, original().heads.known[0].chain);
     assert_eq!(whole.entries as usize, line_positions().len());
 
-    // All lines in one file under another name, mixed: still each by itself.
+    // All lines in one file with another name, interleaved: the chains are still verified independently.
     let (mut mixed, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
     for (_, bytes) in &original().files {
         left.extend(split(bytes));
@@ -256,7 +256,7 @@ fn r_saf_5_chains_are_verified_independently() {
     let report = verify(std::slice::from_ref(&file), Some(&heads)).unwrap();
     assert!(report.is_intact(), "{report}");
     assert_eq!(report.intact_chains(), 2);
-    // The very first line is no line: its chain is the first that follows.
+    // The first line is invalid: it is attributed to the chain of the next line.
     mixed[0] = b"{}\n".to_vec();
     std::fs::write(&file, mixed.concat()).unwrap();
     let report = verify(&[file], Some(&heads)).unwrap();
@@ -344,7 +344,7 @@ fn stray_lines_and_unreadable_heads_are_reported() {
     verify(&[folder.0.join("nowhere.log")], None).unwrap_err();
 }
 
-/// The script in the documentation, which needs nothing of ours.
+/// Runs the documented script, which needs nothing of ours.
 #[cfg(target_os = "linux")]
 #[test]
 fn r_saf_5_a_shell_can_verify_the_chain() {

@@ -1,4 +1,4 @@
-//! Every write is on record, with the fields it sets and clears. Reads are not.
+//! Every write is recorded with the fields it sets and clears. Reads are not.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::support::*;
 
 #[tokio::test]
 async fn r_saf_5_every_write_is_recorded_and_no_read() {
-    // (operation, parameters, fields in the intent); Null: not on record.
+    // (operation, parameters, fields in the intent); null: not recorded.
     let table = [
         ("get_item", json!({ "a": null }), Value::Null),
         ("introspect", json!({ "query": "operations" }), Value::Null),
@@ -23,9 +23,9 @@ async fn r_saf_5_every_write_is_recorded_and_no_read() {
         ("update_remote", json!({ "a": { "b": null }, "c": null }), json!({ "set": ["a"], "cleared": ["a.b", "c"] })),
         ("run_job", json!({ "a": "x" }), json!({ "set": ["a"], "cleared": [] })),
         ("delete_item", json!({ "a": 1 }), json!("none")),
-        // A read that its source calls more than that.
+        // A read that its source marks as more dangerous.
         ("peek_item", json!({ "a": 1 }), json!("none")),
-        // Rehearsals change nothing.
+        // Dry runs change nothing.
         ("create_item", json!({ "a": 1, "dry_run": true }), Value::Null),
         ("update_item", json!({ "input": { "a": 1 }, "dry_run": true }), Value::Null),
         ("delete_item", json!({ "dry_run": true }), Value::Null),
@@ -49,7 +49,7 @@ async fn r_saf_5_every_write_is_recorded_and_no_read() {
     }
 }
 
-/// Every step of a batch is a write of its own, and a write that was confirmed is recorded like one that was allowed.
+/// Every step of a batch is a write of its own, and a confirmed write is recorded like an allowed one.
 #[tokio::test]
 async fn r_saf_5_batches_and_confirmed_writes_are_recorded() {
     let harness = AuditHarness::with(
@@ -75,7 +75,8 @@ async fn r_saf_5_batches_and_confirmed_writes_are_recorded() {
     assert_eq!(harness.writes().await.len(), 6, "{:#?}", harness.writes().await);
 }
 
-/// While the audit must be written and cannot be, nothing is changed. Reads go on, and it ends by itself.
+/// While the audit is required and cannot be written, nothing is changed. Reads continue, and writes do so when the
+/// cause is over.
 #[tokio::test]
 async fn r_saf_5_writes_are_refused_while_the_audit_fails() {
     for required in [true, false] {
@@ -83,7 +84,7 @@ async fn r_saf_5_writes_are_refused_while_the_audit_fails() {
         let harness = AuditHarness::with(&all, |settings| settings.required = required);
         assert_eq!(harness.code("create_item", json!({})).await, "done");
         harness.store.set_mode(StoreMode::Down);
-        // The first write after a failure nobody knows of is not waited for; its entries make the failure known.
+        // The first write does not wait, because the failure is not known yet; its entries make it known.
         harness.code("create_item", json!({})).await;
         let failing = async {
             while !harness.audit.is_failing() {
@@ -106,7 +107,7 @@ async fn r_saf_5_writes_are_refused_while_the_audit_fails() {
     }
 }
 
-/// A queue that is full cannot take an intent, so the write is refused before it runs.
+/// A full queue cannot take an intent, so the write is refused before it runs.
 #[tokio::test]
 async fn r_saf_5_writes_are_refused_when_the_queue_is_full() {
     let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
@@ -115,7 +116,7 @@ async fn r_saf_5_writes_are_refused_when_the_queue_is_full() {
         settings.timeout = Duration::from_millis(500);
     });
     harness.store.set_mode(StoreMode::Silent);
-    // One entry is with the writer, which waits for the store; sooner or later the next one fills the queue.
+    // The writer waits for the store with one entry; the next one fills the queue sooner or later.
     let mut codes = Vec::new();
     for _ in 0..10 {
         codes.push(harness.code("create_item", json!({})).await);

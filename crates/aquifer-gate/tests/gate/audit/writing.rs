@@ -117,7 +117,7 @@ async fn r_saf_5_an_intent_is_in_the_file_when_recording_returns() {
             (&last["request_id"], &last["sequence"]),
             (&json!(format!("mark-{number}")), &json!(noted.sequence))
         );
-        // And vouched for.
+        // And confirmed by the head.
         let heads = Heads::load(&*store).await.unwrap();
         assert_eq!((heads.known[0].sequence, json!(heads.known[0].hash)), (noted.sequence, last["hash"].clone()));
     }
@@ -144,7 +144,7 @@ async fn r_saf_5_a_thousand_intents_at_once_share_their_syncs() {
     let stats = audit.stats();
     assert_eq!((stats.entries, stats.failures), (1000, 0));
     assert!(stats.writes <= 500, "{stats:?}");
-    // However many went in one piece, the file is more than full now.
+    // However large the batch was, the file is full now.
     audit.record(intent("one more")).await.unwrap();
     assert!(listed(&folder.0).len() > 1, "it did not rotate");
     let report = verify_directory(&folder.0, &store).await;
@@ -175,10 +175,10 @@ async fn r_saf_5_rotation_is_recorded_and_old_files_are_dropped() {
         before = Some((json!(file.file_name().unwrap().to_str().unwrap()), last["hash"].clone()));
     }
     assert!(events(&folder.0).contains(&"FILES_DROPPED".to_owned()));
-    // Without the head the chain itself says from where it is kept.
+    // Without the head, the chain itself records its beginning.
     let report = verify(std::slice::from_ref(&folder.0), None).unwrap();
     assert!(report.is_intact() && report.chains[0].first > 1, "{report}");
-    // What was to be kept is missed.
+    // A missing file that was not dropped is detected.
     std::fs::remove_file(&files[0]).unwrap();
     let report = verify_directory(&folder.0, &store).await;
     let fault = report.faults().next().unwrap();
@@ -196,7 +196,7 @@ async fn r_saf_5_chains_that_have_ended_are_dropped_and_those_in_use_are_not() {
     }
     ended.flush().await.unwrap();
     drop(ended);
-    // Its writer ends by itself, and with it the lock.
+    // The writer stops, and releases the lock.
     let third = open(files(&folder.0, 3000, 2), &store);
     let all = |mark: &str| {
         let lines = lines(&folder.0);
@@ -256,7 +256,7 @@ async fn r_saf_5_the_store_can_hold_the_lines_too() {
         .flat_map(|(_, record)| [record.value, b"\n".to_vec()].concat())
         .collect();
     assert_eq!(file, held);
-    // Altered and removed there.
+    // Altered and removed in the store.
     let all = store.list("audit/line/", 100).await.unwrap();
     for (position, value, kind) in [(2, b"{}".to_vec(), FaultKind::Altered)] {
         let (key, record) = &all[position];
@@ -289,7 +289,7 @@ async fn without_a_sink_nothing_is_required_and_nothing_fails() {
 #[test]
 fn invalid_settings_are_refused_at_once() {
     let folder = Folder::new();
-    // No runtime to talk to the store with.
+    // There is no runtime to access the store with.
     Audit::open(files(&folder.0, 1000, 1), clock(), memory()).unwrap_err();
     let file = folder.0.join("file");
     std::fs::write(&file, "").unwrap();

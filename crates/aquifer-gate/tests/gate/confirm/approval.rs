@@ -1,4 +1,4 @@
-//! Approvals: a caller who does everything a model could do gets nothing through; a person's yes lets one call through.
+//! Approvals: a caller that does everything a model could do gets nothing through; one approval lets one call through.
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
@@ -22,7 +22,7 @@ fn delete(id: &str) -> Value {
     request("alpha_delete_thing", json!({ "id": id }))
 }
 
-/// Everything somebody with a client can send, given what they have learnt so far.
+/// Sends everything that a client can send with what it has learned so far.
 async fn attack(harness: &Harness) {
     let contexts = || -> Vec<Context> {
         vec![
@@ -116,7 +116,7 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
     let changed = approve(&*harness.store, &id, clock).await;
     assert!(matches!(changed, Err(ApprovalError::Over { status: Status::Denied, .. })), "{changed:?}");
 
-    // A yes can be taken back until it is used.
+    // An approval can be withdrawn until it is used.
     let [id, token] = ids(&harness.ask(delete("x")).await);
     approve(&*harness.store, &id, clock).await.unwrap();
     approvals::deny(&*harness.store, &id, clock).await.unwrap();

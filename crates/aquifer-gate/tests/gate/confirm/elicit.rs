@@ -1,4 +1,4 @@
-//! Asking the person behind the client: the question is bound like a token, and anything but a yes is a no.
+//! Asking the user: the question is bound like a token, and any answer but yes is a no.
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
@@ -41,7 +41,7 @@ async fn r_saf_3_declined_cancelled_and_unanswered_have_their_own_messages() {
         let refused = harness.ask_as(delete("x"), answered(action)).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{action}");
         said.push(refused["error"]["message"].as_str().unwrap().to_owned());
-        // Whoever said no has said no: a yes under the same question is not heard.
+        // After a no, a yes to the same question is refused.
         assert_eq!(code(&harness.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
     }
     assert!(harness.done().is_empty());
@@ -92,7 +92,7 @@ async fn r_saf_3_a_late_answer_is_refused() {
     assert!(harness.done().is_empty());
 }
 
-/// Asking again would only begin the rest anew, so whoever said yes waits.
+/// Asking again would only restart the cooldown, so the call waits after a yes.
 #[tokio::test]
 async fn r_saf_3_an_accepted_question_waits_for_its_cooldown() {
     let rule = json!({ "effect": "confirm", "operation": "*", "cooldown_seconds": 1 });
@@ -108,7 +108,7 @@ async fn r_saf_3_an_accepted_question_waits_for_its_cooldown() {
     let (answer, ()) = tokio::join!(harness.ask_as(delete("x"), yes), passing);
     assert_eq!(code(&answer), "done");
     assert_eq!(harness.done().len(), 1);
-    // A caller who gives up meanwhile gets nothing done.
+    // A call that is cancelled meanwhile does not run.
     let key = question(&harness, delete("x")).await;
     let context = answering(with_person(anna()), &key, "accept");
     let cancelled = context.cancelled.clone();
@@ -133,7 +133,7 @@ async fn r_saf_3_a_strength_that_needs_a_person_never_becomes_a_token() {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "elicit" } })).unwrap();
     let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });
     let answer = harness.ask(delete("x")).await;
-    // A client that cannot ask gets a token that only an approval makes work.
+    // A client that cannot ask gets a token that needs an approval.
     assert_eq!(answer["error"]["details"]["approval_status"], "pending", "{answer}");
     let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
     assert_eq!(code(&harness.ask(with_token(delete("x"), token)).await), "CONFIRMATION_REQUIRED");

@@ -1,4 +1,4 @@
-//! No sequence of calls executes a gated operation without its confirmation.
+//! No sequence of calls runs a gated operation without its confirmation.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ const CALLERS: &[(Option<&str>, Option<&str>)] =
     &[(Some("a"), Some("1")), (Some("a"), Some("2")), (Some("b"), Some("1")), (None, Some("1")), (None, None)];
 const GATED: &[&str] = &["alpha_delete_thing", "beta_delete_thing", "alpha_purge_thing", "beta_drop_thing"];
 
-/// One thing somebody does.
+/// One step of a sequence.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Sends a call, with a token from before or none, perhaps a damaged one.
+    /// Sends a call, without a token or with an earlier one, which may be damaged.
     Call { call: Call, token: Option<usize>, damaged: bool },
-    /// Sends several.
+    /// Sends a batch.
     Batch(Vec<(Call, Option<usize>)>, usize),
     /// Waits.
     Wait(u64),
@@ -59,7 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was given out, for what, and when.
+/// The tokens that were issued: for which call, and when.
 #[derive(Default)]
 struct Ledger {
     tokens: Vec<(String, Call, u64)>,
@@ -71,7 +71,7 @@ impl Ledger {
         (!self.tokens.is_empty()).then(|| self.tokens[index % self.tokens.len()].0.clone())
     }
 
-    /// Notes what an answer gave out or did.
+    /// Records the tokens and executions in a response.
     fn note(&mut self, answer: &Value, call: &Call, token: Option<&str>, now: u64) {
         if answer["success"] == true {
             let token = token.expect("a gated call was done without a token");
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// The law is about something: with these steps, calls do get through.
+/// The test above is not vacuous: with these steps, calls do run.
 #[tokio::test]
 async fn r_saf_3_the_walk_reaches_calls_that_are_done() {
     let call = Call { operation: 0, id: 1, caller: 0 };

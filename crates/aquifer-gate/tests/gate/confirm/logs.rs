@@ -1,4 +1,4 @@
-//! Tokens and codes never reach a log.
+//! Tokens are never logged.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Gates that share a store behave as one, also when one of them is opened again.
+//! Gates that share a store behave as one, even if one of them is reopened.
 
 use std::sync::Arc;
 

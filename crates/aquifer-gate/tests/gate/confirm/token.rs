@@ -1,4 +1,4 @@
-//! Tokens: their form, what they are bound to, how long they hold, and that they hold once.
+//! Tokens: their format, what they are bound to, how long they are valid, and that they work once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ async fn r_saf_3_the_token_is_accepted_in_every_specified_place() {
         assert_eq!(code(&harness.ask(sent).await), "done", "{place}");
         assert_eq!(harness.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
     }
-    // Where nothing is to be confirmed, it is no parameter.
+    // If nothing has to be confirmed, the token is an unknown parameter.
     let answer = harness.ask(with_token(request("alpha_get_thing", json!({ "id": "x" })), "conf_x")).await;
     assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM");
 }
@@ -80,7 +80,7 @@ async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
     for token in wrong {
         assert_eq!(harness.ask(with_token(delete("x"), token)).await, expected, "{token:.60}");
     }
-    // A quota's token is no confirmation: without a confirmation a new one is asked for.
+    // A quota's token is not a confirmation, so a confirmation is still required.
     assert_eq!(code(&harness.ask(with_token(delete("x"), &swapped)).await), "CONFIRMATION_REQUIRED");
     for value in [json!(5), json!(true), json!(["conf_"]), json!({})] {
         let sent = request("alpha_delete_thing", json!({ "id": "x", "_confirmation": value }));
@@ -114,7 +114,7 @@ async fn r_saf_3_a_token_is_for_exactly_one_call_of_exactly_one_caller() {
         let answer = harness.ask_as(with_token(sent, &token), context).await;
         assert_eq!(code(&answer), "TOKEN_SCOPE_MISMATCH", "{what}");
         assert!(harness.done().is_empty(), "{what}");
-        // The same call, written another way, is what was confirmed; and the attempts have not used it up.
+        // The same call in another spelling is accepted, and the failed attempts have not consumed the token.
         let same = ask(json!({ "deep": { "a": [1.0, { "b": 2 }] }, "note": "n", "id": "x" }));
         assert_eq!(code(&harness.ask(with_token(same, &token)).await), "done", "{what}");
     }
@@ -151,7 +151,7 @@ async fn r_saf_3_expired_is_one_second_past_the_skew() {
             let answer = harness.ask(with_token(sent(), &late)).await;
             assert_eq!(code(&answer), "TOKEN_EXPIRED", "{operation} {skew}");
             assert!(answer["error"]["details"]["expired_at"].is_string(), "{answer}");
-            // Long after, what was used and what expired are still told from what never was.
+            // Long afterwards, used and expired tokens still differ from unknown ones.
             harness.clock.advance(30 * 60);
             assert_eq!(code(&harness.ask(with_token(sent(), &late)).await), "TOKEN_EXPIRED");
             harness.clock.advance(60 * 60);
@@ -167,7 +167,7 @@ async fn r_saf_3_a_token_waits_for_the_cooldown_of_its_source() {
     let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hunter2-x9" }));
     let answer = harness.ask(erase()).await;
     let details = &answer["error"]["details"];
-    // A source has its say, and does not decide what a person gets to see.
+    // A source can add text, but does not decide what a person sees.
     let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
                     sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 characters, \
                     sha256 998a…]";
@@ -211,7 +211,7 @@ async fn r_saf_3_the_operator_sets_the_question_and_the_cooldown() {
     assert!(harness.done().is_empty());
     harness.clock.advance(1);
     assert_eq!(code(&harness.ask(with_token(sent(), &token)).await), "done");
-    // Rules are asked in the order they are written, and the source last.
+    // Rules come first, in their order, and the source last.
     let erase = harness.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
     let expected = "Said later, not heard\n1 parameter:\n  id = \"x\"";
     assert_eq!(erase["error"]["details"]["confirmation_message"], expected);
@@ -220,7 +220,7 @@ async fn r_saf_3_the_operator_sets_the_question_and_the_cooldown() {
     assert!(said.contains("Its source says: Erase 'x' ((not given))? It is gone then.\n1 parameter:\n"), "{said}");
 }
 
-/// A caller decides what is sent. It must not decide what of it a person gets to see.
+/// A caller decides what is sent. It must not decide what a person sees of it.
 #[tokio::test]
 async fn r_saf_3_callers_cannot_hide_values_from_the_person() {
     let harness = Harness::new(&GateSettings::default());
@@ -237,7 +237,7 @@ async fn r_saf_3_callers_cannot_hide_values_from_the_person() {
         let message = answer["error"]["details"]["confirmation_message"].as_str().unwrap_or_else(|| panic!("{answer}"));
         assert!(message.contains(&shown), "{shown} in {message}");
     }
-    // What the definition calls sensitive is not shown, whatever it holds.
+    // Sensitive values are not shown, whatever they contain.
     let sent = json!({ "id": "x", "pass_code": "open sesame" });
     let answer = harness.ask(request("alpha_delete_thing", sent)).await;
     assert!(!answer.to_string().contains("sesame"), "{answer}");
@@ -271,7 +271,7 @@ async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
     assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED");
     let wait = refused["error"]["details"]["retry_after_seconds"].as_u64().unwrap();
     assert!((1..=61).contains(&wait), "{refused}");
-    // Another caller has tokens of its own.
+    // Another caller has its own limit.
     let berta = || caller(Some("berta"), Some("session_9"));
     assert_eq!(code(&harness.ask_as(delete("x"), berta()).await), "CONFIRMATION_REQUIRED");
     for _ in 0..3 {
@@ -283,7 +283,7 @@ async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
     }
     let good = with_token(delete("x"), &tokens[0]);
     assert_eq!(code(&harness.ask(good).await), "done", "whoever has the right one is no guesser");
-    // Callers whom nobody can tell apart are counted together, and cannot silence each other.
+    // Callers without an identity are counted together, and cannot block each other.
     let nobody = || caller(None, None);
     let answer = harness.ask_as(delete("x"), nobody()).await;
     let theirs = answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
@@ -291,7 +291,7 @@ async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
         harness.ask_as(with_token(delete("x"), "conf_guess"), nobody()).await;
     }
     assert_eq!(code(&harness.ask_as(with_token(delete("x"), &theirs), nobody()).await), "done");
-    // What was used is no guess: it does not count against anybody.
+    // A used token is not a guess and is not counted.
     for _ in 0..20 {
         assert_eq!(code(&harness.ask(with_token(delete("x"), &tokens[0])).await), "TOKEN_ALREADY_USED");
     }

@@ -1,4 +1,4 @@
-//! Whoever decides about a call sees all of it: stored whole, shown whole, and refused where that cannot be.
+//! A person who decides about a call sees all of it: it is stored and shown completely, or refused.
 
 use aquifer_engine::Context;
 use aquifer_engine::store::StateStore as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::shared::stores;
 use crate::harness::{Harness, ManualClock, anna, answering, approve, code, request, with_person, with_token};
 
-/// Where nothing but an approval is enough for anything that has to be confirmed.
+/// Requires an approval for everything that has to be confirmed.
 fn approving() -> GateSettings {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "approval" } })).unwrap();
     GateSettings { policy, ..GateSettings::default() }
@@ -68,7 +68,7 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
                 assert!(text.contains(shown), "{shown} in {text}");
             }
             assert_eq!(text.contains("├ mode = \"soft\" (default)"), mode != Some("hard"), "{text}");
-            // The question of a client says the same.
+            // The question of a client shows the same.
             let message = detail(&answer, "confirmation_message");
             assert!(message.contains("\"the leaf\"") && message.contains("\n6 parameters:\n"), "{message}");
             assert_eq!(message.contains("\n  mode = \"soft\" (default)"), mode != Some("hard"), "{message}");
@@ -80,7 +80,7 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
     }
 }
 
-/// Defaults inside of values are marked where they stand, whether the caller sent them or not.
+/// Defaults inside values are marked, whether the caller sent them or not.
 #[tokio::test]
 async fn r_saf_3_defaults_are_marked_at_every_depth() {
     let harness = Harness::new(&GateSettings::default());
@@ -154,7 +154,7 @@ async fn r_saf_3_calls_that_cannot_be_shown_cannot_be_approved() {
     }
 }
 
-/// The records of a call that are gone or changed: what was asked is not known any more.
+/// If records of a call are missing or changed, it cannot be approved.
 #[tokio::test]
 async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
     let harness = Harness::new(&approving());
@@ -170,7 +170,7 @@ async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
         let refused = approve(&*harness.store, id, &harness.clock).await;
         assert!(matches!(refused, Err(ApprovalError::Incomplete(_))), "{refused:?}");
     }
-    // A no needs no look.
+    // Denying does not need the call.
     approvals::deny(&*harness.store, id, &harness.clock).await.unwrap();
 }
 
@@ -178,7 +178,7 @@ async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
 async fn r_saf_3_pending_calls_do_not_fill_the_store() {
     let harness = Harness::new(&approving());
     let sent = |bytes: usize| request("alpha_delete_thing", json!({ "id": "x", "note": "x".repeat(bytes) }));
-    // What anna has sent within the hour.
+    // The size of anna's calls within the hour.
     let (key, hour) = ("gate/waiting_bytes/anna", std::time::Duration::from_secs(3600));
     assert!(harness.store.spend(key, 31 << 20, u64::MAX, hour).await.unwrap().accepted);
     assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
@@ -192,7 +192,7 @@ async fn r_saf_3_pending_calls_do_not_fill_the_store() {
     assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
 }
 
-/// A call whose question would leave something out needs an approval, whoever asks and however.
+/// A call whose question would be incomplete needs an approval.
 #[tokio::test]
 async fn r_saf_3_a_question_that_cannot_show_everything_is_not_asked() {
     let harness = Harness::new(&GateSettings::default());
@@ -243,7 +243,7 @@ async fn r_saf_3_a_question_that_cannot_show_everything_is_not_asked() {
     }
 }
 
-/// An answer to a question that was put about a short call is none for a long one.
+/// The answer to a question about a short call does not confirm a long one.
 #[tokio::test]
 async fn r_saf_3_an_answer_to_another_question_does_not_confirm_a_long_call() {
     let harness = Harness::new(&GateSettings::default());
@@ -278,7 +278,7 @@ const HOSTILE: &[&str] = &[
     "",
 ];
 
-/// What a quoted text was before it was escaped.
+/// Reverts the escaping of a quoted text.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars();
@@ -314,14 +314,14 @@ async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
         let answer = harness.ask(request("alpha_purge_thing", params)).await;
         let message = detail(&answer, "confirmation_message").to_owned();
         assert!(question.starts_with(&message), "{question}");
-        // A line for the headline, one for the count, and one for each parameter.
+        // One line for the headline, one for the count, and one for each parameter.
         let lines: Vec<&str> = message.lines().collect();
         assert_eq!((lines.len(), lines[1]), (8, "6 parameters:"), "{message}");
         for line in question.lines() {
             assert!(line.chars().all(|c| !c.is_control() && !is_frame(c)), "{line:?}");
             assert!(!line.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{a0}', '\u{e0041}', '”', '＂']), "{line:?}");
         }
-        // Nothing is lost: what is shown can be read back.
+        // Nothing is lost: the shown text can be read back.
         let note = lines.iter().find_map(|line| line.strip_prefix("  note = \"")?.strip_suffix('"')).unwrap();
         assert_eq!(unescaped(note), *text);
         assert!(lines.contains(&"  pass_code = [hidden, 10 characters, sha256 998a…]"), "{message}");

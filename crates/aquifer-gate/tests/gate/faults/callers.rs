@@ -1,6 +1,6 @@
-//! Many callers at once, what they saw, and what must be true afterwards.
+//! Many concurrent callers, what they saw, and what must be true afterwards.
 //!
-//! Every confirmation is asked for with a parameter of its own, so that what was done tells which of them it was.
+//! Every confirmation is for a call with a parameter of its own, so that executions can be matched to confirmations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,34 +20,34 @@ use crate::audit::support::{lines, verify_directory};
 use crate::harness::{Harness, ManualClock, caller, code, request, with_token};
 
 const CALLERS: usize = 16;
-/// So many refusals, and a fault has been noticed.
+/// After this many refusals, a fault has been noticed.
 const NOTICED_REFUSALS: usize = CALLERS;
 const UNLIMITED: u64 = 1_000_000;
 
-/// How many calls are made while faults come and go.
+/// Number of calls during the faults.
 fn calls() -> usize {
     std::env::var("AQUIFER_TEST_GATED_CALLS").ok().map_or(1_000, |calls| calls.parse().unwrap())
 }
 
-/// Nothing takes so long unless it hangs.
+/// Longer than anything takes unless it hangs.
 pub(crate) fn deadline() -> Duration {
     Duration::from_secs(600) * u32::try_from(calls().div_ceil(1_000)).unwrap()
 }
 
-/// Something that goes wrong in stages, and is over at stage 0.
+/// A fault with stages; stage 0 ends it.
 pub(crate) trait Fault {
     fn set(&mut self, stage: usize);
 }
 
-/// Two gates over one state, as two processes would have them.
+/// Two gates over one state, as in two processes.
 pub(crate) struct Trial {
     harnesses: Vec<Harness>,
     audits: Vec<Audit>,
     directory: PathBuf,
-    /// So many at least; more, if faults are still to come.
+    /// Minimum number of calls; there are more if faults are still to come.
     calls: usize,
     over: AtomicBool,
-    /// Who was confirmed, each with what its callers were told.
+    /// The confirmed calls, each with what its callers saw.
     confirmed: Mutex<BTreeMap<String, CallerView>>,
     next: AtomicUsize,
     finished: AtomicUsize,
@@ -56,11 +56,11 @@ pub(crate) struct Trial {
     crossed: AtomicUsize,
     lost: AtomicUsize,
     max_ms: AtomicU64,
-    /// A caller has found something that must not be.
+    /// A caller has found a violation.
     broken: AtomicBool,
 }
 
-/// Tells when a caller ends in the middle of a call.
+/// Detects a caller that panics.
 struct Watch<'a>(&'a AtomicBool);
 
 impl Drop for Watch<'_> {
@@ -74,9 +74,9 @@ impl Drop for Watch<'_> {
 #[derive(Default, Clone, Copy)]
 struct CallerView {
     done: usize,
-    /// Somebody did not wait for the answer.
+    /// A caller did not wait for the response.
     abandoned: bool,
-    /// Some answer was that the store or the audit failed.
+    /// A response said that the store or the audit failed.
     uncertain: bool,
 }
 
@@ -118,7 +118,7 @@ impl Trial {
         }
     }
 
-    /// Has all calls made while the fault comes and goes so many times for a thousand calls, and judges what was done.
+    /// Runs all calls while the fault comes and goes this many times per thousand calls, and checks the results.
     pub(crate) async fn run(self, name: &str, fault: &mut dyn Fault, stages: usize, times: usize) {
         let (started, times) = (Instant::now(), times * (self.calls / 1_000).max(1));
         let trial = Arc::new(self);
@@ -172,7 +172,7 @@ impl Trial {
         }
     }
 
-    /// One deletion, from asking to doing. A confirmation that a fault took away is asked for anew.
+    /// One deletion, from the question to the execution. A confirmation that a fault destroyed is requested again.
     async fn call(&self, number: usize, who: &Context) {
         let read =
             self.harnesses[number % 2].ask_as(request("alpha_get_thing", json!({ "id": "any" })), who.clone()).await;
@@ -207,7 +207,7 @@ impl Trial {
         }
     }
 
-    /// Where a token is taken back: half of them where they were given out, half of them elsewhere.
+    /// The gate where a token is redeemed: half of the tokens where they were issued, half at the other.
     fn redeeming_harness(&self, number: usize) -> &Harness {
         &self.harnesses[number / 2 % 2]
     }
@@ -220,7 +220,7 @@ impl Trial {
         self.confirmed.lock().unwrap()[id]
     }
 
-    /// Says that a call was refused for want of store or audit, and waits a little.
+    /// Counts a refusal because of the store or the audit, and waits a little.
     async fn was_refused(&self, answer: &Value) {
         assert_eq!(code(answer), "INTERNAL_ERROR", "{answer}");
         let message = answer["error"]["message"].as_str().unwrap();
@@ -239,7 +239,7 @@ impl Trial {
         }
     }
 
-    /// Whether this was done now. If not, the token is used up.
+    /// Whether this executed the call. If not, the token is used up.
     async fn redeem(&self, harness: &Harness, id: &str, token: &str, who: &Context) -> bool {
         loop {
             let answer = harness.ask_as(with_token(delete(id), token), who.clone()).await;
@@ -257,7 +257,7 @@ impl Trial {
         }
     }
 
-    /// Once done, never again, here or elsewhere.
+    /// After the execution, the token is refused by both gates.
     async fn replay(&self, id: &str, token: &str, who: &Context) {
         for harness in &self.harnesses {
             let answer = harness.ask_as(with_token(delete(id), token), who.clone()).await;
@@ -270,7 +270,8 @@ impl Trial {
         }
     }
 
-    /// For something else, by somebody else, for another source, or made up: nothing happens, and it stays good.
+    /// Uses the token for another call, another caller, another source, or an invented token: nothing runs, and the
+    /// token stays valid.
     async fn cross(&self, id: &str, token: &str, who: &Context) {
         let beta = request("beta_delete_thing", json!({ "id": id }));
         let stranger = caller(Some("a stranger"), Some("session"));
@@ -320,7 +321,7 @@ impl Trial {
         assert!(refused >= faults * NOTICED_REFUSALS, "{refused} refusals");
         let entries = self.check_audit(executed.keys()).await;
         let count = |figure: &AtomicUsize| figure.load(Ordering::SeqCst);
-        // Whatever else writes here, figures stand on lines of their own.
+        // Other output may precede this, so the figures start on a new line.
         println!();
         for (figure, value) in [
             ("calls", self.finished()),
@@ -338,7 +339,8 @@ impl Trial {
         }
     }
 
-    /// The chains are whole, and what was executed was on record before. Gives the number of entries.
+    /// Checks that the chains are intact and that everything executed was recorded before. Returns the number of
+    /// entries.
     async fn check_audit(&self, executed: impl Iterator<Item = &String>) -> usize {
         for audit in &self.audits {
             audit.flush().await.unwrap();

@@ -1,4 +1,4 @@
-//! Laws that hold for all settings and all calls.
+//! Properties of all settings and all calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -121,14 +121,14 @@ fn effect(policy: &Policy, (operation, principal, scopes, params): &PolicyInput)
     let caller = caller(principal);
     let subject = Subject { operation, caller: &caller, scopes, params: params.as_object(), types: None };
     let decision = policy.decide(&subject);
-    // Whatever was decided can be told, and is a failure exactly if it is a denial.
+    // Every decision can be explained, and is a failure if and only if it is a denial.
     assert_eq!(decision.explain(operation, None)["decision"], decision.effect.as_str());
     assert_eq!(decision.failure(operation).is_some(), matches!(decision.effect, Effect::Deny(_)));
     assert!(!decision.reasons.is_empty());
     decision.effect
 }
 
-/// Whether the second is as restrictive as the first, strength included.
+/// Whether the second is as restrictive as the first, including its strength.
 fn is_no_looser(before: Effect, after: Effect) -> bool {
     match (before, after) {
         (Effect::Confirm(before), Effect::Confirm(after)) => {
@@ -172,7 +172,7 @@ proptest! {
         prop_assert_eq!(forwards, effect(&Policy::new(&settings).unwrap(), &asked));
     }
 
-    /// A denial by the operator stands, whatever else is written.
+    /// An operator's denial stands, whatever else is configured.
     #[test]
     fn r_saf_2_a_rules_denial_is_never_undone(settings in settings(), asked in policy_input()) {
         let mut settings = settings;

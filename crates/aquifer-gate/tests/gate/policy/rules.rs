@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{caller, decide, decide_for, operation, policy};
 
-/// A rule's selectors, and what it says of `delete_order` (DELETE, destructive, validated) of source `shop`.
+/// A rule's selectors, and its effect on `delete_order` (DELETE, destructive, validated) of source `shop`.
 #[test]
 fn r_saf_2_selectors() {
     #[rustfmt::skip]
@@ -40,7 +40,7 @@ fn r_saf_2_selectors() {
     }
 }
 
-/// Nobody in particular has an empty name and no scope: `*` is them, too, `?*` is not.
+/// Unauthenticated callers have an empty name and no scope: `*` matches them, `?*` does not.
 #[test]
 fn r_saf_2_who_is_nobody() {
     let read = operation("get_order", Category::Read, Danger::Safe, Trust::Validated);
@@ -58,7 +58,7 @@ fn r_saf_2_who_is_nobody() {
     }
 }
 
-/// Rules as they stand in a file, and what comes of them for a danger and a trust level.
+/// Rules as written in a file, and the decision for a danger and a trust level.
 #[test]
 fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
     const ALLOW: &str = "[[rule]]\neffect = \"allow\"\noperation = \"*\"\n";
@@ -85,7 +85,7 @@ fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
         (&[LOOSE_CONFIRM], Forbidden, "confirm"),
         (&[LOOSE_CONFIRM], Reversible, "confirm"),
         (&[LOOSE, LOOSE_CONFIRM], Forbidden, "confirm"),
-        // What the operator says elsewhere is not undone.
+        // Other settings of the operator are not undone.
         (&[LOOSE, CONFIRM], Forbidden, "confirm"),
         (&[LOOSE, DENY], Destructive, "deny"),
         (&[LOOSE, MINIMUM], Destructive, "deny"),
@@ -109,7 +109,7 @@ fn r_saf_2_a_source_can_require_confirmation_and_only_the_operator_waives_it() {
     assert_eq!(effect("[[rule]]\neffect = \"allow\"\nsource = \"shop\"\nloosen = true\n"), "allow");
 }
 
-/// How a person is asked, by danger and settings: with a client that can ask, and with one that cannot.
+/// The strength by danger and settings: for a client that can ask, and for one that cannot.
 #[test]
 fn r_saf_3_strengths() {
     use Danger::{Dangerous, Destructive, Forbidden, Reversible};
@@ -131,7 +131,7 @@ fn r_saf_3_strengths() {
         (set("token"), Destructive, Token, Token),
         (set("elicit"), Destructive, Elicit, Approval),
         (set("approval"), Destructive, Approval, Approval),
-        // A rule does not weaken what is set for the danger, unless it says so.
+        // A rule does not weaken the strength that is set for the danger, unless it loosens.
         (set("approval") + &token, Destructive, Approval, Approval),
         (set("approval") + &loose, Destructive, Token, Token),
         (loose.clone(), Forbidden, Token, Token),
@@ -147,7 +147,7 @@ fn r_saf_3_strengths() {
     }
 }
 
-/// What is decided once is what is decided each time, and no longer used when the operation is another.
+/// A compiled decision equals a fresh one, and is not used for a changed operation.
 #[test]
 fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     let policy = policy(
@@ -187,7 +187,7 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     }
 }
 
-/// Without a rule that looks at the call, deciding is handing out what was decided before.
+/// Without a rule about the call, the compiled decision is returned as is.
 #[test]
 fn r_saf_2_a_settled_decision_is_made_once() {
     let policy = policy("[[rule]]\neffect = \"confirm\"\noperation = \"delete_*\"\n");

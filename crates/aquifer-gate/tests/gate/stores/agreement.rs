@@ -1,4 +1,4 @@
-//! Every store counts alike, to the millisecond, and never more than the limit allows.
+//! Every store counts the same, to the millisecond, and never more than the limit allows.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn walk(stores: &[StoreUnderTest], clock: &ManualClock, steps: &[Step]) ->
     Ok(())
 }
 
-/// What is spent within fifty-nine sixtieths of the window is never more than the limit, whenever one looks.
+/// Within fifty-nine sixtieths of the window, never more than the limit is spent.
 #[test]
 fn r_saf_4_the_limit_is_enforced() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

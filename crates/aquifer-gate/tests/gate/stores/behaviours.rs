@@ -119,7 +119,7 @@ async fn too_large(store: Arc<dyn StateStore>) {
 }
 
 async fn spending(store: Arc<dyn StateStore>) {
-    // An hour, so that nothing slides out meanwhile.
+    // An hour, so that nothing leaves the window meanwhile.
     let hour = MINUTE * 60;
     // (amount, limit, accepted, total)
     let table = [

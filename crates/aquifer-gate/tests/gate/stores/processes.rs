@@ -42,7 +42,7 @@ async fn r_saf_6_processes_on_one_store_behave_as_one() {
         }
         assert_eq!((won, spent), (100, 200), "{}", place.name);
 
-        // Whoever comes later finds it all.
+        // A later process finds all of it.
         let later = place.again.as_ref().unwrap()();
         assert!(!later.compare_and_set("race/0", None, Vec::new(), MINUTE).await.unwrap(), "{}", place.name);
         assert_eq!(later.list("race/", 1_000).await.unwrap().len(), 100, "{}", place.name);

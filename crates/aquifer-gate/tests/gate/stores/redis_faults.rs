@@ -1,4 +1,4 @@
-//! What can happen to a Redis while a store has it: each fault is an error, in bounded time, and passes by itself.
+//! Failures of Redis during use: each is an error within a bounded time, and the store recovers.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -28,7 +28,7 @@ async fn works_again(store: &RedisStore, key: &str) {
     assert!(store.spend(key, 1, 10, MINUTE).await.unwrap().accepted);
 }
 
-/// Fails with a message that says so.
+/// Asserts a failure with this message.
 async fn fails(store: &RedisStore, says: &str) {
     let error = put(store, "fails").await.unwrap_err().to_string();
     assert!(error.contains(says), "{error}");
@@ -54,7 +54,8 @@ async fn r_saf_6_redis_killed_and_restarted() {
     }
 }
 
-/// A thousand tokens, each redeemed by several at once while Redis is killed and restarted twice: none twice.
+/// A thousand tokens, each redeemed by several callers at once while Redis is killed and restarted twice: none is
+/// redeemed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_no_race_is_won_twice_while_redis_is_killed() {
     let mut server = Server::start();
@@ -118,7 +119,7 @@ async fn r_saf_6_a_redis_that_refuses_to_write() {
     let store = server.store();
     assert!(put(&store, "before").await.unwrap());
     let nobody = free_port().to_string();
-    // (what its operator does, what is told, how it is undone)
+    // (what its operator does, the message, how it is undone)
     let table: [(&[&str], &str, &[&str]); 2] = [
         (&["REPLICAOF", "127.0.0.1", &nobody], "answered READONLY", &["REPLICAOF", "NO", "ONE"]),
         (&["CONFIG", "SET", "maxmemory", "1"], "has no memory left", &["CONFIG", "SET", "maxmemory", "0"]),
@@ -154,7 +155,7 @@ async fn r_saf_6_keys_of_another_kind_are_an_error() {
     assert!(put(&store, "fine").await.unwrap());
 }
 
-/// Scripts are forgotten by a restart or by an operator; that is no fault.
+/// A restart or an operator may remove scripts; that is not a failure.
 #[tokio::test]
 async fn r_saf_6_forgotten_scripts_are_sent_again() {
     let server = Server::start();
@@ -172,7 +173,7 @@ async fn r_saf_6_a_server_that_is_not_redis_is_reported() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("redis://:{PASSWORD}@127.0.0.1:{}", listener.local_addr().unwrap().port());
         let answer = answer.to_vec();
-        // Ends with the test's process at the latest; it holds what it accepts.
+        // Ends with the test's process at the latest; it keeps what it accepts.
         std::thread::spawn(move || {
             let mut held = Vec::new();
             for stream in listener.incoming().take(20).flatten() {
@@ -228,7 +229,7 @@ async fn r_saf_6_redis_over_tls() {
     assert!(put(&RedisStore::new(&settings).unwrap(), "k").await.is_err(), "not in the clear");
 }
 
-/// A certificate for 127.0.0.1 that vouches for itself.
+/// A self-signed certificate for 127.0.0.1.
 fn certify(folder: &Folder) {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])

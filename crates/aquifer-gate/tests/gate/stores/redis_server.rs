@@ -1,4 +1,4 @@
-//! A Redis of a test's own, to be stopped, killed and started again.
+//! A Redis of the test's own, to be stopped, killed and started again.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ impl Server {
         Self::start_with(|_| Vec::new())
     }
 
-    /// With more options, which may name files in the server's folder.
+    /// With more options, which may name files in the server's directory.
     pub(super) fn start_with(extra: impl FnOnce(&Folder) -> Vec<String>) -> Self {
         let folder = Folder::new();
         let extra = extra(&folder);
@@ -32,7 +32,7 @@ impl Server {
         server
     }
 
-    /// Every write is on the disk before it is answered.
+    /// Every write is on disk before it is answered.
     pub(crate) fn restart(&mut self) {
         self.kill();
         let (port, folder) = (self.port.to_string(), self.folder.0.to_str().unwrap());
@@ -57,7 +57,7 @@ impl Server {
         self.process = None;
     }
 
-    /// Sends it a signal by its name.
+    /// Sends a signal by its name.
     pub(super) fn signal(&self, name: &str) {
         let id = self.process.as_ref().unwrap().0.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
@@ -71,7 +71,7 @@ impl Server {
         RedisStore::new(&RedisSettings::new(self.url())).unwrap()
     }
 
-    /// Says something to it, as its operator would.
+    /// Runs a command as the operator.
     pub(super) fn run_command(&self, words: &[&str]) {
         self.run_command_as(PASSWORD, words);
     }

@@ -1,4 +1,4 @@
-//! What can happen to a file while a store has it: each fault is an error, at once, and passes without a restart.
+//! Failures of the file during use: each is an immediate error, and the store recovers without a restart.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -30,7 +30,7 @@ async fn r_saf_6_a_locked_file() {
 
 #[tokio::test]
 async fn r_saf_6_a_deleted_file_is_recreated() {
-    // What is deleted with it.
+    // Deleted together with it.
     for endings in [&[""] as &[&str], &["", "-wal"], &["", "-shm"], &["", "-wal", "-shm", "-lock"]] {
         let folder = Folder::new();
         let (one, other) = (open(&folder.file()), open(&folder.file()));
@@ -40,7 +40,7 @@ async fn r_saf_6_a_deleted_file_is_recreated() {
         for ending in endings {
             std::fs::remove_file(folder.0.join(format!("state.db{ending}"))).unwrap();
         }
-        // Both go to the new file, and there they are one again.
+        // Both use the new file, and agree again.
         assert_eq!(one.get("before").await.unwrap(), None, "{endings:?}");
         assert!(put(&one, "before").await.unwrap());
         assert!(!put(&other, "before").await.unwrap(), "{endings:?}");
@@ -76,7 +76,7 @@ async fn r_saf_6_a_damaged_file() {
     let store = open(&folder.file());
     for round in 0..3 {
         assert!(put(&store, "k").await.unwrap(), "round {round}");
-        // Over the file, where it stands.
+        // Overwrites the file in place.
         std::fs::write(folder.file(), vec![b'?'; 20_000]).unwrap();
         for ending in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(folder.0.join(format!("state.db{ending}")));
@@ -87,7 +87,7 @@ async fn r_saf_6_a_damaged_file() {
     }
 }
 
-/// Whatever stands in the file, a store answers or fails, and does so soon.
+/// Whatever the file contains, a store answers or fails, and does so soon.
 #[tokio::test]
 async fn r_saf_6_random_corruption_is_an_error_or_harmless() {
     let sample = Folder::new();
@@ -135,7 +135,7 @@ async fn r_saf_6_a_missing_folder() {
     let folder = Folder::new();
     let path = folder.0.join("later/state.db");
     let store = open(&path);
-    assert!(put(&store, "k").await.unwrap_err().contains("cannot be made"));
+    assert!(put(&store, "k").await.unwrap_err().contains("cannot be created"));
     std::fs::create_dir(folder.0.join("later")).unwrap();
     assert!(put(&store, "k").await.unwrap());
     std::fs::remove_dir_all(folder.0.join("later")).unwrap();
@@ -146,7 +146,7 @@ async fn r_saf_6_a_missing_folder() {
 
 const WHERE: &str = "AQUIFER_TEST_FAULT_AT";
 
-/// As somebody to whom rights apply: the superuser may write everything.
+/// Runs as a user to whom permissions apply: root may write everything.
 #[tokio::test]
 async fn r_saf_6_a_file_that_cannot_be_written() {
     if let Ok(path) = std::env::var(WHERE) {
@@ -169,10 +169,10 @@ async fn cannot_be_written(folder: &Path) {
     let file = folder.join("state.db");
     let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     assert!(put(&open(&file), "before").await.unwrap());
-    // The file alone, then the folder alone, so that its log cannot be made, then both.
+    // The file alone, then the directory alone, so that its log cannot be created, then both.
     for (of_file, of_folder) in [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)] {
         Connection::open(&file).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-        // The store before ends when its thread does. As long as its log is there, it can be written to.
+        // The previous store is closed when its thread ends. While its log exists, it can be written.
         while folder.join("state.db-wal").exists() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
@@ -191,7 +191,7 @@ async fn cannot_be_written(folder: &Path) {
     }
 }
 
-/// On a real file system without room, if we may mount one; else under a limit on the size of files.
+/// On a real full file system if we may mount one; else with a limit on the file size.
 #[tokio::test]
 async fn r_saf_6_a_full_disk() {
     const TEST: &str = "stores::sqlite_faults::r_saf_6_a_full_disk";

@@ -1,4 +1,4 @@
-//! The file: whose it is, who may read it, what becomes of it.
+//! The state file: its owner, its permissions and its lifetime.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -73,7 +73,7 @@ async fn foreign_databases_are_not_touched() {
     drop(theirs);
     let before = std::fs::read(folder.file()).unwrap();
     let store = open(&folder.file());
-    assert!(put(&store, "k").await.unwrap_err().contains("is some other database"));
+    assert!(put(&store, "k").await.unwrap_err().contains("is another application's database"));
     assert!(store.get("k").await.is_err());
     assert_eq!(std::fs::read(folder.file()).unwrap(), before);
 }
@@ -83,5 +83,5 @@ async fn newer_schema_versions_are_not_opened() {
     let folder = Folder::new();
     assert!(put(&open(&folder.file()), "k").await.unwrap());
     Connection::open(folder.file()).unwrap().pragma_update(None, "user_version", 2).unwrap();
-    assert!(put(&open(&folder.file()), "l").await.unwrap_err().contains("later version"));
+    assert!(put(&open(&folder.file()), "l").await.unwrap_err().contains("newer version"));
 }
