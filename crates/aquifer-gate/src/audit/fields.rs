@@ -11,9 +11,9 @@ use crate::redact::redact_text;
 /// Maximum number of names of each kind.
 const MAX_NAMES: usize = 64;
 /// Maximum number of characters of a name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// Maximum number of bytes of all names of a kind.
-const MAX_BYTES: usize = 2048;
+const MAX_NAMES_BYTES: usize = 2048;
 /// Maximum number of values searched for nested nulls.
 const MAX_VALUES: usize = 4096;
 /// Maximum depth searched for nested nulls.
@@ -107,11 +107,11 @@ struct NameList {
 impl NameList {
     fn add(&mut self, path: &str) {
         // Callers can choose field names, so a name may contain a secret.
-        let name = redact_text(path, MAX_NAME);
+        let name = redact_text(path, MAX_NAME_CHARS);
         if self.names.contains(&name) {
             return;
         }
-        if self.names.len() >= MAX_NAMES || self.bytes + name.len() > MAX_BYTES {
+        if self.names.len() >= MAX_NAMES || self.bytes + name.len() > MAX_NAMES_BYTES {
             self.left_out += 1;
             return;
         }

@@ -99,8 +99,8 @@ mod tests {
             floods.count(("DENIED", Some(&format!("nobody {number}"))), at(0));
         }
         assert!(floods.0.lock().unwrap().len() <= MAX_PRINCIPALS + 1);
-        let told = serde_json::to_string(&floods.drain()).unwrap();
-        assert!(told.contains(&format!("{} more", 200 - MAX_LISTED_PER_MINUTE)), "{told}");
+        let text = serde_json::to_string(&floods.drain()).unwrap();
+        assert!(text.contains(&format!("{} more", 200 - MAX_LISTED_PER_MINUTE)), "{text}");
         assert!(floods.drain().is_empty());
     }
 }

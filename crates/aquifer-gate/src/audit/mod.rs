@@ -218,7 +218,7 @@ impl Audit {
     }
 
     /// An audit that discards everything.
-    pub fn off(clock: SharedClock) -> Self {
+    pub fn disabled(clock: SharedClock) -> Self {
         let (clock, queue, required, timeout) = (DebugClock(clock), None, false, Duration::ZERO);
         let (state, floods) = (Arc::default(), RefusalFloods::default());
         Self { inner: Arc::new(Inner { clock, queue, required, timeout, state, floods }) }
@@ -240,11 +240,11 @@ impl Audit {
         if !self.is_enabled() {
             return Ok(EntryPosition { chain: "".into(), sequence: 0 });
         }
-        self.enqueue(entry, None).await?.written().await
+        self.enqueue(entry, None).await?.wait_until_written().await
     }
 
     /// Queues an entry. Waits only for room in the queue. The entry is queued if and only if this returns `Ok`.
-    pub(crate) async fn enqueue(&self, entry: Entry, handle: Option<EntryHandle>) -> Result<Pending, AuditError> {
+    pub(crate) async fn enqueue(&self, entry: Entry, handle: Option<EntryHandle>) -> Result<PendingEntry, AuditError> {
         let queue = self.inner.queue.as_ref().ok_or(AuditError::Closed)?;
         // If the writer is stuck, callers need not wait to find out.
         if self.inner.state.is_stuck(self.inner.timeout) {
@@ -257,7 +257,7 @@ impl Audit {
             Ok(sent) => sent.map_err(|_| AuditError::Closed)?,
             Err(_) => return Err(AuditError::Busy),
         }
-        Ok(Pending { answer, deadline })
+        Ok(PendingEntry { answer, deadline })
     }
 
     /// Whether the last batch could not be written, or the writer is stuck. Until an entry is written again, callers
@@ -348,14 +348,14 @@ impl Audit {
 }
 
 /// A queued entry.
-pub(crate) struct Pending {
+pub(crate) struct PendingEntry {
     answer: oneshot::Receiver<Result<EntryPosition, AuditError>>,
     deadline: tokio::time::Instant,
 }
 
-impl Pending {
+impl PendingEntry {
     /// Waits until the entry is written.
-    pub(crate) async fn written(self) -> Result<EntryPosition, AuditError> {
+    pub(crate) async fn wait_until_written(self) -> Result<EntryPosition, AuditError> {
         match tokio::time::timeout_at(self.deadline, self.answer).await {
             Ok(answer) => answer.map_err(|_| AuditError::Closed)?,
             Err(_) => Err(AuditError::Busy),

@@ -16,7 +16,7 @@ use super::head::Beginning;
 use super::line;
 
 /// Maximum number of files dropped at once; the rest is dropped the next time.
-const MAX_AT_ONCE: usize = 64;
+const MAX_DROPPED_AT_ONCE: usize = 64;
 /// Maximum number of files in a directory, whatever their size.
 const MAX_FILES: usize = 4096;
 
@@ -57,7 +57,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
     let mut plan = Plan { event: "FILES_DROPPED", files: Vec::new(), beginnings: Vec::new(), paths: Vec::new() };
     let mut touched = BTreeSet::new();
     for (_, chain, _) in ages {
-        if (bytes <= max_bytes && count <= MAX_FILES) || plan.files.len() >= MAX_AT_ONCE {
+        if (bytes <= max_bytes && count <= MAX_FILES) || plan.files.len() >= MAX_DROPPED_AT_ONCE {
             break;
         }
         // The first file of a chain goes first, whatever the modification times are, so that no gap is left in it.

@@ -51,7 +51,7 @@ impl Job {
 
 /// The first line of a chain.
 #[derive(Serialize)]
-struct ChainStarted<'a> {
+struct ChainStart<'a> {
     event: &'static str,
     version: &'static str,
     process: u32,
@@ -63,7 +63,7 @@ struct ChainStarted<'a> {
 
 /// The first line of every further file.
 #[derive(Serialize)]
-struct ChainContinued {
+struct ChainContinuation {
     event: &'static str,
     version: &'static str,
     process: u32,
@@ -273,7 +273,7 @@ impl Writer {
             Destination::CurrentFile => None,
             Destination::NextFile => {
                 let file = self.files.as_ref().and_then(Files::current);
-                Some(json_members(&ChainContinued { event: "CHAIN_CONTINUED", version, process, file }))
+                Some(json_members(&ChainContinuation { event: "CHAIN_CONTINUED", version, process, file }))
             }
             Destination::NewChain => {
                 let after = (!is_new).then_some(&*self.chain.id);
@@ -281,7 +281,7 @@ impl Writer {
                     draft.chain = Chain::new()?;
                 }
                 let started = self.started;
-                Some(json_members(&ChainStarted { event: "CHAIN_STARTED", version, process, started, after }))
+                Some(json_members(&ChainStart { event: "CHAIN_STARTED", version, process, started, after }))
             }
         };
         draft.first = draft.chain.tip.sequence.saturating_add(1);

@@ -13,7 +13,7 @@ use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::call::{self, WholeCall};
+use super::call::{self, FullCall};
 use super::message::ConfirmationPrompt;
 use super::record::{TokenRecord, TokenState, saturating_add};
 use crate::timeout::with_timeout;
@@ -79,7 +79,7 @@ pub struct Approval {
 #[derive(Debug, Clone)]
 pub struct ReviewedApproval {
     approval: Approval,
-    call: WholeCall,
+    call: FullCall,
     /// The digest of the call that was read.
     digest: String,
 }
@@ -91,7 +91,7 @@ impl ReviewedApproval {
     }
 
     /// The full call.
-    pub fn call(&self) -> &WholeCall {
+    pub fn call(&self) -> &FullCall {
         &self.call
     }
 }
@@ -174,7 +174,7 @@ pub(super) struct StoredCall {
 }
 
 impl StoredCall {
-    pub(super) fn new(call: &WholeCall) -> Self {
+    pub(super) fn new(call: &FullCall) -> Self {
         Self { bytes: call.to_bytes(), parameter_count: call.params.len() }
     }
 
@@ -307,7 +307,7 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     }
     let digest = call::digest(&bytes);
     let call =
-        WholeCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
+        FullCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
     Ok(ReviewedApproval { approval, call, digest })
 }
 

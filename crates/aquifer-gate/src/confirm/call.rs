@@ -20,7 +20,7 @@ const MAX_REFERENCES: usize = 8;
 
 /// The complete parameters of a call, with secrets replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WholeCall {
+pub struct FullCall {
     /// Every parameter that is sent.
     pub params: Map<String, Value>,
     /// Places of values that equal their default, as JSON pointers into `params`.
@@ -29,7 +29,7 @@ pub struct WholeCall {
     pub hidden: Vec<String>,
 }
 
-impl WholeCall {
+impl FullCall {
     /// The call of a request. `None` if it cannot be shown completely.
     pub(crate) fn new(request: &Checked) -> Option<Self> {
         let (operation, sent) = (request.operation(), request.params());
@@ -43,10 +43,10 @@ impl WholeCall {
             hidden: Vec::new(),
             pointer_bytes: 0,
         };
-        let is_whole = comparison.is_whole_object(sent, &params, &[&operation.parameters])
+        let is_complete = comparison.is_complete_object(sent, &params, &[&operation.parameters])
             && comparison.pointer_bytes <= MAX_CALL_BYTES;
         let Comparison { defaults, hidden, .. } = comparison;
-        is_whole.then_some(Self { params, defaults, hidden })
+        is_complete.then_some(Self { params, defaults, hidden })
     }
 
     /// The call as stored.
@@ -85,12 +85,12 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     /// Whether nothing is missing: everything except secrets is shown as sent.
-    fn is_whole(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
+    fn is_complete(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
         match (sent, shown) {
             (Value::Object(sent), Value::Object(shown)) => {
                 let mut fields = Vec::new();
                 schemas.iter().for_each(|schema| self.find_fields(schema, 0, &mut fields));
-                self.is_whole_object(sent, shown, &fields)
+                self.is_complete_object(sent, shown, &fields)
             }
             (Value::Array(sent), Value::Array(shown)) => {
                 let mut elements = Vec::new();
@@ -99,9 +99,9 @@ impl<'a> Comparison<'a> {
                 sent.len() == shown.len()
                     && pairs.all(|(index, (sent, shown))| {
                         self.path.push(Step::Index(index));
-                        let is_whole = self.is_whole(sent, shown, &elements);
+                        let is_complete = self.is_complete(sent, shown, &elements);
                         self.path.pop();
-                        is_whole
+                        is_complete
                     })
             }
             (sent, shown) if sent == shown => true,
@@ -114,7 +114,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn is_whole_object(
+    fn is_complete_object(
         &mut self,
         sent: &'a Map<String, Value>,
         shown: &Map<String, Value>,
@@ -130,9 +130,9 @@ impl<'a> Comparison<'a> {
                     let place = self.pointer();
                     self.defaults.extend(place);
                 }
-                let is_whole = self.is_whole(sent, shown, &schemas);
+                let is_complete = self.is_complete(sent, shown, &schemas);
                 self.path.pop();
-                is_whole
+                is_complete
             })
     }
 

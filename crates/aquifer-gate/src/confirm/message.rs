@@ -9,19 +9,19 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
-use super::call::WholeCall;
+use super::call::FullCall;
 use super::render::escape;
 use crate::policy::PolicyDecision;
 
 /// Maximum number of characters of a value mentioned in the operator's or the source's text. The parameters follow in
 /// full.
-const MAX_MENTIONED: usize = 400;
+const MAX_MENTIONED_CHARS: usize = 400;
 
 /// Maximum number of characters of the operator's text, the source's text and of a reason.
-const MAX_WORDS: usize = 4000;
+const MAX_TEXT_CHARS: usize = 4000;
 
 /// Maximum number of characters of the question, including reasons.
-const MAX_QUESTION: usize = 8000;
+const MAX_QUESTION_CHARS: usize = 8000;
 
 /// The reason why a call needs an approval although policy would accept less.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
@@ -36,7 +36,7 @@ pub(crate) struct ConfirmationPrompt {
     pub(crate) message: String,
     pub(crate) reasons: Vec<String>,
     /// The full call. `None` if it cannot be shown.
-    pub(crate) call: Option<WholeCall>,
+    pub(crate) call: Option<FullCall>,
     is_complete: bool,
 }
 
@@ -45,7 +45,7 @@ impl ConfirmationPrompt {
     /// it: neither a source nor a caller decides what a person sees.
     pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
         let operation = request.operation();
-        let call = WholeCall::new(request);
+        let call = FullCall::new(request);
         let none = Map::new();
         let params = call.as_ref().map_or(&none, |call| &call.params);
         let headline = match (decision.message(), operation.safeguards.message.as_deref()) {
@@ -55,7 +55,7 @@ impl ConfirmationPrompt {
         };
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         if reasons.is_empty() {
-            reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
+            reasons.extend(describe_danger(operation.danger).map(str::to_owned));
         }
         let why = decision.reason_for_caller();
         if !why.is_empty() {
@@ -63,11 +63,11 @@ impl ConfirmationPrompt {
         }
         let taken = headline.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>();
         let (message, is_complete) = match &call {
-            Some(call) => with_parameters(&headline, call, MAX_QUESTION.saturating_sub(taken)),
+            Some(call) => with_parameters(&headline, call, MAX_QUESTION_CHARS.saturating_sub(taken)),
             None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
         // Longer text would push the parameters out of sight.
-        let is_complete = is_complete && taken <= MAX_QUESTION;
+        let is_complete = is_complete && taken <= MAX_QUESTION_CHARS;
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
         }
@@ -80,7 +80,7 @@ impl ConfirmationPrompt {
     }
 
     /// The question and its reasons as one text.
-    pub(crate) fn in_one_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = self.message.clone();
         for reason in &self.reasons {
             text.push_str("\n- ");
@@ -91,8 +91,8 @@ impl ConfirmationPrompt {
 }
 
 /// The headline followed by every parameter on its own line, and whether all of them fit.
-fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bool) {
-    let lines = call.one_line_each();
+fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, bool) {
+    let lines = call.parameter_lines();
     let mut message = headline.to_owned();
     // The count comes first, so that a value that looks like another parameter is noticed.
     match lines.len() {
@@ -121,7 +121,7 @@ fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bo
     (message, missing == 0)
 }
 
-fn danger_in_words(danger: Danger) -> Option<&'static str> {
+fn describe_danger(danger: Danger) -> Option<&'static str> {
     match danger {
         Danger::Safe => None,
         Danger::Reversible => Some("It changes data"),
@@ -150,7 +150,7 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
         let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match after.split_once('}').filter(|(name, _)| is_name(name)) {
             Some((name, behind)) => {
-                filled.push_str(params.get(name).map(mentioned).as_deref().unwrap_or("(not given)"));
+                filled.push_str(params.get(name).map(mention).as_deref().unwrap_or("(not given)"));
                 rest = behind;
             }
             None => {
@@ -163,20 +163,20 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     clean(&filled)
 }
 
-fn mentioned(value: &Value) -> String {
+fn mention(value: &Value) -> String {
     match value {
-        Value::String(text) => shortened(text, MAX_MENTIONED),
-        other => shortened(&other.to_string(), MAX_MENTIONED),
+        Value::String(text) => truncate(text, MAX_MENTIONED_CHARS),
+        other => truncate(&other.to_string(), MAX_MENTIONED_CHARS),
     }
 }
 
 /// Text of the operator or the source on one line, escaped and truncated.
 fn clean(text: &str) -> String {
-    shortened(&escape(text), MAX_WORDS)
+    truncate(&escape(text), MAX_TEXT_CHARS)
 }
 
 /// The text, or its beginning and the number of characters that are not shown.
-fn shortened(text: &str, max_chars: usize) -> String {
+fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -212,7 +212,11 @@ mod tests {
             assert_eq!(fill_in(template, params.as_object().unwrap()), expected);
         }
         let long = json!({ "long": "ä".repeat(5_000) });
-        let expected = format!("{}… (NOT SHOWN: {} more characters)", "ä".repeat(MAX_MENTIONED), 5_000 - MAX_MENTIONED);
+        let expected = format!(
+            "{}… (NOT SHOWN: {} more characters)",
+            "ä".repeat(MAX_MENTIONED_CHARS),
+            5_000 - MAX_MENTIONED_CHARS
+        );
         assert_eq!(fill_in("{long}", long.as_object().unwrap()), expected);
     }
 }

@@ -33,7 +33,7 @@ use approvals::{MAX_CALL_BYTES, StoredCall};
 use record::{TokenRecord, saturating_add};
 use scope::ScopeMismatch;
 
-pub use call::WholeCall;
+pub use call::FullCall;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use aquifer_protocol::text::is_hidden;
 use serde_json::Value;
 
-use super::call::{WholeCall, push_step};
+use super::call::{FullCall, push_step};
 
 /// Starts the first line of a parameter.
 const FIRST: &str = "├ ";
@@ -28,9 +28,9 @@ const MAX_BLANKS: usize = 8;
 /// Maximum number of combining marks on a letter. More would reach into the lines above and below.
 const MAX_MARKS: usize = 2;
 
-impl WholeCall {
+impl FullCall {
     /// Every parameter on its own line, for a question.
-    pub(super) fn one_line_each(&self) -> Vec<String> {
+    pub(super) fn parameter_lines(&self) -> Vec<String> {
         let places = Places::new(self);
         let line = |(name, value): (&String, &Value)| {
             let mut writer = Writer::new(&places, false);
@@ -64,7 +64,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(call: &'a WholeCall) -> Self {
+    fn new(call: &'a FullCall) -> Self {
         let set = |places: &'a [String]| places.iter().map(String::as_str).collect();
         Self { hidden: set(&call.hidden), defaults: set(&call.defaults) }
     }

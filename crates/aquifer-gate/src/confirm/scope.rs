@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_any_change_of_a_parameter_is_another_hash() {
+    fn r_saf_3_any_change_of_a_parameter_changes_the_hash() {
         let all = [
             json!({}),
             json!({ "a": null }),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_callers_are_told_apart_by_principal_and_session() {
+    fn r_saf_3_callers_are_distinguished_by_principal_and_session() {
         let caller = |principal: Option<&str>, session: Option<&str>| {
             caller_hash(&Caller { principal: principal.map(Into::into), session: session.map(Into::into) })
         };

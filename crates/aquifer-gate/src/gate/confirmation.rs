@@ -82,7 +82,7 @@ impl SafetyGate {
                 let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
                 Box::new(Decision::Ask(InputRequest {
                     key: issued.token,
-                    message: evaluation.prompt().in_one_text(),
+                    message: evaluation.prompt().to_text(),
                     schema: schema.into_iter().collect(),
                 }))
             }

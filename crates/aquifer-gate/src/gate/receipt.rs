@@ -78,7 +78,7 @@ impl AuditReceipt {
         if !waits {
             return Ok(());
         }
-        let written = pending.written().await;
+        let written = pending.wait_until_written().await;
         // After any other error the writer has answered. If there is no position by now, the intent was not written.
         let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));
         self.is_settled = !may_come_later && self.intent.position().is_none();
@@ -124,7 +124,7 @@ impl Receipt for AuditReceipt {
             match self.audit.enqueue(self.entry(), None).await {
                 Ok(pending) => {
                     self.is_settled = true;
-                    if let Err(error) = pending.written().await {
+                    if let Err(error) = pending.wait_until_written().await {
                         self.report(&error);
                     }
                 }

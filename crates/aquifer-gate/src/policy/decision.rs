@@ -207,13 +207,13 @@ impl Facts {
     /// requires (minimums and other rules): there, the most restrictive wins.
     pub(super) fn decide(&self, rules: &[Arc<Rule>]) -> PolicyDecision {
         let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
-        let mut voices = Vec::new();
+        let mut candidates = Vec::new();
         let mut loosenable = |severity: RuleEffect, reason: fn(&Self, bool) -> Reason| {
             let overruled = loosened.is_some_and(|loosened| loosened < severity);
             let severity = loosened.map_or(severity, |loosened| severity.min(loosened));
             // An overruled reason no longer counts.
-            let order = if overruled { Order::Overruled } else { Order::Given };
-            voices.push((severity, order, reason(self, overruled)));
+            let order = if overruled { ReasonOrder::Overruled } else { ReasonOrder::Given };
+            candidates.push((severity, order, reason(self, overruled)));
         };
         loosenable(severity_of(self.cell.0), Self::cell_reason);
         if self.always_confirm {
@@ -223,28 +223,28 @@ impl Facts {
             });
         }
         if let Some(reason) = &self.quarantine {
-            voices.push((RuleEffect::Deny, Order::Operator, Reason::Quarantine(reason.clone())));
+            candidates.push((RuleEffect::Deny, ReasonOrder::Operator, Reason::Quarantine(reason.clone())));
         }
         if let Some(required) = self.minimum.filter(|required| self.trust < *required) {
             let (source, category, actual, needed) = (self.source.clone(), self.category, self.trust, self.needed);
             let reason = Reason::Minimum { source, category, required, actual, needed };
-            voices.push((RuleEffect::Deny, Order::Operator, reason));
+            candidates.push((RuleEffect::Deny, ReasonOrder::Operator, reason));
         }
         if let Some(required) = self.confirm_below.filter(|required| self.trust < *required) {
             let reason = Reason::ConfirmBelow { source: self.source.clone(), required, actual: self.trust };
-            voices.push((RuleEffect::Confirm, Order::Operator, reason));
+            candidates.push((RuleEffect::Confirm, ReasonOrder::Operator, reason));
         }
         for rule in rules {
             // A plain allow neither restricts nor loosens.
             let has_say = rule.loosens || rule.effect > RuleEffect::Allow;
-            let order = if has_say { Order::Rule } else { Order::Overruled };
-            voices.push((rule.effect, order, Reason::Rule(rule.clone())));
+            let order = if has_say { ReasonOrder::Rule } else { ReasonOrder::Overruled };
+            candidates.push((rule.effect, order, Reason::Rule(rule.clone())));
         }
         // The deciding reason comes first: the most restrictive, and among those the one that an operator finds most
         // easily.
-        voices.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
-        let severity = voices.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
-        let reasons: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
+        candidates.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
+        let severity = candidates.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
+        let reasons: Vec<Reason> = candidates.into_iter().map(|(.., reason)| reason).collect();
         let effect = match severity {
             RuleEffect::Allow => Effect::Allow,
             RuleEffect::Confirm => Effect::Confirm(self.required_strength(rules)),
@@ -272,13 +272,13 @@ impl Facts {
             own.filter_map(|rule| rule.strength).map(RequiredStrength::from).reduce(RequiredStrength::stronger)
         };
         let base = strengths(true).unwrap_or(self.strength);
-        strengths(false).map_or(base, |wanted| base.stronger(wanted))
+        strengths(false).map_or(base, |required| base.stronger(required))
     }
 }
 
 /// The order of equally restrictive reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Order {
+enum ReasonOrder {
     Rule,
     Operator,
     Given,

@@ -46,7 +46,7 @@ impl PolicyDecision {
     }
 
     /// The text of the matrix cell, if it decided.
-    pub(super) fn cell_words(&self) -> Option<String> {
+    pub(super) fn cell_text(&self) -> Option<String> {
         let decided = self.reasons.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
         decided.map(|reason| reason.for_operator(None))
     }

@@ -127,15 +127,15 @@ impl Policy {
     pub fn new(settings: &PolicySettings) -> Result<Self, SettingsError> {
         let mut problems = Vec::new();
         let policy = Self {
-            matrix: own_matrix(settings, &mut problems),
-            minimums: minimums(&settings.trust_policy, &mut problems),
-            confirm_below: trust_named(
+            matrix: parse_matrix(settings, &mut problems),
+            minimums: parse_minimums(&settings.trust_policy, &mut problems),
+            confirm_below: parse_trust(
                 "require_confirmation_below",
                 settings.trust_policy.require_confirmation_below.as_deref(),
                 &mut problems,
             ),
-            strengths: strengths(settings, &mut problems),
-            rules: rules(settings, &mut problems),
+            strengths: parse_strengths(settings, &mut problems),
+            rules: parse_rules(settings, &mut problems),
         };
         if problems.is_empty() { Ok(policy) } else { Err(SettingsError { problems }) }
     }
@@ -308,12 +308,12 @@ fn is_protocol(operation: &Operation) -> bool {
     operation.source.is_empty() && RESERVED.contains(&&*operation.name)
 }
 
-fn own_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {
+fn parse_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {
     let mut matrix = Matrix::default();
     for (danger, row) in &settings.matrix {
         for (trust, cell) in row {
-            let danger = danger_named("matrix", danger, problems);
-            let trust = trust_named("matrix", Some(trust), problems);
+            let danger = parse_danger("matrix", danger, problems);
+            let trust = parse_trust("matrix", Some(trust), problems);
             if let (Some(danger), Some(trust)) = (danger, trust) {
                 matrix.override_cell(danger, trust, *cell);
             }
@@ -322,8 +322,8 @@ fn own_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) ->
     matrix
 }
 
-fn minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Trust>; 5] {
-    let writes = trust_named("minimum_trust_for_writes", settings.minimum_trust_for_writes.as_deref(), problems);
+fn parse_minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Trust>; 5] {
+    let writes = parse_trust("minimum_trust_for_writes", settings.minimum_trust_for_writes.as_deref(), problems);
     Category::ALL.map(|category| {
         let (name, own, shared) = match category {
             Category::Create => ("minimum_trust_for_creates", &settings.minimum_trust_for_creates, writes),
@@ -332,18 +332,18 @@ fn minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>)
             Category::Delete => ("minimum_trust_for_deletes", &settings.minimum_trust_for_deletes, writes),
             Category::Execute => ("minimum_trust_for_executes", &settings.minimum_trust_for_executes, writes),
         };
-        trust_named(name, own.as_deref(), problems).max(shared)
+        parse_trust(name, own.as_deref(), problems).max(shared)
     })
 }
 
-fn strengths(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Strength>; 5] {
+fn parse_strengths(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Strength>; 5] {
     for danger in settings.strength.keys() {
-        danger_named("strength", danger, problems);
+        parse_danger("strength", danger, problems);
     }
     Danger::ALL.map(|danger| settings.strength.get(danger.as_str()).copied())
 }
 
-fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<Arc<Rule>> {
+fn parse_rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<Arc<Rule>> {
     let mut names = HashSet::new();
     let mut rules = Vec::with_capacity(settings.rule.len());
     for (written, number) in settings.rule.iter().zip(1..) {
@@ -358,7 +358,7 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
     rules
 }
 
-fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
+fn parse_danger(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
     let found = Danger::named(name);
     if found.is_none() {
         ProblemCollector { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
@@ -367,7 +367,7 @@ fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) ->
 }
 
 /// Parses a trust level of either vocabulary.
-fn trust_named(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
+fn parse_trust(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
     let name = name?;
     let found = Trust::named(name);
     if found.is_none() {

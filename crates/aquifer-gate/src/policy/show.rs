@@ -58,7 +58,7 @@ impl Policy {
                 decision: decision.effect.as_str(),
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
-                cell: decision.cell_words(),
+                cell: decision.cell_text(),
                 why: decision.explanation_for(Some(Shapes { operation, types })),
             }
         };

@@ -159,7 +159,7 @@ impl Policy {
                 concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
                 if concerned.is_empty() {
                     report(format!(
-                        "it loosens nothing: requests of '{first}' are judged as operations of the table they name. Name the \
+                        "it loosens nothing: calls of '{first}' are decided as operations of the table they name. Name the \
                          source, too"
                     ));
                     continue;

@@ -117,12 +117,12 @@ pub struct ThresholdSettings {
 impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CounterScope { source, operation, tool, table, category, caller, per } = self;
-        let said = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
-        let said = said
+        let selectors = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
+        let selectors = selectors
             .into_iter()
             .chain([("category", category), ("caller", caller)])
             .filter(|(_, words)| !words.0.is_empty());
-        for (index, (what, words)) in said.enumerate() {
+        for (index, (what, words)) in selectors.enumerate() {
             write!(f, "{} {what} {}", if index == 0 { " of" } else { "," }, words.0.join(", "))?;
         }
         for per in per {

@@ -2,8 +2,8 @@
 
 mod approval;
 mod elicit;
+mod full_call;
 mod laws;
 mod logs;
 pub(crate) mod shared;
 mod token;
-mod whole;

@@ -62,7 +62,7 @@ async fn r_saf_2_danger_and_trust_decide_together() {
         (Trust::Certified, ["done", "done", confirm, confirm, confirm]),
     ];
     for (trust, expected) in table {
-        let harness = Harness::with(&GateSettings::default(), trust, |_, clock| Audit::off(clock));
+        let harness = Harness::with(&GateSettings::default(), trust, |_, clock| Audit::disabled(clock));
         let operations = OPERATIONS.iter().map(|(name, _)| *name).filter(|name| *name != "erase_thing");
         for (name, expected) in operations.zip(expected) {
             let answer = harness.ask(request(&format!("alpha_{name}"), params())).await;

@@ -245,7 +245,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// Certified sources, so that everything is allowed, at least with confirmation.
     pub(crate) fn new(settings: &GateSettings) -> Self {
-        Self::with(settings, Trust::Certified, |_, clock| Audit::off(clock))
+        Self::with(settings, Trust::Certified, |_, clock| Audit::disabled(clock))
     }
 
     pub(crate) fn with(
@@ -287,7 +287,7 @@ impl Harness {
 
     /// Replaces the rules.
     pub(crate) fn reload(&self, settings: &GateSettings) {
-        let audit = Audit::off(self.clock.steady.clone());
+        let audit = Audit::disabled(self.clock.steady.clone());
         let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
         let gate = Arc::new(gate.unwrap());
         self.engine.reconfigure(self.mounts.clone(), gate.clone()).unwrap();

@@ -272,7 +272,7 @@ fn r_saf_4_invalid_settings_are_refused() {
         let quota: QuotaSettings = serde_json::from_value(settings.clone()).unwrap();
         let clock = crate::harness::ManualClock::new().steady;
         let store = std::sync::Arc::new(aquifer_engine::store::MemoryStore::new(clock.clone(), 10));
-        let audit = aquifer_gate::audit::Audit::off(clock.clone());
+        let audit = aquifer_gate::audit::Audit::disabled(clock.clone());
         let settings_of_gate = GateSettings { quota, ..GateSettings::default() };
         assert!(aquifer_gate::SafetyGate::new(&settings_of_gate, audit, store, clock).is_err(), "{settings}");
     }

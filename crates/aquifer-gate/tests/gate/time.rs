@@ -43,7 +43,7 @@ fn settings() -> GateSettings {
 }
 
 fn harness(clock: &ManualClock, store: Arc<dyn StateStore>) -> Harness {
-    Harness::over(&settings(), Trust::Certified, store, clock.clone(), |_, clock| Audit::off(clock))
+    Harness::over(&settings(), Trust::Certified, store, clock.clone(), |_, clock| Audit::disabled(clock))
 }
 
 fn call(operation: &str, id: &str) -> Value {

@@ -97,7 +97,7 @@ impl Safety {
     pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        let audit = Audit::off(clock.clone());
+        let audit = Audit::disabled(clock.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
@@ -112,7 +112,12 @@ impl Safety {
     pub(crate) fn problems(config: &Config) -> Vec<String> {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        match SafetyGate::new(&config.gate.settings(&SourceFacts::default()), Audit::off(clock.clone()), store, clock) {
+        match SafetyGate::new(
+            &config.gate.settings(&SourceFacts::default()),
+            Audit::disabled(clock.clone()),
+            store,
+            clock,
+        ) {
             Ok(_) => Vec::new(),
             Err(error) => error.to_string().lines().map(str::to_owned).collect(),
         }

@@ -33,9 +33,9 @@ use verifier::Verifier;
 /// Maximum number of files.
 const MAX_FILES: usize = 100_000;
 /// Maximum number of lines after the head that are counted in a store.
-const MAX_BEYOND: u64 = 4096;
+const MAX_LINES_BEYOND_HEAD: u64 = 4096;
 /// Maximum number of unknown files that are reported.
-const MAX_UNKNOWN: usize = 100;
+const MAX_UNKNOWN_FILES: usize = 100;
 /// How many positions below a missing line are searched in the store.
 const MAX_GAP: u64 = 64;
 
@@ -109,7 +109,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         chain.has_head = true;
         chain.first = sequence + 1;
         chain.last = head.sequence;
-        while chain.beyond_head < MAX_BEYOND
+        while chain.beyond_head < MAX_LINES_BEYOND_HEAD
             && store.get(&store_sink::key(&head.chain, chain.last.saturating_add(1))).await?.is_some()
         {
             chain.last = chain.last.saturating_add(1);
@@ -154,7 +154,7 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
             let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
             if is_file && is_named {
                 found.push(ListedFile::new(&entry.path()));
-            } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN {
+            } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN_FILES {
                 unknown.push(entry.path());
             }
             if found.len() > MAX_FILES {

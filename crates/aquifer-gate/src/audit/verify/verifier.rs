@@ -12,7 +12,7 @@ use super::{ChainReport, Fault, FaultKind, Heads, Location, Report};
 /// Entries of concurrent calls may be slightly out of order, and clocks are adjusted.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
 /// Maximum number of faults reported for files that belong to no chain.
-const MAX_STRAY: usize = 100;
+const MAX_STRAY_FAULTS: usize = 100;
 
 pub(super) struct Verifier<'a> {
     heads: Option<&'a Heads>,
@@ -117,7 +117,7 @@ impl<'a> Verifier<'a> {
 
     fn keep_unassigned(&mut self) {
         if let Some(fault) = self.unassigned.take()
-            && self.stray.len() < MAX_STRAY
+            && self.stray.len() < MAX_STRAY_FAULTS
         {
             self.stray.push(fault);
         }

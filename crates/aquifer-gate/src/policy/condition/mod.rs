@@ -149,7 +149,7 @@ impl Condition {
         if direction == RuleDirection::Loosens && !self.path.begins_in(shapes.operation) {
             return false;
         }
-        if let Test::Present(wanted) = self.test {
+        if let Test::Present(expected) = self.test {
             let sent = self.path.sent(shapes, params);
             let is_sent = match (sent.is_empty(), sent.iter().any(|found| found.is_certain)) {
                 (true, _) => Verdict::No,
@@ -157,7 +157,7 @@ impl Condition {
                 // Sent in another spelling, which the source may ignore.
                 (false, false) => Verdict::Unsure,
             };
-            let verdict = if wanted { is_sent } else { is_sent.not() };
+            let verdict = if expected { is_sent } else { is_sent.not() };
             return match direction {
                 RuleDirection::Restricts => verdict != Verdict::No,
                 RuleDirection::Loosens => verdict == Verdict::Yes,
@@ -182,9 +182,9 @@ impl Condition {
         let readings = || TextReading::from_schemas(&found.schemas, shapes, ignore_case);
         match &self.test {
             _ if found.is_structured_text => Verdict::Unsure,
-            Test::OneOf(wanted) => {
+            Test::OneOf(expected) => {
                 let readings = readings();
-                Verdict::any(wanted.iter().map(|wanted| equal(wanted, found.value, &readings)))
+                Verdict::any(expected.iter().map(|expected| equal(expected, found.value, &readings)))
             }
             Test::Matches(patterns) => match found.value {
                 Value::String(text) => patterns.matches(text, &readings()),
@@ -197,7 +197,7 @@ impl Condition {
             },
             Test::Greater(than) => compare_order(found.value, *than, std::cmp::Ordering::Greater),
             Test::Less(than) => compare_order(found.value, *than, std::cmp::Ordering::Less),
-            Test::Present(wanted) => Verdict::from(*wanted),
+            Test::Present(expected) => Verdict::from(*expected),
         }
     }
 
@@ -258,7 +258,7 @@ impl Test {
 }
 
 /// Whether a value is greater or less than a number.
-fn compare_order(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdict {
+fn compare_order(value: &Value, than: f64, expected: std::cmp::Ordering) -> Verdict {
     let number = match value {
         Value::Number(number) => Number::from_json(number),
         Value::String(text) => match NumberText::parse(text) {
@@ -269,20 +269,20 @@ fn compare_order(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdic
         _ => None,
     };
     let ordering = number.and_then(|number| number.compare(Number::from_float(than)));
-    ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == wanted))
+    ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == expected))
 }
 
 /// Whether a value equals the wanted one. A source may convert values: the text `"100"` to a number, the number 1 to
 /// true.
-fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
+fn equal(expected: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
     let unsure_if = |alike: bool| if alike { Verdict::Unsure } else { Verdict::No };
-    match (wanted, value) {
-        (Value::String(wanted), Value::String(text)) => {
-            Verdict::merge(readings.iter().map(|reading| reading.equal(wanted, text)))
+    match (expected, value) {
+        (Value::String(expected), Value::String(text)) => {
+            Verdict::merge(readings.iter().map(|reading| reading.equal(expected, text)))
         }
-        (Value::Number(wanted), Value::Number(number)) => {
-            let (wanted, number) = (Number::from_json(wanted), Number::from_json(number));
-            let ordering = wanted.zip(number).and_then(|(wanted, number)| wanted.compare(number));
+        (Value::Number(expected), Value::Number(number)) => {
+            let (expected, number) = (Number::from_json(expected), Number::from_json(number));
+            let ordering = expected.zip(number).and_then(|(expected, number)| expected.compare(number));
             ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering.is_eq()))
         }
         // `86400` and `P1D` are the same interval.
@@ -291,7 +291,7 @@ fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
         {
             Verdict::Unsure
         }
-        (Value::Bool(wanted), Value::Bool(flag)) => Verdict::from(wanted == flag),
+        (Value::Bool(expected), Value::Bool(flag)) => Verdict::from(expected == flag),
         (Value::Null, Value::Null) => Verdict::Yes,
         // The value may be an operator of the source's own, such as `{"$in": […]}`.
         (_, Value::Object(_) | Value::Array(_)) | (Value::Object(_) | Value::Array(_), _) => Verdict::Unsure,

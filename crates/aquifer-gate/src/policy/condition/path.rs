@@ -197,7 +197,7 @@ fn step<'a, 'p>(
             }
         } else if own.iter().any(|parameter| first.names(parameter)) {
             open.push(PendingValue { value, schemas: own_schemas(), rest: inside, is_certain });
-        } else if let Some(used) = whole_names_in(key, rest) {
+        } else if let Some(used) = exact_names_in(key, rest) {
             // Declared flat: `options.max_amount` is one name to this source.
             let rest = rest.get(used..).unwrap_or_default();
             open.push(PendingValue { value, schemas: own_schemas(), rest, is_certain: false });
@@ -215,7 +215,7 @@ fn step<'a, 'p>(
 /// `options[0].max_amount`, because a number may be a list index. A key that is only an index matches none and is
 /// passed through.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
-    let mut found: Vec<usize> = whole_names_in(key, names).into_iter().collect();
+    let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
     if key.contains(|letter: char| letter.is_numeric()) {
         found.extend(names_around_indices(key, names));
         found.sort_unstable();
@@ -225,7 +225,7 @@ fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
 }
 
 /// How many names of a path a key matches if all its letters and digits belong to them.
-fn whole_names_in(key: &str, names: &[Name]) -> Option<usize> {
+fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     let (first, others) = names.split_first()?;
     if first.is_spelled(key) {
         return Some(1);

@@ -104,18 +104,18 @@ impl TextReading {
     }
 
     /// Whether two texts are equal.
-    pub(super) fn equal(self, wanted: &str, text: &str) -> Verdict {
-        if wanted == text {
+    pub(super) fn equal(self, expected: &str, text: &str) -> Verdict {
+        if expected == text {
             return Verdict::Yes;
         }
         let parsed = match self {
-            TextReading::Instant => both(wanted, text, instant).map(is_same_time),
-            TextReading::TimeOfDay => both(wanted, text, time_of_day).map(is_same_time),
-            TextReading::Date => both(wanted, text, date).map(is_same),
-            TextReading::Duration => both(wanted, text, duration).map(is_same_duration),
-            TextReading::Uuid => both(wanted, text, uuid).map(is_same),
-            TextReading::Ip => both(wanted, text, ip).map(is_same),
-            TextReading::Number => both(wanted, text, number)
+            TextReading::Instant => both(expected, text, instant).map(is_same_time),
+            TextReading::TimeOfDay => both(expected, text, time_of_day).map(is_same_time),
+            TextReading::Date => both(expected, text, date).map(is_same),
+            TextReading::Duration => both(expected, text, duration).map(is_same_duration),
+            TextReading::Uuid => both(expected, text, uuid).map(is_same),
+            TextReading::Ip => both(expected, text, ip).map(is_same),
+            TextReading::Number => both(expected, text, number)
                 .map(|(one, other)| one.compare(other).map_or(Verdict::Unsure, |ordering| ordering.is_eq().into())),
             TextReading::Exact
             | TextReading::IgnoreCase
@@ -125,15 +125,15 @@ impl TextReading {
             | TextReading::Address => None,
         };
         parsed.unwrap_or_else(|| match self {
-            TextReading::Exact => unsure_if(wanted.trim() == text.trim()),
+            TextReading::Exact => unsure_if(expected.trim() == text.trim()),
             // Databases differ in how they ignore case outside of ASCII.
-            TextReading::IgnoreCase if wanted.eq_ignore_ascii_case(text) => Verdict::Yes,
-            TextReading::IgnoreTrailingBlanks if without_blanks(wanted) == without_blanks(text) => Verdict::Yes,
+            TextReading::IgnoreCase if expected.eq_ignore_ascii_case(text) => Verdict::Yes,
+            TextReading::IgnoreTrailingBlanks if without_blanks(expected) == without_blanks(text) => Verdict::Yes,
             TextReading::Opaque => Verdict::Unsure,
-            TextReading::Unknown if may_be_number(wanted) && may_be_number(text) => Verdict::Unsure,
-            TextReading::Unknown => unsure_if(LooseText::new(text).may_equal(&LooseText::new(wanted))),
-            TextReading::IgnoreTrailingBlanks => unsure_if(wanted.trim() == text.trim()),
-            _ => unsure_if(fold_case(wanted.trim()) == fold_case(text.trim())),
+            TextReading::Unknown if may_be_number(expected) && may_be_number(text) => Verdict::Unsure,
+            TextReading::Unknown => unsure_if(LooseText::new(text).may_equal(&LooseText::new(expected))),
+            TextReading::IgnoreTrailingBlanks => unsure_if(expected.trim() == text.trim()),
+            _ => unsure_if(fold_case(expected.trim()) == fold_case(text.trim())),
         })
     }
 

@@ -23,11 +23,11 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct RedisConnection {
     client: Client,
     address: String,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     connection: Option<MultiplexedConnection>,
     /// Counts connections, so that only the failed one is discarded.
     number: u64,
@@ -95,7 +95,7 @@ impl RedisConnection {
         let failure = match made {
             Ok(Ok(connection)) => {
                 tracing::info!(address = self.address, "connected to Redis");
-                *state = State {
+                *state = ConnectionState {
                     connection: Some(connection.clone()),
                     number: state.number.wrapping_add(1),
                     used: Some(Instant::now()),

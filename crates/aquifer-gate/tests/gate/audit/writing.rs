@@ -283,7 +283,7 @@ async fn without_a_sink_nothing_is_required_and_nothing_fails() {
     assert_eq!(audit.record(intent("x")).await.unwrap().sequence, 0);
     audit.submit(intent("x")).unwrap();
     audit.flush().await.unwrap();
-    assert!(!Audit::off(clock()).is_required());
+    assert!(!Audit::disabled(clock()).is_required());
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(crate) fn stores() -> (Vec<(&'static str, Open)>, Folder) {
 fn open(store: &Open) -> Arc<Harness> {
     let (settings, clock) = (GateSettings::default(), ManualClock::new());
     let store = store(&clock.steady);
-    Arc::new(Harness::over(&settings, Trust::Certified, store, clock, |_, clock| Audit::off(clock)))
+    Arc::new(Harness::over(&settings, Trust::Certified, store, clock, |_, clock| Audit::disabled(clock)))
 }
 
 fn delete() -> Value {

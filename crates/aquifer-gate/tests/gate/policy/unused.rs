@@ -71,7 +71,7 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let settings = GateSettings { policy, quota, ..GateSettings::default() };
     let clock = system_clock();
     let store = Arc::new(MemoryStore::new(clock.clone(), 10));
-    let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store, clock).unwrap();
+    let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store, clock).unwrap();
     let mut types = Types::new();
     let notes = Shape { fields: vec![Parameter::optional("text", Schema::string())], rest: Rest::Refused };
     types.insert("Notes".into(), Arc::new(Schema::of(Kind::Object(notes))));
@@ -157,7 +157,7 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
         (deny("operation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"), None),
         (loosen("source = \"big\"\noperation = \"delete_record\""), None),
         (loosen("operation = \"big_delete_record\""),
-            Some("it loosens nothing: requests of 'big_delete_record' are judged as operations of the table they name. Name the source, too")),
+            Some("it loosens nothing: calls of 'big_delete_record' are decided as operations of the table they name. Name the source, too")),
         (loosen("source = \"big\"\noperation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"),
             Some("its condition tests 'table_name', which none of its operations has")),
         // A question or a cooldown is an effect, too.

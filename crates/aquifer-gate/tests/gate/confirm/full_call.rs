@@ -108,7 +108,7 @@ async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
     for (name, open) in stores {
         let harness = || {
             let clock = ManualClock::new();
-            Harness::over(&approving(), Trust::Certified, open(&clock.steady), clock, |_, clock| Audit::off(clock))
+            Harness::over(&approving(), Trust::Certified, open(&clock.steady), clock, |_, clock| Audit::disabled(clock))
         };
         let long: String = (0..150_000).map(|line| format!("line {line:06}\n")).collect();
         assert!(long.len() > 1 << 20 && long.len() < MAX_CALL_BYTES);
