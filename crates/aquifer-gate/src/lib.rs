@@ -1,19 +1,20 @@
-//! Policy: the one place where an operation that would be accepted can be stopped.
+//! The safety gate: the only place that can stop an otherwise valid operation.
 //!
-//! [`policy`] decides what is to happen, purely; [`quota`] counts; [`confirm`] gives out tokens and takes them back;
-//! [`audit`] writes down what was decided and done; [`store`] keeps what outlives a request. [`SafetyGate`] asks them in
-//! that order.
+//! [`policy`] decides, without I/O; [`quota`] counts; [`confirm`] issues and redeems tokens; [`audit`] records what was
+//! decided and done; [`store`] keeps state across requests. [`SafetyGate`] uses them in that order.
 
 pub mod audit;
 pub mod confirm;
 mod gate;
 pub mod policy;
 pub mod quota;
+mod redact;
 pub mod store;
+mod strength;
 mod time;
 mod timeout;
 
 pub use gate::GateSettings;
 pub use gate::GateSettingsError;
 pub use gate::SafetyGate;
-pub use time::keep_time;
+pub use time::persist_time;

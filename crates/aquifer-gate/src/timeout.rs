@@ -1,19 +1,19 @@
-//! A store that does not answer is a store that is down.
+//! A time limit for calls to the state store.
 
 use std::time::Duration;
 
 use aquifer_engine::store::StoreError;
 use futures::future::{BoxFuture, poll_immediate};
 
-/// No answer of a store is waited for longer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call to the store may take.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The answer of a store, or that there is none. One that is there costs no timer.
-pub(crate) async fn within<T>(mut asked: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
-    if let Some(answer) = poll_immediate(&mut asked).await {
+/// Awaits a call to the store with a time limit. A call that is ready at once needs no timer.
+pub(crate) async fn with_timeout<T>(mut request: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
+    if let Some(answer) = poll_immediate(&mut request).await {
         return answer;
     }
-    match tokio::time::timeout(TIMEOUT, asked).await {
+    match tokio::time::timeout(STORE_TIMEOUT, request).await {
         Ok(answer) => answer,
         Err(_) => Err(StoreError("no answer in time".to_owned())),
     }

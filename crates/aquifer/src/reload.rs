@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use aquifer_engine::Engine;
 use aquifer_gate::SafetyGate;
-use aquifer_gate::quota::restarted_counts;
+use aquifer_gate::quota::describe_counter_resets;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
@@ -99,7 +99,7 @@ impl Reloader {
         new.iter().for_each(Opened::look_for);
         setup::report_unmatched(&opened);
         let [before, after] = [&self.config, &config].map(|config| config.gate.settings(&SourceFacts::default()).quota);
-        for restarted in restarted_counts(&before, &after) {
+        for restarted in describe_counter_resets(&before, &after) {
             tracing::warn!("[gate] {restarted}");
         }
         self.unused = crate::safety::report_unused(&self.engine, &gate, &opened);

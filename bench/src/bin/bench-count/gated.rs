@@ -44,7 +44,7 @@ pub(crate) async fn engine(
     let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
     let quota = if limited { limits()? } else { QuotaSettings::default() };
     let settings = GateSettings { quota, ..GateSettings::default() };
-    let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store.clone(), clock.clone())?;
+    let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store.clone(), clock.clone())?;
     let engine = Engine::builder(surface).source(source).gate(Arc::new(gate)).store(store).clock(clock).build()?;
     for step in [PART_OF_A_DAY, SECOND] {
         for _ in 1..BUCKETS {

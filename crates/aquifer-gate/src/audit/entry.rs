@@ -1,4 +1,4 @@
-//! What is written down: one entry per event, already free of secrets when it is made.
+//! Audit entries: one per event. Secrets are removed when the entry is built.
 
 use std::sync::Arc;
 
@@ -9,68 +9,68 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use super::line::fingerprint;
-use super::redact::{redact, shortened, words};
+use crate::redact::{redact, redact_text, truncate};
 
-/// An entry's text is never longer, whatever it is made of.
-const MAX_BYTES: usize = 16 * 1024;
-/// Characters kept of a reason.
-const REASON: usize = 500;
-/// Characters kept of any name.
-const NAME: usize = 200;
+/// Maximum size of an entry's JSON text.
+const MAX_ENTRY_BYTES: usize = 16 * 1024;
+/// Maximum number of characters kept of a reason.
+const MAX_REASON_CHARS: usize = 500;
+/// Maximum number of characters kept of a name.
+const MAX_NAME_CHARS: usize = 200;
 
-/// What happened.
+/// The kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Policy, trust or danger stopped it.
+    /// Policy, trust or danger denied the call.
     Denied,
-    /// Somebody has to say yes first; a token was issued.
+    /// The call has to be confirmed; a token was issued.
     ConfirmationRequired,
-    /// Somebody said yes, and the token was spent.
+    /// The call was confirmed and its token consumed.
     Confirmed,
-    /// A token was refused; the reason is its error code.
+    /// A token was refused; the error code says why.
     TokenRejected,
-    /// A person approved it outside.
+    /// A person approved the call with the command line.
     Approved,
-    /// A person said no: outside, or when asked.
+    /// A person declined the call, either with the command line or when asked.
     Declined,
-    /// Policy lets something destructive or worse run without a question.
+    /// Policy allowed a destructive or more dangerous call without confirmation.
     Allowed,
-    /// It is about to run. If it is destructive or was confirmed, this is on disk before it does.
+    /// The operation is about to run. If it is destructive or was confirmed, this entry is on disk before it runs.
     Intent,
-    /// It has run, or failed, or nobody knows.
-    Outcome(Ended),
-    /// A quota is nearly used up.
+    /// The operation has run, failed, or its outcome is unknown.
+    Outcome(OperationOutcome),
+    /// A quota has reached its warning threshold.
     QuotaWarned,
-    /// A quota is used up until somebody says to go on.
+    /// A quota has paused calls until a caller continues with a token.
     QuotaPaused,
-    /// Somebody said to go on.
+    /// A caller continued after a quota's pause.
     QuotaContinued,
-    /// A quota or rate limit is used up.
+    /// A quota or rate limit is exhausted.
     QuotaStopped,
-    /// Refusals that came in a flood, counted.
+    /// The number of refusals that were not written individually.
     Counted,
-    /// An upstream's tool cannot be called until somebody accepts its definition.
+    /// An upstream's tool is quarantined until somebody accepts its definition.
     DefinitionQuarantined,
     /// Somebody accepted the definition of an upstream's tool.
     DefinitionAccepted,
 }
 
-/// How an operation ended.
+/// The outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// It was done.
+pub enum OperationOutcome {
+    /// It succeeded.
     Done,
-    /// The source said that it failed; the code says how.
+    /// It failed; the error code says how.
     Failed,
-    /// Nobody knows: cancelled, timed out, gone while it ran, or answered with something that cannot be read.
+    /// The outcome is unknown: the call was cancelled, timed out, lost its connection, or got an unreadable answer.
     Unknown,
 }
 
 impl Event {
-    /// The event as it stands in the file.
+    /// The event's name in the audit file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Event::Denied => "OPERATION_DENIED",
@@ -92,7 +92,7 @@ impl Event {
         }
     }
 
-    /// What came of it, in a word.
+    /// The value of `result` in the audit file.
     pub const fn result(self) -> &'static str {
         match self {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
@@ -102,24 +102,24 @@ impl Event {
             Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
             Event::Intent => "intended",
-            Event::Outcome(Ended::Done) => "done",
-            Event::Outcome(Ended::Failed) => "failed",
-            Event::Outcome(Ended::Unknown) => "unknown",
+            Event::Outcome(OperationOutcome::Done) => "done",
+            Event::Outcome(OperationOutcome::Failed) => "failed",
+            Event::Outcome(OperationOutcome::Unknown) => "unknown",
         }
     }
 }
 
-/// Where an entry stands once it is written.
+/// The position of a written entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
-    /// Its chain. Empty where no audit is kept.
+pub struct EntryPosition {
+    /// The chain. Empty if there is no audit.
     pub chain: Arc<str>,
-    /// Its number in the chain.
+    /// The entry's number in the chain.
     pub sequence: u64,
 }
 
-/// One event. Parameters are redacted and tokens replaced by fingerprints when they are given, so an entry never holds
-/// a secret. Not even for a moment, not even in its `Debug` output.
+/// One audit entry. Parameters are redacted and tokens replaced by fingerprints as they are added, so an entry never
+/// holds a secret, not even in its `Debug` output.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
     event: &'static str,
@@ -140,7 +140,7 @@ pub struct Entry {
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Written by the writer, which knows where the intent stands.
+    /// Added by the writer, which knows the position of the intent.
     #[serde(skip)]
     intent: Option<EntryHandle>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<Quota>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Fields>,
+    fields: Option<ChangedFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,11 +165,12 @@ pub struct Entry {
 struct Quota {
     name: String,
     used: u64,
-    most: u64,
+    #[serde(rename = "most")]
+    limit: u64,
 }
 
 impl Entry {
-    /// An event that says nothing about an operation yet.
+    /// An entry that is not about an operation yet.
     pub fn new(event: Event) -> Self {
         Self {
             event: event.as_str(),
@@ -194,134 +195,134 @@ impl Entry {
         }
     }
 
-    /// An event of this operation.
-    pub fn about(event: Event, operation: &Operation) -> Self {
+    /// An entry about this operation.
+    pub fn for_operation(event: Event, operation: &Operation) -> Self {
         Self {
             endpoint: Some(operation.category.as_str()),
             danger: Some(operation.danger.as_str()),
             danger_level: Some(operation.danger as u8),
             adapter_trust: Some(operation.trust.as_str()),
-            ..Self::new(event).named(&operation.source, &operation.name)
+            ..Self::new(event).operation(&operation.source, &operation.name)
         }
     }
 
-    /// Names what is no operation of a catalog: a document, a prompt, something that was asked for under a name.
+    /// Sets the source and the name of something that is not an operation of a catalog, such as a resource or a prompt.
     #[must_use]
-    pub fn named(mut self, source: &str, operation: &str) -> Self {
-        self.adapter_name = Some(shortened(source, NAME));
-        self.operation = Some(shortened(operation, NAME));
+    pub fn operation(mut self, source: &str, operation: &str) -> Self {
+        self.adapter_name = Some(truncate(source, MAX_NAME_CHARS));
+        self.operation = Some(truncate(operation, MAX_NAME_CHARS));
         self
     }
 
-    /// Whose request it was, and under which id the log knows it.
+    /// Sets the caller and the request id of this context.
     #[must_use]
-    pub fn within(self, context: &Context) -> Self {
-        self.by(&context.caller).request(&context.request_id)
+    pub fn context(self, context: &Context) -> Self {
+        self.caller(&context.caller).request(&context.request_id)
     }
 
-    /// Who asked. Of a session only a fingerprint is kept, because its id may be all that a client has to show.
+    /// Sets the caller. Only a fingerprint of the session is kept, because its id may be the client's only credential.
     #[must_use]
-    pub fn by(mut self, caller: &Caller) -> Self {
-        self.user_id = caller.principal.as_deref().map(|principal| shortened(principal, NAME));
+    pub fn caller(mut self, caller: &Caller) -> Self {
+        self.user_id = caller.principal.as_deref().map(|principal| truncate(principal, MAX_NAME_CHARS));
         self.session_id = caller.session.as_deref().map(|session| fingerprint("session_", session));
         self
     }
 
-    /// Who, by name.
+    /// Sets the principal.
     pub(super) fn user(mut self, principal: Option<&str>) -> Self {
-        self.user_id = principal.map(|principal| shortened(principal, NAME));
+        self.user_id = principal.map(|principal| truncate(principal, MAX_NAME_CHARS));
         self
     }
 
-    /// What kind of refusal it is, and whose, if it is one that a caller can bring about as often as it likes.
+    /// The event and principal of a refusal that a caller can cause as often as it likes; `None` for other entries.
     pub(super) fn refusal(&self) -> Option<(&'static str, Option<&str>)> {
         let kinds = [Event::Denied, Event::TokenRejected, Event::QuotaStopped].map(Event::as_str);
         kinds.contains(&self.event).then_some((self.event, self.user_id.as_deref()))
     }
 
-    /// Under which id the log knows the request.
+    /// Sets the request id, which is also in the log.
     #[must_use]
     pub fn request(mut self, id: &str) -> Self {
-        self.request_id = Some(shortened(id, NAME));
+        self.request_id = Some(truncate(id, MAX_NAME_CHARS));
         self
     }
 
-    /// The parameters, redacted here and now. `types` are those of the catalog, where sensitive fields can be found
-    /// inside named types.
+    /// Sets the parameters, redacted. `types` are those of the catalog; they are needed to find sensitive fields inside
+    /// named types.
     #[must_use]
     pub fn parameters(mut self, operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Self {
         self.parameters = Some(redact(operation, types, params));
         self
     }
 
-    /// Which fields a write sets and which it clears.
+    /// Sets the fields that a write sets and clears.
     #[must_use]
     pub fn fields(mut self, operation: &Operation, params: &Map<String, Value>) -> Self {
-        self.fields = Fields::of_call(operation, params);
+        self.fields = ChangedFields::from_call(operation, params);
         self
     }
 
-    /// The token it is about; only a fingerprint is kept.
+    /// Sets the token. Only a fingerprint is kept.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.token_id = Some(fingerprint("token_", token));
         self
     }
 
-    /// The code of the error it was answered with.
+    /// Sets the error code of the response.
     #[must_use]
     pub fn code(mut self, code: &str) -> Self {
-        self.code = Some(shortened(code, NAME));
+        self.code = Some(truncate(code, MAX_NAME_CHARS));
         self
     }
 
-    /// Why, in words.
+    /// Sets the reason.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
-        self.reason = Some(words(reason, REASON));
+        self.reason = Some(redact_text(reason, MAX_REASON_CHARS));
         self
     }
 
-    /// The intent whose outcome this is. The writer adds where it stands.
+    /// Sets the intent whose outcome this is. The writer adds its position.
     #[must_use]
-    pub fn of_intent(mut self, intent: &EntryHandle) -> Self {
+    pub fn intent(mut self, intent: &EntryHandle) -> Self {
         self.intent = Some(intent.clone());
         self
     }
 
-    /// The intent whose outcome this is.
+    /// Takes the intent whose outcome this is.
     pub(super) fn take_intent(&mut self) -> Option<EntryHandle> {
         self.intent.take()
     }
 
-    /// The quota it is about.
+    /// Sets the quota or rate limit.
     #[must_use]
-    pub fn quota(mut self, name: &str, used: u64, most: u64) -> Self {
-        self.quota = Some(Quota { name: shortened(name, NAME), used, most });
+    pub fn quota(mut self, name: &str, used: u64, limit: u64) -> Self {
+        self.quota = Some(Quota { name: truncate(name, MAX_NAME_CHARS), used, limit });
         self
     }
 
-    /// The time by which the gate counted, where that is another than the wall clock's.
+    /// Sets the time of the gate's clock, where it differs from the wall clock.
     #[must_use]
     pub(super) fn gate_time(mut self, time: Timestamp) -> Self {
         self.gate_time = Some(time);
         self
     }
 
-    /// The members of its JSON object.
+    /// The members of the entry's JSON object.
     pub(super) fn members(mut self) -> String {
-        let text = members_of(&self);
-        if text.len() <= MAX_BYTES {
+        let text = json_members(&self);
+        if text.len() <= MAX_ENTRY_BYTES {
             return text;
         }
-        // Escapes can make much of little. Without the parameters every part has its own bound.
+        // Escaping can make short text long. Every other part is bounded by itself.
         self.parameters = Some("[too long]".into());
-        members_of(&self)
+        json_members(&self)
     }
 }
 
 /// The members of a struct's JSON object, without the braces.
-pub(super) fn members_of(object: &impl Serialize) -> String {
+pub(super) fn json_members(object: &impl Serialize) -> String {
     let text = serde_json::to_string(object).unwrap_or_default();
     text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(r#""event":"UNWRITABLE""#).to_owned()
 }

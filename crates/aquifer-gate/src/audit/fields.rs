@@ -1,35 +1,35 @@
-//! Which fields a write sets and which it clears. Names only: the values are in the redacted parameters, which are cut
-//! where they are long, and a cleared field must not be lost there.
+//! The names of the fields that a write sets and clears. The values are in the redacted parameters; those are cut when
+//! they are long, and a cleared field must not be lost there.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::redact::words;
+use crate::redact::redact_text;
 
-/// Names listed of each kind.
+/// Maximum number of names of each kind.
 const MAX_NAMES: usize = 64;
-/// Characters of one name.
-const MAX_NAME: usize = 64;
-/// Bytes of names of each kind.
-const MAX_BYTES: usize = 2048;
-/// Values looked at for nested nulls.
+/// Maximum number of characters of a name.
+const MAX_NAME_CHARS: usize = 64;
+/// Maximum number of bytes of all names of a kind.
+const MAX_NAMES_BYTES: usize = 2048;
+/// Maximum number of values searched for nested nulls.
 const MAX_VALUES: usize = 4096;
-/// How deep nested nulls are looked for.
+/// Maximum depth searched for nested nulls.
 const MAX_DEPTH: usize = 16;
 
-/// Parameters of native operations that say how something is done, not what is changed.
+/// Parameters of native operations that control how a change is made and are not part of it.
 const CONTROLS: &[&str] = &["dry_run", "if_match", "fields", "preset"];
 
 /// The fields that a write changes.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Fields {
-    /// Fields that get a value.
+pub(super) struct ChangedFields {
+    /// Fields that are set to a value.
     set: Vec<String>,
-    /// Fields that become null, nested ones with their path.
+    /// Fields that are set to null; nested ones with their path.
     cleared: Vec<String>,
-    /// Fields beyond what is listed.
+    /// Number of fields that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     not_listed: usize,
 }
@@ -39,35 +39,35 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-impl Fields {
-    /// The fields in the parameters of a call; `None` for operations that set none.
-    pub(super) fn of_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
+impl ChangedFields {
+    /// The fields in the parameters of a call. `None` for operations that set no fields.
+    pub(super) fn from_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
         if matches!(operation.category, Category::Read | Category::Delete) {
             return None;
         }
         let changes = params.get("input").and_then(Value::as_object).filter(|_| operation.takes_changes());
         let is_control = |name: &str| operation.native && changes.is_none() && CONTROLS.contains(&name);
-        let mut walk = Walk::default();
+        let mut search = NullSearch::default();
         for (name, value) in changes.unwrap_or(params).iter().filter(|(name, _)| !is_control(name)) {
             if !value.is_null() {
-                walk.set.add(name);
+                search.set.add(name);
             }
-            walk.find_nulls(name, value, 0);
+            search.find_nulls(name, value, 0);
         }
-        let Walk { set, cleared, unseen, .. } = walk;
+        let NullSearch { set, cleared, unseen, .. } = search;
         Some(Self { not_listed: set.left_out + cleared.left_out + unseen, set: set.names, cleared: cleared.names })
     }
 }
 
 #[derive(Default)]
-struct Walk {
-    set: Names,
-    cleared: Names,
+struct NullSearch {
+    set: NameList,
+    cleared: NameList,
     seen: usize,
     unseen: usize,
 }
 
-impl Walk {
+impl NullSearch {
     fn find_nulls(&mut self, path: &str, value: &Value, depth: usize) {
         self.seen += 1;
         let is_container = value.is_object() || value.is_array();
@@ -98,20 +98,20 @@ fn may_hold_null(value: &Value) -> bool {
 }
 
 #[derive(Default)]
-struct Names {
+struct NameList {
     names: Vec<String>,
     bytes: usize,
     left_out: usize,
 }
 
-impl Names {
+impl NameList {
     fn add(&mut self, path: &str) {
-        // A caller can choose names of fields, so one may be a secret.
-        let name = words(path, MAX_NAME);
+        // Callers can choose field names, so a name may contain a secret.
+        let name = redact_text(path, MAX_NAME_CHARS);
         if self.names.contains(&name) {
             return;
         }
-        if self.names.len() >= MAX_NAMES || self.bytes + name.len() > MAX_BYTES {
+        if self.names.len() >= MAX_NAMES || self.bytes + name.len() > MAX_NAMES_BYTES {
             self.left_out += 1;
             return;
         }
@@ -126,14 +126,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(category: Category, native: bool, params: Value) -> Value {
+    fn fields_of(category: Category, native: bool, params: Value) -> Value {
         let mut operation = Operation::new("x", category, "Does it.");
         operation.native = native;
-        serde_json::to_value(Fields::of_call(&operation, params.as_object().unwrap())).unwrap()
+        serde_json::to_value(ChangedFields::from_call(&operation, params.as_object().unwrap())).unwrap()
     }
 
     #[test]
-    fn r_saf_5_fields_are_told_apart() {
+    fn r_saf_5_set_and_cleared_fields_are_distinguished() {
         let table = [
             (
                 (
@@ -155,7 +155,7 @@ mod tests {
                 (Category::Create, false, json!({ "a": 1, "dry_run": null })),
                 json!({ "set": ["a"], "cleared": ["dry_run"] }),
             ),
-            // Of an upstream's tool nobody knows which parameter holds the changes.
+            // We do not know which parameter of an upstream's tool holds the changes.
             (
                 (
                     Category::Update,
@@ -172,26 +172,26 @@ mod tests {
             ((Category::Read, false, json!({ "id": null })), Value::Null),
         ];
         for ((category, native, params), expected) in table {
-            assert_eq!(of(category, native, params.clone()), expected, "{params}");
+            assert_eq!(fields_of(category, native, params.clone()), expected, "{params}");
         }
     }
 
     #[test]
     fn r_saf_5_fields_are_bounded_and_hold_no_secret() {
         let many: Map<String, Value> = (0..5000).map(|number| (format!("field{number}"), Value::Null)).collect();
-        let told = of(Category::Create, false, many.into());
-        assert_eq!(told["cleared"].as_array().unwrap().len(), MAX_NAMES);
-        assert_eq!(told["not_listed"], 5000 - MAX_NAMES);
+        let fields = fields_of(Category::Create, false, many.into());
+        assert_eq!(fields["cleared"].as_array().unwrap().len(), MAX_NAMES);
+        assert_eq!(fields["not_listed"], 5000 - MAX_NAMES);
         let long = "ü".repeat(100_000);
-        let told = of(Category::Create, false, json!({ long.clone(): 1, "deep": { long: null } }));
-        assert!(told.to_string().len() < 1000, "{told}");
+        let fields = fields_of(Category::Create, false, json!({ long.clone(): 1, "deep": { long: null } }));
+        assert!(fields.to_string().len() < 1000, "{fields}");
         let secret = format!("ghp_{}", "a1B2".repeat(9));
-        let told = of(Category::Create, false, json!({ secret.clone(): 1, "x": { secret.clone(): null } }));
-        assert!(!told.to_string().contains(&secret), "{told}");
+        let fields = fields_of(Category::Create, false, json!({ secret.clone(): 1, "x": { secret.clone(): null } }));
+        assert!(!fields.to_string().contains(&secret), "{fields}");
         let mut deep = Value::Null;
         for _ in 0..100 {
             deep = json!({ "a": deep });
         }
-        assert_eq!(of(Category::Create, false, json!({ "deep": deep }))["not_listed"], 1);
+        assert_eq!(fields_of(Category::Create, false, json!({ "deep": deep }))["not_listed"], 1);
     }
 }

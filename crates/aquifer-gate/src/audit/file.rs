@@ -1,7 +1,7 @@
-//! Files of lines: appended to, synced, begun anew when they grow too large.
+//! Audit files: appended to, synced, and rotated when they grow too large.
 //!
-//! What was not synced never happened: after a failed write the file is cut back to its last good line before anything
-//! else is written. A file that is not as we left it is evidence; it is not touched again.
+//! Only synced lines count. After a failed write, the file is truncated to its last good line before anything else is
+//! written. A file that somebody else changed is evidence and is not touched again.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,40 +10,40 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::AuditError;
-use super::line::Link;
+use super::line::ChainTip;
 
-/// Writes the files of one chain after the other.
+/// Writes the files of the current chain.
 #[derive(Debug)]
 pub(super) struct Files {
     directory: PathBuf,
-    /// A file that would grow beyond this is followed by another.
+    /// A file that would exceed this size is followed by a new one.
     size: u64,
-    open: Option<Open>,
+    open: Option<OpenFile>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: File,
     path: PathBuf,
-    /// How long it is as far as it is synced.
+    /// Number of bytes that are synced.
     length: u64,
-    /// Whether there may be more in it than that.
+    /// Whether the file may contain bytes that are not synced.
     dirty: bool,
 }
 
-/// Where the next lines go.
+/// Where the next lines are written.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Into the file that is open.
-    Here,
-    /// Into a new file of the same chain.
+pub(super) enum Destination {
+    /// The open file.
+    CurrentFile,
+    /// A new file of the same chain.
     NextFile,
-    /// Into a new chain: there is none yet, or its file is not as we left it.
+    /// A new chain: there is none yet, or somebody changed its file.
     NewChain,
 }
 
 impl Files {
-    /// Makes sure that there is a directory that files can be made in.
+    /// Creates the directory if necessary and checks that files can be created in it.
     pub(super) fn new(directory: &Path, size: u64, chain: &str) -> Result<Self, AuditError> {
         let files = Self { directory: directory.to_owned(), size, open: None };
         files.make_directory().map_err(|error| AuditError::file(directory, &error))?;
@@ -58,7 +58,7 @@ impl Files {
         &self.directory
     }
 
-    /// How large a file may become.
+    /// The maximum size of a file.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -68,33 +68,33 @@ impl Files {
         Some(self.open.as_ref()?.path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Says where so many more bytes belong, having repaired what can be repaired.
-    pub(super) fn place(&mut self, more: usize) -> Result<Place, AuditError> {
-        let Some(open) = &mut self.open else { return Ok(Place::NewChain) };
+    /// Chooses where this many more bytes are written. Truncates the open file after a failed write.
+    pub(super) fn choose_destination(&mut self, more: usize) -> Result<Destination, AuditError> {
+        let Some(open) = &mut self.open else { return Ok(Destination::NewChain) };
         let there = match std::fs::symlink_metadata(&open.path) {
             Ok(there) => there,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::NewChain),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Destination::NewChain),
             Err(error) => return Err(AuditError::file(&open.path, &error)),
         };
         let ours = open.file.metadata().map_err(|error| AuditError::file(&open.path, &error))?;
-        if !same(&there, &ours) {
-            return Ok(Place::NewChain);
+        if !is_same_file(&there, &ours) {
+            return Ok(Destination::NewChain);
         }
         if open.dirty && ours.len() >= open.length {
             match open.file.set_len(open.length).and_then(|()| open.file.sync_all()) {
                 Ok(()) => open.dirty = false,
-                // A file that may only be appended to.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Place::NewChain),
+                // The file may only be appended to.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Destination::NewChain),
                 Err(error) => return Err(AuditError::file(&open.path, &error)),
             }
         } else if ours.len() != open.length {
-            return Ok(Place::NewChain);
+            return Ok(Destination::NewChain);
         }
         let fits = open.length.saturating_add(more as u64) <= self.size;
-        Ok(if fits || open.length == 0 { Place::Here } else { Place::NextFile })
+        Ok(if fits || open.length == 0 { Destination::CurrentFile } else { Destination::NextFile })
     }
 
-    /// Appends to the open file, and returns when the bytes are on disk.
+    /// Appends to the open file. Returns when the bytes are on disk.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), AuditError> {
         let Some(open) = &mut self.open else { return Err(AuditError::Closed) };
         open.dirty = true;
@@ -107,16 +107,16 @@ impl Files {
         Ok(())
     }
 
-    /// Begins a new file with these lines. The one before stays the open one if that fails.
+    /// Starts a new file with these lines. On failure, the current file stays open.
     pub(super) fn begin(&mut self, name: &str, lines: &[u8]) -> Result<(), AuditError> {
         let path = self.directory.join(name);
         match self.try_begin(&path, lines) {
             Ok(file) => {
-                self.open = Some(Open { file, path, length: lines.len() as u64, dirty: false });
+                self.open = Some(OpenFile { file, path, length: lines.len() as u64, dirty: false });
                 Ok(())
             }
             Err(error) => {
-                // Best effort: nothing in it was ever acknowledged, and the next attempt removes it, too.
+                // Best effort: nothing in this file was acknowledged, and the next attempt removes it.
                 let _ = std::fs::remove_file(&path);
                 Err(AuditError::file(&path, &error))
             }
@@ -126,15 +126,15 @@ impl Files {
     fn try_begin(&self, path: &Path, lines: &[u8]) -> io::Result<File> {
         self.make_directory()?;
         let mut file = match create(path) {
-            // Only we know the chain's id, so it is what an attempt of ours left behind.
+            // Nobody else knows the chain's id, so an earlier attempt of ours left this file behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 std::fs::remove_file(path)?;
                 create(path)?
             }
             other => other?,
         };
-        // Held as long as the file is open, so that nobody drops a file that is being written. A file system without
-        // locks can do without: files are dropped oldest first.
+        // The lock is held while the file is open, so that no process drops it. It is optional: files are dropped
+        // oldest first.
         let _ = file.try_lock();
         file.write_all(lines)?;
         file.sync_all()?;
@@ -150,7 +150,7 @@ impl Files {
         builder.create(&self.directory)
     }
 
-    /// A new file's name has to be on disk as well as its bytes.
+    /// The directory entry of a new file has to be synced, too.
     #[cfg(unix)]
     fn sync_directory(&self) -> io::Result<()> {
         File::open(&self.directory)?.sync_all()
@@ -171,32 +171,33 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(unix)]
-fn same(one: &Metadata, other: &Metadata) -> bool {
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 #[cfg(not(unix))]
-fn same(one: &Metadata, other: &Metadata) -> bool {
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     one.is_file() && other.is_file()
 }
 
-/// What a file's name says: when its chain began, which chain it is, and the number of its first line.
+/// The parts of an audit file's name: the chain and the number of its first line. The time at which the chain started
+/// is only for people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
+pub(super) struct FileName {
     pub(super) chain: String,
     pub(super) first: u64,
 }
 
-impl Name {
-    /// The name of the file that begins after this link.
-    pub(super) fn of(chain: &str, started: Timestamp, link: &Link) -> String {
+impl FileName {
+    /// The name of the file that follows this position of the chain.
+    pub(super) fn format(chain: &str, started: Timestamp, tip: &ChainTip) -> String {
         let stamp: String = started.to_string().chars().take(19).filter(char::is_ascii_alphanumeric).collect();
-        format!("audit-{stamp}Z-{chain}-{:012}.jsonl", link.sequence.saturating_add(1))
+        format!("audit-{stamp}Z-{chain}-{:012}.jsonl", tip.sequence.saturating_add(1))
     }
 
-    /// Reads a name that [`of`](Name::of) wrote.
-    pub(super) fn read(name: &str) -> Option<Self> {
+    /// Parses a name that [`format`](FileName::format) wrote.
+    pub(super) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?.split('-');
         let (_stamp, chain, first) = (parts.next()?, parts.next()?, parts.next()?);
         if parts.next().is_some() || chain.len() != 32 || !chain.bytes().all(|byte| byte.is_ascii_hexdigit()) {

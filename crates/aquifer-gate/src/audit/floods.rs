@@ -1,6 +1,6 @@
-//! Refusals in floods. A file of bounded size has to drop its oldest entries some time, and whoever could fill it with
-//! refusals could push out what was really done. So of each kind of refusal only so many a minute are written one by
-//! one for each principal (everybody unknown is one); the rest is counted, and the count is written.
+//! Limits refusals in the audit. Files have a bounded size and drop their oldest entries, so a caller that causes many
+//! refusals could push out the record of real operations. Only a limited number of refusals per event, principal and
+//! minute is written individually; the rest is counted and the count is written. Unknown callers share one count.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,45 +9,45 @@ use jiff::Timestamp;
 
 use super::entry::{Entry, Event};
 
-/// Refusals of one kind that are written one by one within a minute.
-pub(super) const ONE_BY_ONE: u64 = 120;
+/// Refusals per event, principal and minute that are written individually.
+pub(super) const MAX_LISTED_PER_MINUTE: u64 = 120;
 
-/// More principals than this are not told apart.
-const MAX_COUNT: usize = 1_000;
+/// Maximum number of principals with a count of their own.
+const MAX_PRINCIPALS: usize = 1_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Floods(Mutex<HashMap<Key, Flood>>);
+pub(super) struct RefusalFloods(Mutex<HashMap<Key, Flood>>);
 
-/// The event, and who.
+/// The event and the principal.
 type Key = (&'static str, Option<String>);
 
 #[derive(Debug, Clone, Copy)]
 struct Flood {
     minute: i64,
-    heard: u64,
+    count: u64,
 }
 
 impl Flood {
     fn counted(self) -> u64 {
-        self.heard.saturating_sub(ONE_BY_ONE)
+        self.count.saturating_sub(MAX_LISTED_PER_MINUTE)
     }
 }
 
-impl Floods {
-    /// Whether this refusal is to be written, and what was counted in minutes that are over.
-    pub(super) fn hear(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
+impl RefusalFloods {
+    /// Counts a refusal. Returns whether it is written individually, and entries for the counts of past minutes.
+    pub(super) fn count(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
         let minute = now.as_second().div_euclid(60);
         let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let over = take(&mut floods, |flood| flood.minute != minute);
         let key = (key.0, key.1.map(str::to_owned));
-        let key = if floods.len() < MAX_COUNT || floods.contains_key(&key) { key } else { (key.0, None) };
-        let flood = floods.entry(key).or_insert(Flood { minute, heard: 0 });
-        flood.heard += 1;
-        (flood.heard <= ONE_BY_ONE, over)
+        let key = if floods.len() < MAX_PRINCIPALS || floods.contains_key(&key) { key } else { (key.0, None) };
+        let flood = floods.entry(key).or_insert(Flood { minute, count: 0 });
+        flood.count += 1;
+        (flood.count <= MAX_LISTED_PER_MINUTE, over)
     }
 
-    /// What was counted and not yet written.
-    pub(super) fn settle(&self) -> Vec<Entry> {
+    /// Returns entries for all counts that are not written yet.
+    pub(super) fn drain(&self) -> Vec<Entry> {
         take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), |_| true)
     }
 }
@@ -59,7 +59,7 @@ fn take(floods: &mut HashMap<Key, Flood>, is_over: impl Fn(&Flood) -> bool) -> V
             return true;
         }
         if flood.counted() > 0 {
-            let words = format!("{} more within a minute were counted and not written one by one", flood.counted());
+            let words = format!("{} more within a minute were counted and not written individually", flood.counted());
             entries.push(Entry::new(Event::Counted).code(event).reason(&words).user(who.as_deref()));
         }
         false
@@ -77,30 +77,30 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_5_a_flood_is_counted_and_the_count_is_told() {
-        let floods = Floods::default();
-        let hear = |event, who, second| floods.hear((event, who), at(second));
-        for number in 1..=ONE_BY_ONE + 50 {
-            let (written, over) = hear("DENIED", Some("anna"), 0);
-            assert_eq!((written, over.len()), (number <= ONE_BY_ONE, 0));
+    fn r_saf_5_a_flood_is_counted_and_the_count_is_written() {
+        let floods = RefusalFloods::default();
+        let count = |event, who, second| floods.count((event, who), at(second));
+        for number in 1..=MAX_LISTED_PER_MINUTE + 50 {
+            let (written, over) = count("DENIED", Some("anna"), 0);
+            assert_eq!((written, over.len()), (number <= MAX_LISTED_PER_MINUTE, 0));
         }
-        assert!(hear("DENIED", Some("berta"), 1).0 && hear("REJECTED", Some("anna"), 1).0, "each apart");
-        let (written, over) = hear("DENIED", Some("anna"), 60);
+        assert!(count("DENIED", Some("berta"), 1).0 && count("REJECTED", Some("anna"), 1).0, "each apart");
+        let (written, over) = count("DENIED", Some("anna"), 60);
         assert!(written, "a new minute");
         let text = serde_json::to_string(&over).unwrap();
         assert!(over.len() == 1 && text.contains("50 more") && text.contains("anna"), "{text}");
-        assert!(floods.settle().is_empty(), "nothing was counted since");
+        assert!(floods.drain().is_empty(), "nothing was counted since");
     }
 
     #[test]
-    fn r_saf_5_what_was_counted_is_told_at_the_end_and_names_are_bounded() {
-        let floods = Floods::default();
-        for number in 0..MAX_COUNT + 200 {
-            floods.hear(("DENIED", Some(&format!("nobody {number}"))), at(0));
+    fn r_saf_5_counts_are_written_at_the_end_and_names_are_bounded() {
+        let floods = RefusalFloods::default();
+        for number in 0..MAX_PRINCIPALS + 200 {
+            floods.count(("DENIED", Some(&format!("nobody {number}"))), at(0));
         }
-        assert!(floods.0.lock().unwrap().len() <= MAX_COUNT + 1);
-        let told = serde_json::to_string(&floods.settle()).unwrap();
-        assert!(told.contains(&format!("{} more", 200 - ONE_BY_ONE)), "{told}");
-        assert!(floods.settle().is_empty());
+        assert!(floods.0.lock().unwrap().len() <= MAX_PRINCIPALS + 1);
+        let text = serde_json::to_string(&floods.drain()).unwrap();
+        assert!(text.contains(&format!("{} more", 200 - MAX_LISTED_PER_MINUTE)), "{text}");
+        assert!(floods.drain().is_empty());
     }
 }

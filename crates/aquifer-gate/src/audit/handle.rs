@@ -1,36 +1,36 @@
-//! Names an entry that was handed to the writer, before anybody knows where it will stand.
+//! A handle for an entry whose position is not known yet.
 
 use std::sync::{Arc, OnceLock};
 
-use super::Noted;
+use super::EntryPosition;
 
-/// Names one entry. Its position is known once it is written, and never if it could not be.
+/// Identifies an entry that was given to the writer. Its position is known once it is written.
 ///
-/// An outcome refers to its intent by this handle. The writer works in order, so it knows the position of the intent when
-/// it writes the outcome, although no caller has waited for it.
+/// An outcome refers to its intent by this handle. The writer works in order, so it knows the position of the intent
+/// when it writes the outcome, even if no caller waited for it.
 #[derive(Debug, Clone, Default)]
-pub struct EntryHandle(Arc<OnceLock<Noted>>);
+pub struct EntryHandle(Arc<OnceLock<EntryPosition>>);
 
 impl EntryHandle {
-    /// Where the entry stands, once it is written.
-    pub fn position(&self) -> Option<&Noted> {
+    /// The position of the entry, once it is written.
+    pub fn position(&self) -> Option<&EntryPosition> {
         self.0.get()
     }
 
-    /// Notes where the entry stands. It stays there.
-    pub(super) fn set_position(&self, noted: Noted) {
-        // A second position would be a second entry; each handle is handed in once.
-        let _ = self.0.set(noted);
+    /// Sets the position. It does not change afterwards.
+    pub(super) fn set_position(&self, position: EntryPosition) {
+        // A handle is used for one entry only, so it is never set twice.
+        let _ = self.0.set(position);
     }
 
-    /// Whether both name the same entry.
+    /// Whether both handles are for the same entry.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl From<Noted> for EntryHandle {
-    fn from(noted: Noted) -> Self {
-        Self(Arc::new(OnceLock::from(noted)))
+impl From<EntryPosition> for EntryHandle {
+    fn from(position: EntryPosition) -> Self {
+        Self(Arc::new(OnceLock::from(position)))
     }
 }

@@ -1,40 +1,40 @@
-//! The form of a line: what is hashed, and how a reader finds it again without a JSON library.
+//! The format of an audit line, designed to be verified without a JSON library.
 //!
-//! A line is one JSON object. Its last member is `hash`, written in exactly one way, so that the tail of a line has a
-//! fixed length. The hash is SHA-256 over the bytes of the line with `,"hash":"…"` taken out, which is again a JSON
-//! object. `previous` repeats the hash of the line before; the first line of a chain has 64 zeros there.
+//! A line is one JSON object. Its last member is `hash`, always written the same way, so the tail of a line has a fixed
+//! length. The hash is SHA-256 over the bytes of the line without `,"hash":"…"`, which is again a JSON object.
+//! `previous` is the hash of the line before; in the first line of a chain it is 64 zeros.
 
 use aquifer_protocol::hex::{hex, hex_prefix};
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-/// `previous` of the first line of a chain.
-pub(super) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// `previous` in the first line of a chain.
+pub(super) const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// No line we write is longer than this, so nobody who reads has to hold more.
-pub(super) const MAX_LEN: usize = 64 * 1024;
+/// Maximum size of a line, so that readers need only a bounded buffer.
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const TAIL_OPENS: &[u8] = b",\"hash\":\"";
 const TAIL_CLOSES: &[u8] = b"\"}";
 const TAIL: usize = TAIL_OPENS.len() + 64 + TAIL_CLOSES.len();
 
-/// Where a chain is: what the next line has to say.
+/// The last line of a chain, which the next line refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
-    /// The number of the last line; 0 before the first.
+pub(super) struct ChainTip {
+    /// The number of the last line; 0 if there is none.
     pub(super) sequence: u64,
     /// The hash of the last line.
     pub(super) hash: String,
 }
 
-impl Link {
-    /// Before the first line.
-    pub(super) fn unbegun() -> Self {
-        Self { sequence: 0, hash: NOTHING.to_owned() }
+impl ChainTip {
+    /// The position before the first line.
+    pub(super) fn new() -> Self {
+        Self { sequence: 0, hash: ZERO_HASH.to_owned() }
     }
 
-    /// Writes the next line, with its newline, and moves on to it. `members` are those of the entry's JSON object,
+    /// Writes the next line, including its newline, and advances. `members` are the members of the entry's JSON object,
     /// without the braces.
     pub(super) fn seal(&mut self, chain: &str, time: Timestamp, members: &str, into: &mut Vec<u8>) {
         let sequence = self.sequence.saturating_add(1);
@@ -42,7 +42,7 @@ impl Link {
             r#"{{"sequence":{sequence},"timestamp":"{time}","chain":"{chain}",{members},"previous":"{}""#,
             self.hash
         );
-        let hash = hash_of(body.as_bytes());
+        let hash = hash_line(body.as_bytes());
         into.extend_from_slice(body.as_bytes());
         into.extend_from_slice(TAIL_OPENS);
         into.extend_from_slice(hash.as_bytes());
@@ -52,61 +52,61 @@ impl Link {
     }
 }
 
-/// A line whose hash is right.
+/// A line with a correct hash.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedLine {
     pub(super) hash: String,
-    pub(super) links: Links,
+    pub(super) header: LineHeader,
 }
 
-/// What of a line ties it to others.
+/// The members that link a line to others.
 #[derive(Debug, Deserialize)]
-pub(super) struct Links {
+pub(super) struct LineHeader {
     pub(super) sequence: u64,
     pub(super) chain: String,
     pub(super) previous: String,
-    /// Where chains begin since files were dropped on purpose.
+    /// The new beginnings of chains whose oldest files were dropped.
     #[serde(default)]
     pub(super) beginnings: Vec<super::head::Beginning>,
-    /// When it happened.
+    /// When the event happened.
     #[serde(default)]
     pub(super) timestamp: Option<Timestamp>,
-    /// In the first line of a chain, the chain of the same process before it.
+    /// In the first line of a chain: the chain that the same process wrote before it.
     #[serde(default)]
     pub(super) after: Option<String>,
 }
 
-/// Why bytes are not a line.
+/// Why bytes are not a valid line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
-    /// They do not end as a line does.
+pub(super) enum LineError {
+    /// They do not have the format of a line.
     Form,
-    /// They are not what was hashed.
+    /// The hash does not match.
     Hash,
 }
 
-/// Reads a line, given without its newline.
-pub(super) fn read(line: &[u8]) -> Result<Sealed, Flaw> {
-    let cut = line.len().checked_sub(TAIL).ok_or(Flaw::Form)?;
-    let (body, tail) = line.split_at_checked(cut).ok_or(Flaw::Form)?;
+/// Parses a line, given without its newline.
+pub(super) fn parse(line: &[u8]) -> Result<SealedLine, LineError> {
+    let cut = line.len().checked_sub(TAIL).ok_or(LineError::Form)?;
+    let (body, tail) = line.split_at_checked(cut).ok_or(LineError::Form)?;
     let stated = tail
         .strip_prefix(TAIL_OPENS)
         .and_then(|rest| rest.strip_suffix(TAIL_CLOSES))
         .and_then(|hash| std::str::from_utf8(hash).ok())
-        .ok_or(Flaw::Form)?;
-    if hash_of(body) != stated {
-        return Err(Flaw::Hash);
+        .ok_or(LineError::Form)?;
+    if hash_line(body) != stated {
+        return Err(LineError::Hash);
     }
-    let links = serde_json::from_slice::<Links>(&[body, b"}"].concat()).map_err(|_| Flaw::Form)?;
-    Ok(Sealed { hash: stated.to_owned(), links })
+    let header = serde_json::from_slice::<LineHeader>(&[body, b"}"].concat()).map_err(|_| LineError::Form)?;
+    Ok(SealedLine { hash: stated.to_owned(), header })
 }
 
-/// The hash of a line whose body this is, the closing brace not included.
-fn hash_of(body: &[u8]) -> String {
+/// The hash of a line with this body. The body lacks the closing brace.
+fn hash_line(body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(body).chain_update(b"}").finalize())
 }
 
-/// A name for something that must not be written down itself: enough of its hash to recognise it by.
+/// An identifier for a secret that must not be written: the beginning of its hash.
 pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
     let digest = Sha256::digest(secret.as_bytes());
     format!("{prefix}{}", hex_prefix(&digest, 8))
@@ -119,27 +119,27 @@ mod tests {
 
     #[test]
     fn r_saf_5_a_line_is_read_as_it_was_sealed() {
-        let mut link = Link::unbegun();
+        let mut tip = ChainTip::new();
         let mut text = Vec::new();
-        link.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);
+        tip.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);
         assert_eq!(
             String::from_utf8(text.clone()).unwrap(),
             format!(
-                "{{\"sequence\":1,\"timestamp\":\"1970-01-01T00:00:00Z\",\"chain\":\"c\",\"event\":\"X\",\"previous\":\"{NOTHING}\",\"hash\":\"{}\"}}\n",
-                link.hash
+                "{{\"sequence\":1,\"timestamp\":\"1970-01-01T00:00:00Z\",\"chain\":\"c\",\"event\":\"X\",\"previous\":\"{ZERO_HASH}\",\"hash\":\"{}\"}}\n",
+                tip.hash
             )
         );
-        let sealed = read(text.strip_suffix(b"\n").unwrap()).unwrap();
-        assert_eq!((sealed.links.sequence, sealed.hash.as_str()), (1, link.hash.as_str()));
+        let sealed = parse(text.strip_suffix(b"\n").unwrap()).unwrap();
+        assert_eq!((sealed.header.sequence, sealed.hash.as_str()), (1, tip.hash.as_str()));
         let without = [text.get(..text.len() - TAIL - 1).unwrap(), b"}"].concat();
         assert_eq!(sealed.hash, hex(&Sha256::digest(&without)));
         assert!(serde_json::from_slice::<serde_json::Value>(&without).is_ok());
     }
 
     #[test]
-    fn what_is_no_line() {
+    fn invalid_lines_are_refused() {
         for bytes in [&b""[..], b"{}", b"\"}", &[0xff; 100]] {
-            assert!(read(bytes).is_err());
+            assert!(parse(bytes).is_err());
         }
     }
 }

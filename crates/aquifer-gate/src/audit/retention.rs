@@ -1,7 +1,7 @@
-//! Which files are dropped, oldest first, when there is more than is to be kept.
+//! Drops the oldest files when there are too many.
 //!
-//! Dropping is part of the record: the chain that drops says where every chain concerned begins from then on, and so do
-//! their heads, before the files go. That is how a dropped file is told from a removed one.
+//! Dropping is recorded: the chain that drops files writes the new beginning of every affected chain, and so do their
+//! heads, before the files are deleted. This distinguishes a dropped file from one that somebody removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,16 +11,16 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::file::Name;
+use super::file::FileName;
 use super::head::Beginning;
 use super::line;
 
-/// Dropped at once; the rest has to wait for the next time.
-const MAX_AT_ONCE: usize = 64;
-/// Files in a directory, however small they are.
+/// Maximum number of files dropped at once; the rest is dropped the next time.
+const MAX_DROPPED_AT_ONCE: usize = 64;
+/// Maximum number of files in a directory, whatever their size.
 const MAX_FILES: usize = 4096;
 
-/// What is to be dropped, as it is written down.
+/// The files to drop, as written to the audit.
 #[derive(Debug, Serialize)]
 pub(super) struct Plan {
     event: &'static str,
@@ -30,55 +30,55 @@ pub(super) struct Plan {
     paths: Vec<PathBuf>,
 }
 
-struct Kept {
+struct AuditFile {
     path: PathBuf,
     name: String,
     size: u64,
     modified: SystemTime,
 }
 
-/// Says what has to go so that this many bytes remain. `None`: nothing.
-pub(super) fn plan(directory: &Path, most: u64, current: Option<&str>) -> io::Result<Option<Plan>> {
-    let mut chains: BTreeMap<String, BTreeMap<u64, Kept>> = BTreeMap::new();
+/// Chooses the files to drop so that this many bytes remain. `None` if nothing has to be dropped.
+pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> io::Result<Option<Plan>> {
+    let mut chains: BTreeMap<String, BTreeMap<u64, AuditFile>> = BTreeMap::new();
     let mut ages: BTreeSet<(SystemTime, String, u64)> = BTreeSet::new();
     let (mut bytes, mut count) = (0_u64, 0_usize);
     for found in std::fs::read_dir(directory)? {
         let found = found?;
         let name = found.file_name().to_string_lossy().into_owned();
-        let Some(Name { chain, first }) = Name::read(&name) else { continue };
+        let Some(FileName { chain, first }) = FileName::parse(&name) else { continue };
         let Some(metadata) = found.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         bytes = bytes.saturating_add(metadata.len());
         count += 1;
         ages.insert((modified, chain.clone(), first));
-        let kept = Kept { path: found.path(), name, size: metadata.len(), modified };
-        chains.entry(chain).or_default().insert(first, kept);
+        let file = AuditFile { path: found.path(), name, size: metadata.len(), modified };
+        chains.entry(chain).or_default().insert(first, file);
     }
     let mut plan = Plan { event: "FILES_DROPPED", files: Vec::new(), beginnings: Vec::new(), paths: Vec::new() };
     let mut touched = BTreeSet::new();
     for (_, chain, _) in ages {
-        if (bytes <= most && count <= MAX_FILES) || plan.files.len() >= MAX_AT_ONCE {
+        if (bytes <= max_bytes && count <= MAX_FILES) || plan.files.len() >= MAX_DROPPED_AT_ONCE {
             break;
         }
-        // Of a chain always the first, whatever the times say, so that what remains of it is one piece.
+        // The first file of a chain goes first, whatever the modification times are, so that no gap is left in it.
         let Some(entry) = chains.get_mut(&chain).and_then(|files| files.first_entry()) else { continue };
         if Some(entry.get().name.as_str()) == current || in_use(&entry.get().path) {
             continue;
         }
-        let kept = entry.remove();
-        tracing::debug!(file = kept.name, modified = ?kept.modified, "audit file is to be dropped");
-        bytes = bytes.saturating_sub(kept.size);
+        let file = entry.remove();
+        tracing::debug!(file = file.name, modified = ?file.modified, "dropping an audit file");
+        bytes = bytes.saturating_sub(file.size);
         count -= 1;
-        plan.files.push(kept.name);
-        plan.paths.push(kept.path);
+        plan.files.push(file.name);
+        plan.paths.push(file.path);
         touched.insert(chain);
     }
     for chain in touched {
         let rest = chains.get(&chain).and_then(|files| files.first_key_value());
         let (sequence, previous) = match rest {
-            // Whoever altered that line made the chain begin with a fault, and so it stays.
-            Some((first, kept)) => {
-                (*first, first_line(&kept.path).map(|sealed| sealed.links.previous).unwrap_or_default())
+            // If somebody altered that line, the chain begins with a fault and verification reports it.
+            Some((first, file)) => {
+                (*first, first_line(&file.path).map(|sealed| sealed.header.previous).unwrap_or_default())
             }
             None => (u64::MAX, String::new()),
         };
@@ -88,17 +88,17 @@ pub(super) fn plan(directory: &Path, most: u64, current: Option<&str>) -> io::Re
 }
 
 impl Plan {
-    /// Drops the files.
-    pub(super) fn carry_out(&self) {
+    /// Deletes the files.
+    pub(super) fn delete_files(&self) {
         for path in &self.paths {
             if let Err(error) = std::fs::remove_file(path) {
-                tracing::warn!(file = %path.display(), %error, "an old audit file cannot be dropped");
+                tracing::warn!(file = %path.display(), %error, "an old audit file could not be deleted");
             }
         }
     }
 }
 
-/// Whether some process writes it now.
+/// Whether a process is writing this file.
 pub(super) fn in_use(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
@@ -106,9 +106,9 @@ pub(super) fn in_use(path: &Path) -> bool {
     }
 }
 
-/// The first line of a file, if it is one.
-pub(super) fn first_line(path: &Path) -> Option<line::Sealed> {
+/// The first line of a file, if it is valid.
+pub(super) fn first_line(path: &Path) -> Option<line::SealedLine> {
     let mut text = Vec::new();
-    BufReader::new(File::open(path).ok()?).take(line::MAX_LEN as u64 + 1).read_until(b'\n', &mut text).ok()?;
-    line::read(text.strip_suffix(b"\n")?).ok()
+    BufReader::new(File::open(path).ok()?).take(line::MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut text).ok()?;
+    line::parse(text.strip_suffix(b"\n")?).ok()
 }

@@ -1,4 +1,4 @@
-//! Lines in the state store, one record each.
+//! The state store as a sink: one record per line.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use aquifer_engine::store::{StateStore, StoreError};
 
-/// Lines that wait for a store that is away. When there are more, nothing is taken any more.
-const BACKLOG: usize = 4096;
+/// Maximum number of lines that wait for an unavailable store. Beyond that, entries are refused.
+const MAX_BACKLOG: usize = 4096;
 
 /// The key of a line.
 pub(super) fn key(chain: &str, sequence: u64) -> String {
     format!("audit/line/{chain}/{sequence:012}")
 }
 
-/// Writes lines into the store, in their order, each of them sooner or later.
+/// Writes lines to the store in order. Lines wait while the store is unavailable.
 #[derive(Debug)]
 pub(super) struct StoreSink {
     pub(super) keep: Duration,
@@ -26,9 +26,9 @@ impl StoreSink {
         Self { keep, waiting: VecDeque::new() }
     }
 
-    /// Whether so many more can wait.
+    /// Whether this many more lines can wait.
     pub(super) fn has_room(&self, more: usize) -> bool {
-        self.waiting.len().saturating_add(more) <= BACKLOG
+        self.waiting.len().saturating_add(more) <= MAX_BACKLOG
     }
 
     /// Adds a line, given without its newline.
@@ -36,18 +36,18 @@ impl StoreSink {
         self.waiting.push_back((key(chain, sequence), line.into()));
     }
 
-    /// What is to be written now.
+    /// The lines that wait.
     pub(super) fn waiting(&self) -> Vec<(String, Arc<[u8]>)> {
         self.waiting.iter().cloned().collect()
     }
 
-    /// All of it is written.
+    /// Removes all waiting lines after they were written.
     pub(super) fn done(&mut self) {
         self.waiting.clear();
     }
 }
 
-/// Writes the lines. One that is there already was written by an attempt whose answer did not arrive.
+/// Writes the lines. A line that is already there was written by an earlier attempt whose answer was lost.
 pub(super) async fn write(
     store: &dyn StateStore,
     lines: Vec<(String, Arc<[u8]>)>,

@@ -1,7 +1,7 @@
-//! The thread that writes: takes whatever waits, seals it, writes and syncs it once, moves the head, and answers.
+//! The writer thread: takes waiting entries, seals them, writes and syncs them once, advances the head and answers.
 //!
-//! The order is what makes it right. Files first: what did not get there never happened. Then the store and the error
-//! output, then the head, then the answers, so that nobody goes on before the head vouches for the line.
+//! The order matters. Files come first: what is not in a file was not recorded. Then the store and standard error, then
+//! the head, then the answers, so that no caller continues before the head confirms its entry.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,55 +15,55 @@ use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::entry::members_of;
-use super::file::{Files, Name, Place};
+use super::entry::json_members;
+use super::file::{Destination, FileName, Files};
 use super::handle::EntryHandle;
 use super::head::{self, Head};
-use super::line::Link;
+use super::line::ChainTip;
 use super::retention::{self, Plan};
 use super::stderr::Stderr;
 use super::store_sink::{self, StoreSink};
-use super::{AuditError, AuditSettings, Noted, Sink, State};
+use super::{AuditError, AuditSettings, EntryPosition, Sink, WriterState};
 
-/// Entries written together.
-const BATCH: usize = 512;
-/// Bytes written together, as soon as there are so many.
-const BATCH_BYTES: usize = 1 << 20;
-/// What a line has beside its entry's members, roughly; decides only when the next file begins.
-const AROUND: usize = 320;
+/// Maximum number of entries in a batch.
+const MAX_BATCH_ENTRIES: usize = 512;
+/// Size at which a batch is written.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+/// Approximate size of a line without its entry's members; only used to decide when to start the next file.
+const LINE_OVERHEAD: usize = 320;
 
-/// What the writer is asked to do.
+/// A task for the writer.
 pub(super) enum Job {
-    /// Put this on record.
-    Write(Waiting),
-    /// Say when everything before is done.
+    /// Write this entry.
+    Write(QueuedEntry),
+    /// Reply when everything before is written.
     Flush(oneshot::Sender<()>),
 }
 
 impl Job {
     fn size(&self) -> usize {
         match self {
-            Job::Write(entry) => entry.members.len() + AROUND,
+            Job::Write(entry) => entry.members.len() + LINE_OVERHEAD,
             Job::Flush(_) => 0,
         }
     }
 }
 
-/// The first line of a chain: who writes it.
+/// The first line of a chain.
 #[derive(Serialize)]
-struct Started<'a> {
+struct ChainStart<'a> {
     event: &'static str,
     version: &'static str,
     process: u32,
     started: Timestamp,
-    /// The chain of the same process before it, whose file could not be written on.
+    /// The chain that the same process wrote before, if its file could not be continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<&'a str>,
 }
 
 /// The first line of every further file.
 #[derive(Serialize)]
-struct Continued {
+struct ChainContinuation {
     event: &'static str,
     version: &'static str,
     process: u32,
@@ -72,7 +72,7 @@ struct Continued {
 
 struct Chain {
     id: Arc<str>,
-    link: Link,
+    tip: ChainTip,
 }
 
 struct Writer {
@@ -85,34 +85,34 @@ struct Writer {
     timeout: Duration,
     started: Timestamp,
     chain: Chain,
-    state: Arc<State>,
-    /// Whether the last batch failed; told once, not every time.
+    state: Arc<WriterState>,
+    /// Whether the last batch failed, so that failures are logged once.
     failing: bool,
 }
 
-/// A batch of lines, sealed but not written.
+/// A sealed batch that is not written yet.
 struct Draft {
     chain: Chain,
-    /// The new file they begin, if they do.
+    /// The name of the new file, if the batch starts one.
     file: Option<String>,
     text: Vec<u8>,
-    noted: Vec<u64>,
+    sequences: Vec<u64>,
     first: u64,
     plan: Option<Plan>,
 }
 
-/// An entry that is not written yet.
-pub(super) struct Waiting {
-    /// When it happened.
+/// An entry that waits to be written.
+pub(super) struct QueuedEntry {
+    /// When the event happened.
     pub(super) time: Timestamp,
-    /// The members of its JSON object.
+    /// The members of the entry's JSON object.
     pub(super) members: String,
     /// The intent whose outcome it is.
     pub(super) intent: Option<EntryHandle>,
-    /// Learns where it stands.
+    /// Receives the position of the entry.
     pub(super) handle: Option<EntryHandle>,
-    /// Who waits for it.
-    pub(super) reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
+    /// Receives the result.
+    pub(super) reply: Option<oneshot::Sender<Result<EntryPosition, AuditError>>>,
 }
 
 /// Starts the thread.
@@ -120,15 +120,15 @@ pub(super) fn start(
     settings: &AuditSettings,
     started: Timestamp,
     store: Arc<dyn StateStore>,
-    state: Arc<State>,
+    state: Arc<WriterState>,
 ) -> Result<mpsc::Sender<Job>, AuditError> {
     let runtime = Handle::try_current().map_err(|error| AuditError::Settings(error.to_string()))?;
-    let chain = Chain::fresh()?;
+    let chain = Chain::new()?;
     let (mut files, mut max_bytes, mut stderr, mut store_sink) = (None, u64::MAX, None, None);
     for sink in &settings.sinks {
         match sink {
             Sink::File { .. } if files.is_some() => {
-                return Err(AuditError::Settings("one directory is enough".to_owned()));
+                return Err(AuditError::Settings("only one audit directory is possible".to_owned()));
             }
             Sink::File { directory, size, keep } => {
                 max_bytes = size.saturating_mul(u64::from((*keep).max(1)));
@@ -150,22 +150,22 @@ pub(super) fn start(
 }
 
 impl Chain {
-    fn fresh() -> Result<Self, AuditError> {
+    fn new() -> Result<Self, AuditError> {
         let mut id = [0_u8; 16];
         getrandom::fill(&mut id).map_err(|error| AuditError::Settings(error.to_string()))?;
-        Ok(Self { id: hex(&id).into(), link: Link::unbegun() })
+        Ok(Self { id: hex(&id).into(), tip: ChainTip::new() })
     }
 }
 
 impl Writer {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
-        let mut jobs = Vec::with_capacity(BATCH);
+        let mut jobs = Vec::with_capacity(MAX_BATCH_ENTRIES);
         while let Some(job) = queue.blocking_recv() {
             self.state.set_busy(Some(Instant::now()));
             let mut bytes = job.size();
             jobs.push(job);
-            while jobs.len() < BATCH
-                && bytes < BATCH_BYTES
+            while jobs.len() < MAX_BATCH_ENTRIES
+                && bytes < MAX_BATCH_BYTES
                 && let Ok(job) = queue.try_recv()
             {
                 bytes += job.size();
@@ -179,17 +179,17 @@ impl Writer {
                 }
             }
             if !entries.is_empty() {
-                self.batch(entries);
+                self.write_batch(entries);
             }
             self.state.set_busy(None);
             for reply in flushes {
-                // Whoever gave up waiting does not mind.
+                // The receiver may have stopped waiting.
                 let _ = reply.send(());
             }
         }
     }
 
-    fn batch(&mut self, entries: Vec<Waiting>) {
+    fn write_batch(&mut self, entries: Vec<QueuedEntry>) {
         let count = entries.len() as u64;
         let written = self.write(&entries);
         self.state.writes.fetch_add(1, Ordering::Relaxed);
@@ -202,12 +202,12 @@ impl Writer {
         }
         self.failing = written.is_err();
         self.state.is_failing.store(self.failing, Ordering::Relaxed);
-        for (position, Waiting { reply, .. }) in entries.into_iter().enumerate() {
+        for (position, QueuedEntry { reply, .. }) in entries.into_iter().enumerate() {
             let Some(reply) = reply else { continue };
             let answer = match &written {
-                Ok(noted) => noted
+                Ok(sequences) => sequences
                     .get(position)
-                    .map(|sequence| Noted { chain: self.chain.id.clone(), sequence: *sequence })
+                    .map(|sequence| EntryPosition { chain: self.chain.id.clone(), sequence: *sequence })
                     .ok_or(AuditError::Closed),
                 Err(error) => Err(error.clone()),
             };
@@ -215,10 +215,10 @@ impl Writer {
         }
     }
 
-    /// Puts the entries on record, and says which numbers they got.
-    fn write(&mut self, entries: &[Waiting]) -> Result<Vec<u64>, AuditError> {
+    /// Writes the entries. Returns their numbers.
+    fn write(&mut self, entries: &[QueuedEntry]) -> Result<Vec<u64>, AuditError> {
         if self.store_sink.as_ref().is_some_and(|sink| !sink.has_room(entries.len() + 2)) {
-            self.catch_up()?;
+            self.flush_store_sink()?;
         }
         let mut draft = self.draft(entries)?;
         if let Some(files) = &mut self.files {
@@ -227,72 +227,72 @@ impl Writer {
                 None => files.append(&draft.text)?,
             }
         }
-        // From here on the lines are part of the chain, whatever else fails.
+        // From here on the lines are part of the chain, even if a later step fails.
         self.chain = draft.chain;
-        for (entry, sequence) in entries.iter().zip(&draft.noted) {
+        for (entry, sequence) in entries.iter().zip(&draft.sequences) {
             if let Some(handle) = &entry.handle {
-                handle.set_position(Noted { chain: self.chain.id.clone(), sequence: *sequence });
+                handle.set_position(EntryPosition { chain: self.chain.id.clone(), sequence: *sequence });
             }
         }
-        let told = self.stderr.as_ref().map_or(Ok(()), |stderr| stderr.tell(&draft.text));
+        let stderr_result = self.stderr.as_ref().map_or(Ok(()), |stderr| stderr.write(&draft.text));
         if let Some(sink) = &mut self.store_sink {
             let lines = draft.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             for (sequence, line) in (draft.first..).zip(lines) {
                 sink.add(&self.chain.id, sequence, line);
             }
         }
-        self.catch_up()?;
+        self.flush_store_sink()?;
         let plan = draft.plan.take();
         self.move_head(plan.as_ref())?;
         if let Some(plan) = plan {
-            plan.carry_out();
+            plan.delete_files();
         }
-        told.map_err(|error| AuditError::file("standard error".as_ref(), &error))?;
-        Ok(draft.noted)
+        stderr_result.map_err(|error| AuditError::file("standard error".as_ref(), &error))?;
+        Ok(draft.sequences)
     }
 
-    /// Seals the entries, after a first line where they begin a file or a chain.
-    fn draft(&mut self, entries: &[Waiting]) -> Result<Draft, AuditError> {
-        let more = entries.iter().map(|entry| entry.members.len() + AROUND).sum();
-        let unbegun = self.chain.link.sequence == 0;
-        let place = match &mut self.files {
-            Some(files) => files.place(more)?,
-            None if unbegun => Place::NewChain,
-            None => Place::Here,
+    /// Seals the entries. Adds a first line if they start a file or a chain.
+    fn draft(&mut self, entries: &[QueuedEntry]) -> Result<Draft, AuditError> {
+        let more = entries.iter().map(|entry| entry.members.len() + LINE_OVERHEAD).sum();
+        let is_new = self.chain.tip.sequence == 0;
+        let destination = match &mut self.files {
+            Some(files) => files.choose_destination(more)?,
+            None if is_new => Destination::NewChain,
+            None => Destination::CurrentFile,
         };
         let mut draft = Draft {
-            chain: Chain { id: self.chain.id.clone(), link: self.chain.link.clone() },
+            chain: Chain { id: self.chain.id.clone(), tip: self.chain.tip.clone() },
             file: None,
             text: Vec::with_capacity(more),
-            noted: Vec::with_capacity(entries.len()),
+            sequences: Vec::with_capacity(entries.len()),
             first: 0,
             plan: None,
         };
         let (version, process) = (env!("CARGO_PKG_VERSION"), std::process::id());
-        let opening = match place {
-            Place::Here => None,
-            Place::NextFile => {
+        let opening = match destination {
+            Destination::CurrentFile => None,
+            Destination::NextFile => {
                 let file = self.files.as_ref().and_then(Files::current);
-                Some(members_of(&Continued { event: "CHAIN_CONTINUED", version, process, file }))
+                Some(json_members(&ChainContinuation { event: "CHAIN_CONTINUED", version, process, file }))
             }
-            Place::NewChain => {
-                let after = (!unbegun).then_some(&*self.chain.id);
+            Destination::NewChain => {
+                let after = (!is_new).then_some(&*self.chain.id);
                 if after.is_some() {
-                    draft.chain = Chain::fresh()?;
+                    draft.chain = Chain::new()?;
                 }
                 let started = self.started;
-                Some(members_of(&Started { event: "CHAIN_STARTED", version, process, started, after }))
+                Some(json_members(&ChainStart { event: "CHAIN_STARTED", version, process, started, after }))
             }
         };
-        draft.first = draft.chain.link.sequence.saturating_add(1);
-        if let (Some(opening), Some(Waiting { time, .. })) = (opening, entries.first()) {
+        draft.first = draft.chain.tip.sequence.saturating_add(1);
+        if let (Some(opening), Some(QueuedEntry { time, .. })) = (opening, entries.first()) {
             if let Some(files) = &self.files {
-                draft.file = Some(Name::of(&draft.chain.id, self.started, &draft.chain.link));
+                draft.file = Some(FileName::format(&draft.chain.id, self.started, &draft.chain.tip));
                 draft.plan = self.retention(files);
             }
             draft.seal(*time, &opening);
             if let Some(plan) = &draft.plan {
-                let members = members_of(plan);
+                let members = json_members(plan);
                 draft.seal(*time, &members);
             }
         }
@@ -302,58 +302,59 @@ impl Writer {
                 None => draft.seal(entry.time, &entry.members),
                 Some(intent) => draft.seal(entry.time, &format!(r#"{},"intent":"{intent}""#, entry.members)),
             }
-            draft.noted.push(draft.chain.link.sequence);
+            draft.sequences.push(draft.chain.tip.sequence);
         }
         Ok(draft)
     }
 
-    /// What is to be dropped now that there will be another file. Not being able to look is no reason not to write.
+    /// The files to drop when a new file is started. If the directory cannot be read, nothing is dropped and writing
+    /// continues.
     fn retention(&self, files: &Files) -> Option<Plan> {
         let most = self.max_bytes.saturating_sub(files.size());
         retention::plan(files.directory(), most, files.current().as_deref()).unwrap_or_else(|error| {
-            tracing::warn!(%error, "old audit files cannot be looked through");
+            tracing::warn!(%error, "old audit files cannot be listed");
             None
         })
     }
 
-    /// Writes to the store whatever it does not have yet.
-    fn catch_up(&mut self) -> Result<(), AuditError> {
+    /// Writes waiting lines to the store.
+    fn flush_store_sink(&mut self) -> Result<(), AuditError> {
         let Some(sink) = &self.store_sink else { return Ok(()) };
         let (lines, keep) = (sink.waiting(), sink.keep);
-        self.ask(move |store| Box::pin(async move { store_sink::write(&*store, lines, keep).await }))?;
+        self.run_on_store(move |store| Box::pin(async move { store_sink::write(&*store, lines, keep).await }))?;
         if let Some(sink) = &mut self.store_sink {
             sink.done();
         }
         Ok(())
     }
 
-    /// Moves the head to the last line, and says where chains begin whose files are to be dropped.
+    /// Advances the head to the last line, and stores the new beginnings of chains whose files are dropped.
     fn move_head(&self, plan: Option<&Plan>) -> Result<(), AuditError> {
         let beginnings = plan.map(|plan| plan.beginnings.clone()).unwrap_or_default();
         let head = Head {
             chain: self.chain.id.to_string(),
-            sequence: self.chain.link.sequence,
-            hash: self.chain.link.hash.clone(),
+            sequence: self.chain.tip.sequence,
+            hash: self.chain.tip.hash.clone(),
             file: self.files.as_ref().and_then(Files::current),
             beginning: beginnings.iter().find(|beginning| *beginning.chain == *self.chain.id).cloned(),
         };
         let keep = match (&self.files, &self.store_sink) {
             (None, Some(sink)) => sink.keep,
-            _ => head::KEEP,
+            _ => head::HEAD_TTL,
         };
-        self.ask(move |store| {
+        self.run_on_store(move |store| {
             Box::pin(async move {
                 head::advance(&*store, &head, keep).await?;
                 for beginning in beginnings.iter().filter(|beginning| beginning.chain != head.chain) {
-                    head::begin_at(&*store, beginning).await?;
+                    head::set_beginning(&*store, beginning).await?;
                 }
                 Ok(())
             })
         })
     }
 
-    /// Has the runtime talk to the store, and waits for it, but not for ever.
-    fn ask(
+    /// Runs work on the state store, with a timeout.
+    fn run_on_store(
         &self,
         work: impl FnOnce(Arc<dyn StateStore>) -> BoxFuture<'static, Result<(), StoreError>>,
     ) -> Result<(), AuditError> {
@@ -362,7 +363,7 @@ impl Writer {
         let task = self.runtime.spawn(async move {
             let _ = sender.send(work.await);
         });
-        // Half, so that whoever waits for the entry still hears why.
+        // Half of the timeout, so that whoever waits for the entry learns the reason.
         match answer.recv_timeout(self.timeout / 2) {
             Ok(done) => Ok(done?),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
@@ -375,17 +376,17 @@ impl Writer {
 }
 
 impl Draft {
-    /// Where an intent stands: written before, or just before in the same batch.
-    fn position_of(&self, intent: &EntryHandle, earlier: &[Waiting]) -> Option<String> {
-        if let Some(Noted { chain, sequence }) = intent.position() {
+    /// The position of an intent that was written before, or earlier in the same batch.
+    fn position_of(&self, intent: &EntryHandle, earlier: &[QueuedEntry]) -> Option<String> {
+        if let Some(EntryPosition { chain, sequence }) = intent.position() {
             return (!chain.is_empty()).then(|| format!("{chain}/{sequence}"));
         }
-        let is_it = |entry: &Waiting| entry.handle.as_ref().is_some_and(|handle| handle.is_same(intent));
-        let sequence = self.noted.get(earlier.iter().rposition(is_it)?)?;
+        let is_it = |entry: &QueuedEntry| entry.handle.as_ref().is_some_and(|handle| handle.is_same(intent));
+        let sequence = self.sequences.get(earlier.iter().rposition(is_it)?)?;
         Some(format!("{}/{sequence}", self.chain.id))
     }
 
     fn seal(&mut self, time: Timestamp, members: &str) {
-        self.chain.link.seal(&self.chain.id, time, members, &mut self.text);
+        self.chain.tip.seal(&self.chain.id, time, members, &mut self.text);
     }
 }

@@ -1,8 +1,8 @@
-//! Approvals: what waits for a person, in words, and that person's yes or no, given where no model can give it.
+//! Approvals: calls that wait for a person, who approves or denies them in a channel that no model can use.
 //!
-//! Beside the record of the token there is one for people, under a name short enough to type, and the whole call in
-//! records of its own: it may be larger than one record. What the person says goes into the token's record by one atomic
-//! step; the token itself is known to the caller alone. Only a call that was read back whole can be approved.
+//! Besides the token's record there is an approval record, under an id short enough to type, and the call itself in
+//! records of its own, because it may be larger than one record. The decision changes the token's record in one atomic
+//! step; only the caller knows the token. A call can be approved only after it was read back completely.
 
 use std::time::Duration;
 
@@ -13,108 +13,108 @@ use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::call::{self, WholeCall};
-use super::message::Asked;
-use super::record::{Held, State, later};
-use crate::timeout::within;
+use super::call::{self, FullCall};
+use super::message::ConfirmationPrompt;
+use super::record::{TokenRecord, TokenState, saturating_add};
+use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;
 pub use super::render::escape;
-pub use super::render::wrapped;
+pub use super::render::wrap_text;
 
 const PREFIX: &str = "gate/approval/";
 
-/// Calls are stored under the key of their token, in parts.
+/// Calls are stored in parts, under the key of their token.
 const CALL_PREFIX: &str = "gate/call/";
 
-/// Bytes of one part of a call: less than a record can hold.
+/// Size of one part of a call. Smaller than the largest record.
 const PART_BYTES: usize = 512 * 1024;
 
-/// More than this nobody reads; callers are limited in how many they open, and none stays for long.
-const MAX_COUNT: usize = 10_000;
+/// Maximum number of approvals listed. Callers can only open a limited number, and they expire.
+const MAX_APPROVALS: usize = 10_000;
 
-/// How long an approval is still listed when it is over.
-const LISTED: Duration = Duration::from_secs(10 * 60);
+/// How long a decided or expired approval stays listed.
+const LISTED_AFTER_END: Duration = Duration::from_secs(10 * 60);
 
-/// Letters and digits that nobody mistakes for each other.
+/// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Somebody else may decide at the same moment; nobody does so for ever.
-const ATTEMPTS: usize = 8;
+/// Maximum number of attempts to update a record that others change at the same time.
+const MAX_ATTEMPTS: usize = 8;
 
-/// Something that waits, or waited, for a person.
+/// A call that waits, or waited, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// How to refer to it.
+    /// Its id.
     pub id: String,
-    /// The source that would do it.
+    /// The source.
     pub source: String,
-    /// Which database or server that is.
+    /// The database or server behind the source.
     #[serde(default)]
     pub place: String,
     /// The operation.
     pub operation: String,
-    /// How dangerous that is.
+    /// The operation's danger level.
     pub danger: String,
-    /// Who asks, as far as that is known.
+    /// The caller, if known.
     pub caller: Option<String>,
-    /// What would run, in words. [`get`] has the parameters.
+    /// What would run, in words. [`get`] returns the parameters.
     pub message: String,
-    /// Why it is asked.
+    /// Why it needs approval.
     pub reasons: Vec<String>,
-    /// How many parameters would be sent.
+    /// Number of parameters.
     pub parameter_count: usize,
-    /// Bytes of the stored call.
+    /// Size of the stored call.
     pub call_bytes: usize,
-    /// Since when it waits.
+    /// When the caller asked.
     pub asked_at: Timestamp,
-    /// Until when it can be used.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// What has become of it.
+    /// Its status.
     #[serde(default)]
     pub status: Status,
 }
 
-/// An approval with the whole call, as a person has to see it before approving. Only [`get`] makes one.
+/// An approval with the full call, as a person has to see it before approving. Only [`get`] creates one.
 #[derive(Debug, Clone)]
-pub struct Reviewed {
+pub struct ReviewedApproval {
     approval: Approval,
-    call: WholeCall,
-    /// What identifies the call that was read.
+    call: FullCall,
+    /// The digest of the call that was read.
     digest: String,
 }
 
-impl Reviewed {
-    /// What waits.
+impl ReviewedApproval {
+    /// The approval.
     pub fn approval(&self) -> &Approval {
         &self.approval
     }
 
-    /// Everything that would be sent.
-    pub fn call(&self) -> &WholeCall {
+    /// The full call.
+    pub fn call(&self) -> &FullCall {
         &self.call
     }
 }
 
-/// What has become of an approval.
+/// The status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nobody has said anything.
+    /// Nobody has decided yet.
     #[default]
     Pending,
-    /// A person said yes, and the call has not come yet.
+    /// Approved, and not used yet.
     Approved,
-    /// A person said no.
+    /// Denied.
     Denied,
-    /// The call has come.
+    /// Approved and used.
     Used,
-    /// It is too late.
+    /// Expired.
     Expired,
 }
 
 impl Status {
-    /// The status in one word.
+    /// The status as text.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -132,53 +132,53 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// Why nothing was decided.
+/// Why an approval could not be read or decided.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApprovalError {
-    /// No approval has this id.
+    /// There is no approval with this id.
     #[error("there is no approval '{0}': 'aquifer approvals list' shows those that wait")]
     Unknown(String),
-    /// It is over, one way or another.
+    /// The approval was already decided, used or has expired.
     #[error("approval '{id}' is no longer open: it is {status}")]
     Over {
-        /// Which.
+        /// The id.
         id: String,
-        /// What has become of it.
+        /// Its status.
         status: Status,
     },
-    /// The call is not there, or not the one that the token is for.
+    /// The stored call is missing, or is not the one that the token is for.
     #[error(
         "the call of approval '{0}' cannot be shown completely, so it cannot be approved. Have the caller send the \
          request again"
     )]
     Incomplete(String),
-    /// The store does not answer.
+    /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// An approval as it is kept.
+/// An approval as stored.
 #[derive(Serialize, Deserialize)]
-struct Announced {
+struct ApprovalRecord {
     approval: Approval,
-    /// The key of the token's record: no token.
+    /// The key of the token's record. This is not the token.
     token: String,
-    /// How many parts the call has.
+    /// Number of parts of the call.
     parts: usize,
 }
 
-/// A call in the form in which it is stored.
+/// A call as stored.
 pub(super) struct StoredCall {
     bytes: Vec<u8>,
     parameter_count: usize,
 }
 
 impl StoredCall {
-    pub(super) fn new(call: &WholeCall) -> Self {
+    pub(super) fn new(call: &FullCall) -> Self {
         Self { bytes: call.to_bytes(), parameter_count: call.params.len() }
     }
 
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -189,11 +189,11 @@ impl StoredCall {
 }
 
 impl Approval {
-    /// What is to be approved, without a name yet.
-    pub(super) fn of(
+    /// A new approval without an id.
+    pub(super) fn new(
         operation: &Operation,
         caller: &Caller,
-        asked: &Asked,
+        prompt: &ConfirmationPrompt,
         call: &StoredCall,
         (now, expires_at): (Timestamp, Timestamp),
     ) -> Self {
@@ -204,8 +204,8 @@ impl Approval {
             operation: operation.name.to_string(),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
-            message: asked.headline.clone(),
-            reasons: asked.reasons.clone(),
+            message: prompt.headline.clone(),
+            reasons: prompt.reasons.clone(),
             parameter_count: call.parameter_count,
             call_bytes: call.len(),
             asked_at: now,
@@ -215,110 +215,113 @@ impl Approval {
     }
 }
 
-/// Puts an approval where people find it, and tells its name.
-pub(super) async fn announce(
+/// Stores an approval and its call. Returns its id.
+pub(super) async fn publish(
     store: &dyn StateStore,
     mut approval: Approval,
     call: &StoredCall,
     token: &str,
 ) -> Result<String, StoreError> {
     let open = approval.expires_at.duration_since(approval.asked_at);
-    let keep = Duration::try_from(open).unwrap_or_default() + LISTED;
-    // The call first: what is listed can be shown.
+    let keep = Duration::try_from(open).unwrap_or_default() + LISTED_AFTER_END;
+    // The call comes first, so that every listed approval can be shown.
     let parts = call.bytes.chunks(PART_BYTES);
     let part_count = parts.len();
     for (part, bytes) in parts.enumerate() {
-        if !within(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
-            return Err(StoreError("the call of a new token was already there".to_owned()));
+        if !with_timeout(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
+            return Err(StoreError("the call of a new token already exists".to_owned()));
         }
     }
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let id = new_id()?;
         approval.id.clone_from(&id);
-        let announced = Announced { approval: approval.clone(), token: token.to_owned(), parts: part_count };
-        let value = serde_json::to_vec(&announced).map_err(|error| StoreError(error.to_string()))?;
-        if within(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
+        let record = ApprovalRecord { approval: approval.clone(), token: token.to_owned(), parts: part_count };
+        let value = serde_json::to_vec(&record).map_err(|error| StoreError(error.to_string()))?;
+        if with_timeout(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
             return Ok(id);
         }
     }
-    Err(StoreError("no name is free for an approval".to_owned()))
+    Err(StoreError("no free approval id was found".to_owned()))
 }
 
-/// Where a part of the call lies that the token with this key is for.
+/// The key of a part of the call for the token with this key.
 fn part_key(token: &str, part: usize) -> String {
     format!("{CALL_PREFIX}{}/{part}", token.rsplit('/').next().unwrap_or(token))
 }
 
-/// 40 bits: no secret, only a name that another approval does not have.
+/// 40 random bits. An id is not a secret; it only has to be unique.
 fn new_id() -> Result<String, StoreError> {
     let mut bits = [0_u8; 8];
-    getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no randomness: {error}")))?;
+    getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
     let letters = bits.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)));
     Ok(letters.map(|letter| char::from(*letter)).collect())
 }
 
-/// What waits for a person and what was decided lately, oldest first.
+/// Pending and recently decided approvals, oldest first.
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
-    for (_, record) in within(store.list(PREFIX, MAX_COUNT)).await? {
-        let Ok(Announced { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
-        let Some((held, _)) = held(store, &token).await? else { continue };
-        approval.status = status(&held, clock.now());
+    for (_, record) in with_timeout(store.list(PREFIX, MAX_APPROVALS)).await? {
+        let Ok(ApprovalRecord { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
+        let Some((token_record, _)) = load_token_record(store, &token).await? else { continue };
+        approval.status = status(&token_record, clock.now());
         approvals.push(approval);
     }
     approvals.sort_by_key(|approval| approval.asked_at);
     Ok(approvals)
 }
 
-/// A person has seen the whole call and says yes: the token works now, once.
+/// Approves a call that a person has seen in full. Its token then works once.
 pub async fn approve(
     store: &dyn StateStore,
-    reviewed: &Reviewed,
+    reviewed: &ReviewedApproval,
     clock: &dyn Clock,
 ) -> Result<Approval, ApprovalError> {
-    decide(store, &reviewed.approval.id, clock, Decided::Yes(&reviewed.digest)).await
+    decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
 }
 
-/// A person says no: the token never works. What was approved can still be denied, until it is used.
+/// Denies a call. Its token never works. An approved call can be denied until it is used.
 pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    decide(store, id, clock, Decided::No).await
+    decide(store, id, clock, ApprovalDecision::Deny).await
 }
 
-/// One of them without its call, by the name that a person typed.
+/// Finds an approval by its id, without the call.
 pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token, .. } = announced(store, id).await?;
-    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
-    approval.status = status(&held, clock.now());
+    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
+    let (token_record, _) =
+        load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
+    approval.status = status(&token_record, clock.now());
     Ok(approval)
 }
 
-/// One of them with its whole call, by the name that a person typed.
-pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Reviewed, ApprovalError> {
-    let Announced { mut approval, token, parts } = announced(store, id).await?;
-    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
-    approval.status = status(&held, clock.now());
+/// Finds an approval by its id, with the full call.
+pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<ReviewedApproval, ApprovalError> {
+    let ApprovalRecord { mut approval, token, parts } = load_approval(store, id).await?;
+    let (token_record, _) =
+        load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
+    approval.status = status(&token_record, clock.now());
     let incomplete = || ApprovalError::Incomplete(approval.id.clone());
     let mut bytes = Vec::new();
     for part in 0..parts.min(MAX_CALL_BYTES.div_ceil(PART_BYTES)) {
-        let record = within(store.get(&part_key(&token, part))).await?.ok_or_else(incomplete)?;
+        let record = with_timeout(store.get(&part_key(&token, part))).await?.ok_or_else(incomplete)?;
         bytes.extend(record.value);
     }
     let digest = call::digest(&bytes);
-    let call = WholeCall::from_bytes(&bytes).filter(|_| held.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
-    Ok(Reviewed { approval, call, digest })
+    let call =
+        FullCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
+    Ok(ReviewedApproval { approval, call, digest })
 }
 
-/// What a person says.
+/// A person's decision.
 #[derive(Clone, Copy)]
-enum Decided<'a> {
-    /// Yes, to the call with this digest.
-    Yes(&'a str),
-    No,
+enum ApprovalDecision<'a> {
+    /// Approve the call with this digest.
+    Approve(&'a str),
+    Deny,
 }
 
-async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, ApprovalError> {
-    let id = typed(id);
-    let record = within(store.get(&format!("{PREFIX}{id}"))).await?;
+async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {
+    let id = normalize_id(id);
+    let record = with_timeout(store.get(&format!("{PREFIX}{id}"))).await?;
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
 }
 
@@ -326,58 +329,56 @@ async fn decide(
     store: &dyn StateStore,
     id: &str,
     clock: &dyn Clock,
-    decided: Decided<'_>,
+    decision: ApprovalDecision<'_>,
 ) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token, .. } = announced(store, id).await?;
-    let id = typed(id);
+    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
+    let id = normalize_id(id);
     let unknown = || ApprovalError::Unknown(id.clone());
-    for _ in 0..ATTEMPTS {
-        let (mut held, version) = held(store, &token).await?.ok_or_else(unknown)?;
-        // Only now, because the clock has learned the time from the store.
+    for _ in 0..MAX_ATTEMPTS {
+        let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
+        // Read the clock only now, because it has learned the store's time.
         let now = clock.now();
-        let status = status(&held, now);
-        let is_yes = matches!(decided, Decided::Yes(_));
-        let open = status == Status::Pending || (status == Status::Approved && !is_yes);
+        let status = status(&token_record, now);
+        let is_approval = matches!(decision, ApprovalDecision::Approve(_));
+        let open = status == Status::Pending || (status == Status::Approved && !is_approval);
         if !open {
             return Err(ApprovalError::Over { id, status });
         }
-        if let Decided::Yes(digest) = decided
-            && held.call.as_deref() != Some(digest)
+        if let ApprovalDecision::Approve(digest) = decision
+            && token_record.call.as_deref() != Some(digest)
         {
             return Err(ApprovalError::Incomplete(id));
         }
-        held.state = if is_yes { State::Ready } else { State::Denied };
-        // The caller's clock may be behind, and what is over must still be told from what never was.
-        let keep = held.keep(now, later_by());
-        if within(store.compare_and_set(&token, Some(version), held.to_bytes(), keep)).await? {
-            approval.status = if is_yes { Status::Approved } else { Status::Denied };
+        token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
+        // Clocks may differ, and an ended token must stay distinguishable from one that never existed.
+        let keep = token_record.keep(now, MAX_CLOCK_SKEW);
+        if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
+            approval.status = if is_approval { Status::Approved } else { Status::Denied };
             return Ok(approval);
         }
     }
-    Err(ApprovalError::Store(StoreError("a record changes all the time".to_owned())))
+    Err(ApprovalError::Store(StoreError("a record keeps changing".to_owned())))
 }
 
-/// The most that clocks may be apart.
-const fn later_by() -> Duration {
-    Duration::from_secs(300)
-}
+/// The largest difference between clocks.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 
-/// An id as people type it: in either case, with blanks or hyphens.
-fn typed(id: &str) -> String {
+/// Normalizes an id: case, blanks and hyphens do not matter.
+fn normalize_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(32).collect()
 }
 
-async fn held(store: &dyn StateStore, key: &str) -> Result<Option<(Held, u64)>, StoreError> {
-    let Some(Record { value, version }) = within(store.get(key)).await? else { return Ok(None) };
-    Ok(Held::read(&value).map(|held| (held, version)))
+async fn load_token_record(store: &dyn StateStore, key: &str) -> Result<Option<(TokenRecord, u64)>, StoreError> {
+    let Some(Record { value, version }) = with_timeout(store.get(key)).await? else { return Ok(None) };
+    Ok(TokenRecord::from_bytes(&value).map(|token_record| (token_record, version)))
 }
 
-fn status(held: &Held, now: Timestamp) -> Status {
-    match held.state {
-        State::Used => Status::Used,
-        State::Denied => Status::Denied,
-        _ if now > later(held.expires_at, Duration::ZERO) => Status::Expired,
-        State::Pending => Status::Pending,
-        State::Ready => Status::Approved,
+fn status(token_record: &TokenRecord, now: Timestamp) -> Status {
+    match token_record.state {
+        TokenState::Used => Status::Used,
+        TokenState::Denied => Status::Denied,
+        _ if now > saturating_add(token_record.expires_at, Duration::ZERO) => Status::Expired,
+        TokenState::Pending => Status::Pending,
+        TokenState::Ready => Status::Approved,
     }
 }

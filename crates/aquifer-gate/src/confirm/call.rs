@@ -1,8 +1,7 @@
-//! The whole call as a person sees it who decides about it: every parameter at every depth, nothing cut.
+//! The full call as shown to the person who decides about it: every parameter at every depth, nothing cut.
 //!
-//! Secrets are replaced, and the places where they were are kept beside the values: a value that merely reads like a
-//! replaced secret is still shown as the text that it is. Values that are their definition's default are shown like any
-//! other, and marked.
+//! Secrets are replaced, and their places are recorded next to the values. So a value that only looks like a replaced
+//! secret is still shown as text. Values that equal their default are shown and marked.
 
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
@@ -11,30 +10,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::audit;
+use crate::redact::redact_for_approver;
 
-/// Bytes of the largest call that can wait for an approval. It is twice the default limit of a request; nobody reads more.
+/// Maximum size of a call that can wait for approval: twice the default limit of a request.
 pub const MAX_CALL_BYTES: usize = 2 * 1024 * 1024;
 
-/// Named types and unions that refer to each other are followed this far.
+/// Maximum number of named types and unions that are followed.
 const MAX_REFERENCES: usize = 8;
 
-/// The parameters of a call, complete, with secrets replaced.
+/// The complete parameters of a call, with secrets replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WholeCall {
-    /// Every parameter that would be sent.
+pub struct FullCall {
+    /// Every parameter that is sent.
     pub params: Map<String, Value>,
-    /// Where a value is the default of its definition, as JSON pointers into `params`.
+    /// Places of values that equal their default, as JSON pointers into `params`.
     pub defaults: Vec<String>,
-    /// Where a secret was replaced, as JSON pointers into `params`.
+    /// Places of replaced secrets, as JSON pointers into `params`.
     pub hidden: Vec<String>,
 }
 
-impl WholeCall {
-    /// The call that a request makes, or nothing if it cannot be shown without leaving something out.
+impl FullCall {
+    /// The call of a request. `None` if it cannot be shown completely.
     pub(crate) fn new(request: &Checked) -> Option<Self> {
         let (operation, sent) = (request.operation(), request.params());
-        let Value::Object(params) = audit::shown(operation, Some(request.types()), sent, usize::MAX) else {
+        let Value::Object(params) = redact_for_approver(operation, Some(request.types()), sent, usize::MAX) else {
             return None;
         };
         let mut comparison = Comparison {
@@ -44,13 +43,13 @@ impl WholeCall {
             hidden: Vec::new(),
             pointer_bytes: 0,
         };
-        let is_whole = comparison.is_whole_object(sent, &params, &[&operation.parameters])
+        let is_complete = comparison.is_complete_object(sent, &params, &[&operation.parameters])
             && comparison.pointer_bytes <= MAX_CALL_BYTES;
         let Comparison { defaults, hidden, .. } = comparison;
-        is_whole.then_some(Self { params, defaults, hidden })
+        is_complete.then_some(Self { params, defaults, hidden })
     }
 
-    /// The form in which the call is stored.
+    /// The call as stored.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         // Text, numbers and names are always valid JSON.
         serde_json::to_vec(self).unwrap_or_default()
@@ -61,7 +60,7 @@ impl WholeCall {
     }
 }
 
-/// What identifies the stored form of a call.
+/// The digest of a stored call.
 pub(super) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -73,25 +72,25 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// Compares what is sent with what is shown. Collects the places that differ because a secret was replaced there, and
-/// those that have their default.
+/// Compares the sent values with the shown ones. Collects the places where a secret was replaced, and those with a
+/// default value.
 struct Comparison<'a> {
     types: &'a Types,
     path: Vec<Step<'a>>,
     defaults: Vec<String>,
     hidden: Vec<String>,
-    /// Bytes of all pointers: many places with long names must not take more memory than the call itself may.
+    /// Size of all pointers. Many places with long names must not use more memory than the call itself.
     pointer_bytes: usize,
 }
 
 impl<'a> Comparison<'a> {
-    /// Whether nothing is missing: everything but secrets is shown as it is sent.
-    fn is_whole(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
+    /// Whether nothing is missing: everything except secrets is shown as sent.
+    fn is_complete(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
         match (sent, shown) {
             (Value::Object(sent), Value::Object(shown)) => {
                 let mut fields = Vec::new();
                 schemas.iter().for_each(|schema| self.find_fields(schema, 0, &mut fields));
-                self.is_whole_object(sent, shown, &fields)
+                self.is_complete_object(sent, shown, &fields)
             }
             (Value::Array(sent), Value::Array(shown)) => {
                 let mut elements = Vec::new();
@@ -100,9 +99,9 @@ impl<'a> Comparison<'a> {
                 sent.len() == shown.len()
                     && pairs.all(|(index, (sent, shown))| {
                         self.path.push(Step::Index(index));
-                        let is_whole = self.is_whole(sent, shown, &elements);
+                        let is_complete = self.is_complete(sent, shown, &elements);
                         self.path.pop();
-                        is_whole
+                        is_complete
                     })
             }
             (sent, shown) if sent == shown => true,
@@ -115,7 +114,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn is_whole_object(
+    fn is_complete_object(
         &mut self,
         sent: &'a Map<String, Value>,
         shown: &Map<String, Value>,
@@ -131,13 +130,13 @@ impl<'a> Comparison<'a> {
                     let place = self.pointer();
                     self.defaults.extend(place);
                 }
-                let is_whole = self.is_whole(sent, shown, &schemas);
+                let is_complete = self.is_complete(sent, shown, &schemas);
                 self.path.pop();
-                is_whole
+                is_complete
             })
     }
 
-    /// The path as a JSON pointer, unless there are too many already.
+    /// The path as a JSON pointer. `None` if the pointers have become too large.
     fn pointer(&mut self) -> Option<String> {
         let mut pointer = String::new();
         for step in &self.path {
@@ -150,7 +149,7 @@ impl<'a> Comparison<'a> {
         (self.pointer_bytes <= MAX_CALL_BYTES).then_some(pointer)
     }
 
-    /// The fields that an object of this schema may have.
+    /// Collects the fields that this schema allows in an object.
     fn find_fields(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Vec<Parameter>>) {
         match &schema.kind {
             _ if depth > MAX_REFERENCES => {}
@@ -163,7 +162,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The schemas that an element of a list of this schema may have.
+    /// Collects the element schemas that this schema allows in a list.
     fn find_elements(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Schema>) {
         match &schema.kind {
             _ if depth > MAX_REFERENCES => {}

@@ -1,4 +1,4 @@
-//! What callers are told about tokens, as the specification words it. None of it repeats a token that was wrong.
+//! Failures about tokens, with the specification's messages. They never repeat an invalid token.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::call::MAX_CALL_BYTES;
-use super::message::Asked;
-use super::record::{later, to_the_second};
-use super::scope::Difference;
+use super::message::ConfirmationPrompt;
+use super::record::{format_seconds, saturating_add};
+use super::scope::ScopeMismatch;
 
-/// Unknown and malformed look alike.
+/// Unknown and malformed tokens get the same message.
 pub(super) fn invalid() -> Failure {
     Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
 }
 
-/// The answer was given under rules that no longer hold.
+/// The rules changed after the question was asked.
 pub(crate) fn rules_changed() -> Failure {
     Failure::new(
         Code::TokenInvalid,
@@ -30,8 +30,8 @@ pub(super) fn expired(at: Timestamp, now: Timestamp) -> Failure {
         Code::TokenExpired,
         "Confirmation token has expired. Send the request without a token to get a new one",
     )
-    .detail("expired_at", to_the_second(at))
-    .detail("current_time", to_the_second(now))
+    .detail("expired_at", format_seconds(at))
+    .detail("current_time", format_seconds(now))
 }
 
 pub(super) fn already_used() -> Failure {
@@ -41,13 +41,13 @@ pub(super) fn already_used() -> Failure {
     )
 }
 
-pub(super) fn mismatch(difference: Difference) -> Failure {
+pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
     let what = match difference {
-        Difference::Caller => "caller",
-        Difference::Source => "source",
-        Difference::Operation => "operation",
-        Difference::Params => "parameters",
-        Difference::Strength => "strength",
+        ScopeMismatch::Caller => "caller",
+        ScopeMismatch::Source => "source",
+        ScopeMismatch::Operation => "operation",
+        ScopeMismatch::Params => "parameters",
+        ScopeMismatch::Strength => "strength",
     };
     Failure::new(
         Code::TokenScopeMismatch,
@@ -59,10 +59,10 @@ pub(super) fn mismatch(difference: Difference) -> Failure {
     .detail("mismatch", what)
 }
 
-/// The specification's answer; an approval adds who has to do something before the token works.
-pub(super) fn required(
+/// Confirmation is required, as specified. If it needs an approval, the message says so.
+pub(super) fn confirmation_required(
     operation: &Operation,
-    asked: &Asked,
+    prompt: &ConfirmationPrompt,
     token: &str,
     expires_at: Timestamp,
     approval: Option<&str>,
@@ -74,49 +74,49 @@ pub(super) fn required(
              request with the token"
         ),
     };
-    let failure = details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+    let failure = details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
         .detail("confirmation_token", token)
-        .detail("expires_at", to_the_second(expires_at));
+        .detail("expires_at", format_seconds(expires_at));
     match approval {
         None => failure,
         Some(id) => failure.detail("approval_id", id).detail("approval_status", "pending"),
     }
 }
 
-pub(super) fn early(
+pub(super) fn cooling_down(
     operation: &Operation,
-    asked: &Asked,
+    prompt: &ConfirmationPrompt,
     token: &str,
     expires_at: Timestamp,
     wait: Duration,
 ) -> Failure {
     let seconds = whole_seconds(wait);
     let message = format!(
-        "This operation requires confirmation, and rests before it is done: wait {seconds} seconds, then send the same \
+        "This operation requires confirmation and has a cooldown: wait {seconds} seconds, then send the same \
          request with the same token"
     );
-    details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+    details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
         .detail("confirmation_token", token)
-        .detail("expires_at", to_the_second(expires_at))
+        .detail("expires_at", format_seconds(expires_at))
         .detail("retry_after_seconds", seconds)
 }
 
-pub(super) fn only_alone(operation: &Operation, asked: &Asked) -> Failure {
+pub(super) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
     let message = "This operation requires confirmation by a person, who cannot be asked in the middle of a batch: send \
                    it alone";
-    details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+    details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
 }
 
-fn details(failure: Failure, operation: &Operation, asked: &Asked) -> Failure {
+fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
     failure
         .detail("operation", &*operation.name)
         .detail("danger_level", operation.danger.as_str())
-        .detail("reasons", json!(asked.reasons))
-        .detail("confirmation_message", asked.message.as_str())
+        .detail("reasons", json!(prompt.reasons))
+        .detail("confirmation_message", prompt.message.as_str())
 }
 
-/// Nobody can approve what cannot be shown.
-pub(super) fn unshowable(operation: &Operation, bytes: Option<usize>) -> Failure {
+/// A call that cannot be shown cannot be approved.
+pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Failure {
     let why = match bytes {
         Some(bytes) => format!("it is too large to be shown to that person ({bytes} bytes, limit {MAX_CALL_BYTES})"),
         None => "it is nested too deeply to be shown to that person".to_owned(),
@@ -134,27 +134,27 @@ pub(super) fn unshowable(operation: &Operation, bytes: Option<usize>) -> Failure
     }
 }
 
-/// A caller fills the store with calls that wait for approvals.
-pub(super) fn too_much_waits(max_bytes: u64, retry_after: Duration, now: Timestamp) -> Failure {
+/// The caller has too many bytes of calls waiting for approval.
+pub(super) fn too_many_pending_bytes(max_bytes: u64, retry_after: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, "API rate limit exceeded: too many bytes of requests wait for approval")
         .detail("limit", max_bytes)
         .detail("remaining", 0)
         .detail("window", "hour")
-        .detail("resets_at", to_the_second(later(now, retry_after)))
+        .detail("resets_at", format_seconds(saturating_add(now, retry_after)))
         .detail("retry_after_seconds", whole_seconds(retry_after))
 }
 
-/// A caller does something too often.
-pub(crate) fn too_many(what: &str, most: u64, retry_after: Duration, now: Timestamp) -> Failure {
+/// The caller exceeds a rate limit.
+pub(crate) fn rate_limited(what: &str, limit: u64, retry_after: Duration, now: Timestamp) -> Failure {
     Failure::new(Code::RateLimitExceeded, format!("API rate limit exceeded: too many {what}"))
-        .detail("limit", most)
+        .detail("limit", limit)
         .detail("remaining", 0)
         .detail("window", "minute")
-        .detail("resets_at", to_the_second(later(now, retry_after)))
+        .detail("resets_at", format_seconds(saturating_add(now, retry_after)))
         .detail("retry_after_seconds", whole_seconds(retry_after))
 }
 
-/// Rounded up, so that whoever waits so long has waited long enough.
+/// Rounds up, so that waiting this long is enough.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }

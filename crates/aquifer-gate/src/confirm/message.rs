@@ -1,84 +1,86 @@
-//! What a person is asked, in words: what would run, with every parameter, without secrets and without tricks.
+//! The question that a person is asked: what would run, with every parameter, without secrets, and with everything
+//! escaped that could mislead.
 //!
-//! A question is read in a client, and clients cut long text. So a question is bounded, and one that would have to leave
-//! something out is not put at all: such a call needs an approval, where a person sees all of it (`is_complete`).
+//! Clients cut long text, so a question has a maximum length. A call that does not fit is not asked about; it needs an
+//! approval, which shows all of it (`is_complete`).
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
-use super::call::WholeCall;
+use super::call::FullCall;
 use super::render::escape;
-use crate::policy::Ruling;
+use crate::policy::PolicyDecision;
 
-/// Characters of one value where the operator's or the source's words mention it. The parameters themselves follow whole.
-const MAX_MENTIONED: usize = 400;
+/// Maximum number of characters of a value mentioned in the operator's or the source's text. The parameters follow in
+/// full.
+const MAX_MENTIONED_CHARS: usize = 400;
 
-/// Characters of the operator's and the source's words, and of a reason.
-const MAX_WORDS: usize = 4000;
+/// Maximum number of characters of the operator's text, the source's text and of a reason.
+const MAX_TEXT_CHARS: usize = 4000;
 
-/// Characters of the whole question, reasons included.
-const MAX_QUESTION: usize = 8000;
+/// Maximum number of characters of the question, including reasons.
+const MAX_QUESTION_CHARS: usize = 8000;
 
-/// Why a call needs an approval although policy would be content with less.
+/// The reason why a call needs an approval although policy would accept less.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
                         'aquifer approvals approve'";
 
-/// What a person is asked, and why.
+/// The question that a person is asked, with its reasons.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    /// What would run, in the operator's words or ours, and what its source says of it. No parameters.
+pub(crate) struct ConfirmationPrompt {
+    /// What would run, in the operator's words or ours, and what its source adds. Without parameters.
     pub(crate) headline: String,
     /// The question: the headline and the parameters.
     pub(crate) message: String,
     pub(crate) reasons: Vec<String>,
-    /// Everything that would be sent, or nothing if that cannot be shown.
-    pub(crate) call: Option<WholeCall>,
+    /// The full call. `None` if it cannot be shown.
+    pub(crate) call: Option<FullCall>,
     is_complete: bool,
 }
 
-impl Asked {
-    /// The question about a call. The operator may word it. What its source says stands beside it, never in its place:
-    /// neither a source nor a caller decides what a person gets to see.
-    pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
+impl ConfirmationPrompt {
+    /// The question about a call. The operator can set its text. The source's text is added to ours and never replaces
+    /// it: neither a source nor a caller decides what a person sees.
+    pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
         let operation = request.operation();
-        let call = WholeCall::new(request);
+        let call = FullCall::new(request);
         let none = Map::new();
         let params = call.as_ref().map_or(&none, |call| &call.params);
-        let headline = match (ruling.message(), operation.safeguards.message.as_deref()) {
+        let headline = match (decision.message(), operation.safeguards.message.as_deref()) {
             (Some(ours), _) => fill_in(ours, params),
             (None, Some(theirs)) => format!("{} Its source says: {}", plain(operation), fill_in(theirs, params)),
             (None, None) => plain(operation),
         };
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         if reasons.is_empty() {
-            reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
+            reasons.extend(describe_danger(operation.danger).map(str::to_owned));
         }
-        let why = ruling.reason_for_caller();
+        let why = decision.reason_for_caller();
         if !why.is_empty() {
             reasons.push(clean(&why));
         }
         let taken = headline.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>();
         let (message, is_complete) = match &call {
-            Some(call) => with_parameters(&headline, call, MAX_QUESTION.saturating_sub(taken)),
+            Some(call) => with_parameters(&headline, call, MAX_QUESTION_CHARS.saturating_sub(taken)),
             None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
-        // Longer words than fit would push the parameters out of sight.
-        let is_complete = is_complete && taken <= MAX_QUESTION;
+        // Longer text would push the parameters out of sight.
+        let is_complete = is_complete && taken <= MAX_QUESTION_CHARS;
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
         }
         Self { headline, message, reasons, call, is_complete }
     }
 
-    /// Whether the question shows everything that would be sent. Nobody is to confirm anything else by answering it.
+    /// Whether the question shows everything that would be sent. Nobody must confirm a call that is only shown in part.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The whole as one text.
-    pub(crate) fn in_one_text(&self) -> String {
+    /// The question and its reasons as one text.
+    pub(crate) fn to_text(&self) -> String {
         let mut text = self.message.clone();
         for reason in &self.reasons {
             text.push_str("\n- ");
@@ -88,11 +90,11 @@ impl Asked {
     }
 }
 
-/// The headline with every parameter below it, each whole and on a line of its own; and whether all of them fit.
-fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bool) {
-    let lines = call.one_line_each();
+/// The headline followed by every parameter on its own line, and whether all of them fit.
+fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, bool) {
+    let lines = call.parameter_lines();
     let mut message = headline.to_owned();
-    // How many there are is said first: a value that reads like another parameter does not add to it.
+    // The count comes first, so that a value that looks like another parameter is noticed.
     match lines.len() {
         0 => message.push_str("\nNo parameters"),
         1 => message.push_str("\n1 parameter:"),
@@ -119,17 +121,17 @@ fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bo
     (message, missing == 0)
 }
 
-fn danger_in_words(danger: Danger) -> Option<&'static str> {
+fn describe_danger(danger: Danger) -> Option<&'static str> {
     match danger {
         Danger::Safe => None,
-        Danger::Reversible => Some("It changes something"),
-        Danger::Destructive => Some("It removes or overwrites something for good"),
-        Danger::Dangerous => Some("It touches much, or skips a safety"),
-        Danger::Forbidden => Some("It can do harm everywhere, and cannot be undone"),
+        Danger::Reversible => Some("It changes data"),
+        Danger::Destructive => Some("It permanently deletes or overwrites data"),
+        Danger::Dangerous => Some("It affects a lot of data or skips a safety check"),
+        Danger::Forbidden => Some("It can destroy everything and cannot be undone"),
     }
 }
 
-/// The headline where the operator has none.
+/// The headline if the operator has not set one.
 fn plain(operation: &Operation) -> String {
     let mut headline = format!("Run '{}' ({})", escape(&operation.name), operation.danger);
     if !operation.source.is_empty() {
@@ -139,7 +141,7 @@ fn plain(operation: &Operation) -> String {
     headline
 }
 
-/// Puts values where the template has `{name}`. One pass: what a value says is never read as a template.
+/// Replaces `{name}` by values. Values are never read as templates.
 fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -148,7 +150,7 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
         let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match after.split_once('}').filter(|(name, _)| is_name(name)) {
             Some((name, behind)) => {
-                filled.push_str(params.get(name).map(mentioned).as_deref().unwrap_or("(not given)"));
+                filled.push_str(params.get(name).map(mention).as_deref().unwrap_or("(not given)"));
                 rest = behind;
             }
             None => {
@@ -161,20 +163,20 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     clean(&filled)
 }
 
-fn mentioned(value: &Value) -> String {
+fn mention(value: &Value) -> String {
     match value {
-        Value::String(text) => shortened(text, MAX_MENTIONED),
-        other => shortened(&other.to_string(), MAX_MENTIONED),
+        Value::String(text) => truncate(text, MAX_MENTIONED_CHARS),
+        other => truncate(&other.to_string(), MAX_MENTIONED_CHARS),
     }
 }
 
-/// Words of the operator or the source on one line, without characters that play tricks, and not too long.
+/// Text of the operator or the source on one line, escaped and truncated.
 fn clean(text: &str) -> String {
-    shortened(&escape(text), MAX_WORDS)
+    truncate(&escape(text), MAX_TEXT_CHARS)
 }
 
-/// The text, or its beginning and how much is not shown of it.
-fn shortened(text: &str, max_chars: usize) -> String {
+/// The text, or its beginning and the number of characters that are not shown.
+fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -192,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_3_templates_are_filled_in_once_and_values_do_no_tricks() {
+    fn r_saf_3_templates_are_filled_in_once_and_values_are_escaped() {
         let table = [
             ("Delete '{owner}/{repo}'?", "Delete 'acme/wid{owner}get'?"),
             ("{missing} {owner}", "(not given) acme"),
@@ -210,7 +212,11 @@ mod tests {
             assert_eq!(fill_in(template, params.as_object().unwrap()), expected);
         }
         let long = json!({ "long": "ä".repeat(5_000) });
-        let expected = format!("{}… (NOT SHOWN: {} more characters)", "ä".repeat(MAX_MENTIONED), 5_000 - MAX_MENTIONED);
+        let expected = format!(
+            "{}… (NOT SHOWN: {} more characters)",
+            "ä".repeat(MAX_MENTIONED_CHARS),
+            5_000 - MAX_MENTIONED_CHARS
+        );
         assert_eq!(fill_in("{long}", long.as_object().unwrap()), expected);
     }
 }

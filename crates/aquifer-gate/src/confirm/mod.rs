@@ -1,9 +1,9 @@
 //! Confirmation: an operation that has to be confirmed runs only with a token for exactly this call, once (R-SAF-3).
 //!
-//! Three things are held alike in the state store: tokens that confirm, questions that were put to a person, and tokens
-//! to go on after a quota's pause. Each is 256 unguessable bits, known to the store by its hash, bound to source,
-//! operation, caller, session and every parameter, and moves from ready to used by one atomic step before anything runs.
-//! Which of them a call needs is policy's business; here they are given out and taken back.
+//! The state store holds three kinds of tokens: for confirmations, for questions that a person was asked, and for
+//! continuing after a quota's pause. Each has 256 random bits and is stored under its hash. It is bound to source,
+//! operation, caller, session and every parameter, and is consumed in one atomic step before anything runs. Policy
+//! decides which kind a call needs; this module issues and redeems them.
 
 pub mod approvals;
 mod call;
@@ -27,87 +27,84 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use jiff::Timestamp;
 
-use crate::policy::Strength;
-use crate::timeout::within;
+use crate::strength::{MAX_COOLDOWN, Strength};
+use crate::timeout::with_timeout;
 use approvals::{MAX_CALL_BYTES, StoredCall};
-use record::{Held, later};
-use scope::Difference;
+use record::{TokenRecord, saturating_add};
+use scope::ScopeMismatch;
 
-pub use call::WholeCall;
+pub use call::FullCall;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
 pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
-pub(crate) use message::Asked;
-pub(crate) use record::State;
-pub(crate) use record::to_the_second;
+pub(crate) use message::ConfirmationPrompt;
+pub(crate) use record::TokenState;
+pub(crate) use record::format_seconds;
 pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
-/// Callers without a name get as many tokens together as so many with one.
-const SHARED: u64 = 10;
+/// Callers without an identity share the limit of this many callers.
+const ANONYMOUS_FACTOR: u64 = 10;
 
-/// A longer rest than this is cut: a token has to end some time.
-pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
-
-/// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
-const ATTEMPTS: usize = 8;
+/// Maximum number of attempts to update a record that others change at the same time.
+const MAX_ATTEMPTS: usize = 8;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// Bytes of calls that one caller may have wait for approvals within an hour: the store has to hold them.
+/// Maximum size of calls that a caller may have waiting for approval per hour, because the store has to hold them.
 const MAX_WAITING_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Gives out tokens and takes them back.
+/// Issues and redeems tokens.
 pub(crate) struct Confirmations {
     store: Arc<dyn StateStore>,
     clock: Arc<SteadyClock>,
     settings: ConfirmSettings,
 }
 
-/// What is asked for when a token is given out.
-pub(crate) struct Wanted<'a> {
+/// The properties of a token to issue.
+pub(crate) struct TokenRequest<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) strength: Strength,
     pub(crate) scope: Scope,
     pub(crate) operation: &'a Operation,
     pub(crate) caller: &'a Caller,
-    /// How long it has to rest before it holds.
+    /// How long the token has to wait before it is accepted.
     pub(crate) cooldown: Duration,
 }
 
-/// A token that was given out.
-pub(crate) struct Issued {
+/// An issued token.
+pub(crate) struct IssuedToken {
     pub(crate) token: String,
     pub(crate) expires_at: Timestamp,
-    /// How a person refers to it, where one has to approve it.
+    /// The approval's id, if the token needs one.
     pub(crate) approval: Option<String>,
 }
 
-/// Why there is no token, or why a token does not do.
+/// Why no token was issued, or why a token was refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The token, or the caller.
+    /// The token is invalid, or the caller exceeds a limit.
     Token(Failure),
-    /// A person has not said yes yet.
+    /// Nobody has approved it yet.
     Pending {
-        /// How that person refers to it.
+        /// The approval's id.
         approval: String,
         expires_at: Timestamp,
     },
-    /// A person said no.
+    /// A person denied it.
     Denied,
-    /// It has to rest for so much longer.
-    Early { wait: Duration, expires_at: Timestamp },
-    /// The call needs an approval, and cannot be shown completely to the person who would give it.
-    Unshowable {
-        /// Bytes of the call, unless it is nested too deeply.
+    /// The cooldown is not over.
+    CoolingDown { wait: Duration, expires_at: Timestamp },
+    /// The call needs an approval, and cannot be shown completely.
+    CannotDisplay {
+        /// Size of the call. `None` if it is nested too deeply.
         bytes: Option<usize>,
     },
-    /// Nobody can say: the store does not answer.
+    /// The store is unavailable.
     Store(StoreError),
 }
 
@@ -126,63 +123,68 @@ impl Confirmations {
         self.clock.now()
     }
 
-    /// Gives out a token for one call. With `asked`, a person will be shown that when approving it.
-    pub(crate) async fn issue(&self, wanted: Wanted<'_>, asked: Option<&Asked>) -> Result<Issued, Refusal> {
-        let Wanted { purpose, strength, scope, operation, caller, cooldown } = wanted;
-        self.count("issued", caller, self.settings.issued_per_minute).await?;
+    /// Issues a token for one call. If it needs an approval, `prompt` is what the person sees.
+    pub(crate) async fn issue(
+        &self,
+        request: TokenRequest<'_>,
+        prompt: Option<&ConfirmationPrompt>,
+    ) -> Result<IssuedToken, Refusal> {
+        let TokenRequest { purpose, strength, scope, operation, caller, cooldown } = request;
+        self.count_attempt("issued", caller, self.settings.issued_per_minute).await?;
         let now = self.now();
         let lifetime = match purpose {
             Purpose::Quota => self.settings.quota_lifetime,
-            Purpose::Confirmation | Purpose::Question => self.settings.lifetime_of(operation.danger),
+            Purpose::Confirmation | Purpose::Question => self.settings.lifetime_for(operation.danger),
         };
-        let ready_at = later(now, cooldown.min(MAX_COOLDOWN));
-        let expires_at = later(ready_at, lifetime);
+        let ready_at = saturating_add(now, cooldown.min(MAX_COOLDOWN));
+        let expires_at = saturating_add(ready_at, lifetime);
         let (token, key) = new_token(purpose)?;
-        let state = if strength == Strength::Approval { State::Pending } else { State::Ready };
-        let mut held = Held { purpose, scope, strength, state, ready_at, expires_at, approval: None, call: None };
-        self.clock.need_until(later(expires_at, self.settings.skew));
-        let keep = held.keep(now, self.settings.skew);
-        if let (State::Pending, Some(asked)) = (state, asked) {
-            let call = self.storable(asked, caller).await?;
-            let approval = approvals::Approval::of(operation, caller, asked, &call, (now, expires_at));
-            held.call = Some(call.digest());
-            held.approval = Some(approvals::announce(&*self.store, approval, &call, &key).await?);
+        let state = if strength == Strength::Approval { TokenState::Pending } else { TokenState::Ready };
+        let mut record =
+            TokenRecord { purpose, scope, strength, state, ready_at, expires_at, approval: None, call: None };
+        self.clock.need_until(saturating_add(expires_at, self.settings.skew));
+        let keep = record.keep(now, self.settings.skew);
+        if let (TokenState::Pending, Some(prompt)) = (state, prompt) {
+            let call = self.prepare_call(prompt, caller).await?;
+            let approval = approvals::Approval::new(operation, caller, prompt, &call, (now, expires_at));
+            record.call = Some(call.digest());
+            record.approval = Some(approvals::publish(&*self.store, approval, &call, &key).await?);
         }
-        if !within(self.store.compare_and_set(&key, None, held.to_bytes(), keep)).await? {
-            // 256 random bits came twice, or the store lies.
-            return Err(Refusal::Store(StoreError("a new token was already there".to_owned())));
+        if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
+            // Either 256 random bits were repeated, or the store is wrong.
+            return Err(Refusal::Store(StoreError("a new token already exists".to_owned())));
         }
-        Ok(Issued { token, expires_at, approval: held.approval })
+        Ok(IssuedToken { token, expires_at, approval: record.approval })
     }
 
-    /// The call that a person is to approve, if it can be stored and shown whole.
-    async fn storable(&self, asked: &Asked, caller: &Caller) -> Result<StoredCall, Refusal> {
-        let call = StoredCall::new(asked.call.as_ref().ok_or(Refusal::Unshowable { bytes: None })?);
+    /// The call that a person has to approve, if it can be stored and shown completely.
+    async fn prepare_call(&self, prompt: &ConfirmationPrompt, caller: &Caller) -> Result<StoredCall, Refusal> {
+        let call = StoredCall::new(prompt.call.as_ref().ok_or(Refusal::CannotDisplay { bytes: None })?);
         if call.len() > MAX_CALL_BYTES {
-            return Err(Refusal::Unshowable { bytes: Some(call.len()) });
+            return Err(Refusal::CannotDisplay { bytes: Some(call.len()) });
         }
         let bytes = u64::try_from(call.len()).unwrap_or(u64::MAX);
-        let key = counter("waiting_bytes", caller);
-        let spent = within(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
+        let key = counter_key("waiting_bytes", caller);
+        let spent = with_timeout(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(failure::too_much_waits(MAX_WAITING_BYTES, spent.retry_after, self.now())));
+            return Err(Refusal::Token(failure::too_many_pending_bytes(MAX_WAITING_BYTES, spent.retry_after, self.now())));
         }
         Ok(call)
     }
 
-    /// Takes a token back, once. Whoever gets `Ok` may go on, and nobody else ever will with the same token.
+    /// Redeems a token, once. Only the caller that gets `Ok` may continue.
     pub(crate) async fn redeem(
         &self,
         token: &str,
         purpose: Purpose,
-        least: Strength,
+        min_strength: Strength,
         scope: &Scope,
         caller: &Caller,
     ) -> Result<(), Refusal> {
-        self.end(token, purpose, least, scope, caller, State::Used).await
+        self.finish_token(token, purpose, min_strength, scope, caller, TokenState::Used).await
     }
 
-    /// Whether a token would be taken back now. It stays what it is.
+    /// Whether a token would be redeemed now. Does not change it.
     pub(crate) async fn inspect(
         &self,
         token: &str,
@@ -190,98 +192,100 @@ impl Confirmations {
         scope: &Scope,
         caller: &Caller,
     ) -> Result<(), Refusal> {
-        self.look(token, purpose, Strength::Token, scope, caller).await.map(drop)
+        self.load_valid_record(token, purpose, Strength::Token, scope, caller).await.map(drop)
     }
 
-    /// A person said no: the question is over.
+    /// Records that a person declined the question.
     pub(crate) async fn decline(&self, question: &str, scope: &Scope, caller: &Caller) -> Result<(), Refusal> {
-        self.end(question, Purpose::Question, Strength::Token, scope, caller, State::Denied).await
+        self.finish_token(question, Purpose::Question, Strength::Token, scope, caller, TokenState::Denied).await
     }
 
-    async fn end(
+    async fn finish_token(
         &self,
         token: &str,
         purpose: Purpose,
-        least: Strength,
+        min_strength: Strength,
         scope: &Scope,
         caller: &Caller,
-        state: State,
+        state: TokenState,
     ) -> Result<(), Refusal> {
-        for _ in 0..ATTEMPTS {
-            let (key, mut held, version) = self.look(token, purpose, least, scope, caller).await?;
+        for _ in 0..MAX_ATTEMPTS {
+            let (key, mut record, version) =
+                self.load_valid_record(token, purpose, min_strength, scope, caller).await?;
             let now = self.now();
-            if held.ready_at > now && state == State::Used {
-                let wait = Duration::try_from(held.ready_at.duration_since(now)).unwrap_or(Duration::ZERO);
-                return Err(Refusal::Early { wait, expires_at: held.expires_at });
+            if record.ready_at > now && state == TokenState::Used {
+                let wait = Duration::try_from(record.ready_at.duration_since(now)).unwrap_or(Duration::ZERO);
+                return Err(Refusal::CoolingDown { wait, expires_at: record.expires_at });
             }
-            held.state = state;
-            let keep = held.keep(now, self.settings.skew);
-            if within(self.store.compare_and_set(&key, Some(version), held.to_bytes(), keep)).await? {
+            record.state = state;
+            let keep = record.keep(now, self.settings.skew);
+            if with_timeout(self.store.compare_and_set(&key, Some(version), record.to_bytes(), keep)).await? {
                 return Ok(());
             }
         }
-        Err(Refusal::Store(StoreError("a record changes all the time".to_owned())))
+        Err(Refusal::Store(StoreError("a record keeps changing".to_owned())))
     }
 
-    /// The record of a token that is good for this call.
-    async fn look(
+    /// The record of a token that is valid for this call.
+    async fn load_valid_record(
         &self,
         token: &str,
         purpose: Purpose,
-        least: Strength,
+        min_strength: Strength,
         scope: &Scope,
         caller: &Caller,
-    ) -> Result<(String, Held, u64), Refusal> {
-        let Some((key, held, version)) = self.find(token, purpose).await? else {
-            return Err(self.wrong(caller, failure::invalid()).await);
+    ) -> Result<(String, TokenRecord, u64), Refusal> {
+        let Some((key, record, version)) = self.find(token, purpose).await? else {
+            return Err(self.reject_wrong_token(caller, failure::invalid()).await);
         };
-        let difference = held.scope.differs(scope).or((held.strength < least).then_some(Difference::Strength));
+        let difference =
+            record.scope.find_mismatch(scope).or((record.strength < min_strength).then_some(ScopeMismatch::Strength));
         if let Some(difference) = difference {
-            return Err(self.wrong(caller, failure::mismatch(difference)).await);
+            return Err(self.reject_wrong_token(caller, failure::mismatch(difference)).await);
         }
         let now = self.now();
-        if held.is_expired(now, self.settings.skew) {
-            return Err(Refusal::Token(failure::expired(held.expires_at, now)));
+        if record.is_expired(now, self.settings.skew) {
+            return Err(Refusal::Token(failure::expired(record.expires_at, now)));
         }
-        match held.state {
-            State::Ready => Ok((key, held, version)),
-            State::Used => Err(Refusal::Token(failure::already_used())),
-            State::Denied => Err(Refusal::Denied),
-            State::Pending => {
-                let approval = held.approval.unwrap_or_default();
-                Err(Refusal::Pending { approval, expires_at: held.expires_at })
+        match record.state {
+            TokenState::Ready => Ok((key, record, version)),
+            TokenState::Used => Err(Refusal::Token(failure::already_used())),
+            TokenState::Denied => Err(Refusal::Denied),
+            TokenState::Pending => {
+                let approval = record.approval.unwrap_or_default();
+                Err(Refusal::Pending { approval, expires_at: record.expires_at })
             }
         }
     }
 
-    async fn find(&self, token: &str, purpose: Purpose) -> Result<Option<(String, Held, u64)>, StoreError> {
+    async fn find(&self, token: &str, purpose: Purpose) -> Result<Option<(String, TokenRecord, u64)>, StoreError> {
         let Some(key) = token::key(token) else { return Ok(None) };
-        let Some(Record { value, version }) = within(self.store.get(&key)).await? else { return Ok(None) };
-        let held = Held::read(&value).filter(|held| held.purpose == purpose);
-        Ok(held.map(|held| (key, held, version)))
+        let Some(Record { value, version }) = with_timeout(self.store.get(&key)).await? else { return Ok(None) };
+        let record = TokenRecord::from_bytes(&value).filter(|record| record.purpose == purpose);
+        Ok(record.map(|record| (key, record, version)))
     }
 
-    /// What is wrong with a token, or, for a caller who has tried too many, nothing but that. A right token is heard
-    /// all the same: callers without a name are counted together, and one of them must not silence the others.
-    async fn wrong(&self, caller: &Caller, failure: Failure) -> Refusal {
-        let most = self.settings.wrong_per_minute.max(1);
-        match within(self.store.spend(&counter("wrong", caller), 1, most, MINUTE)).await {
+    /// Counts an invalid token. Above the limit, the failure only says that there were too many. Valid tokens are
+    /// always accepted: callers without an identity are counted together, and one of them must not block the others.
+    async fn reject_wrong_token(&self, caller: &Caller, failure: Failure) -> Refusal {
+        let limit = self.settings.wrong_per_minute.max(1);
+        match with_timeout(self.store.spend(&counter_key("wrong", caller), 1, limit, MINUTE)).await {
             Ok(tried) if tried.accepted => Refusal::Token(failure),
             Ok(tried) => {
-                Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.retry_after, self.now()))
+                Refusal::Token(failure::rate_limited("wrong confirmation tokens", limit, tried.retry_after, self.now()))
             }
             Err(error) => Refusal::Store(error),
         }
     }
 
-    async fn count(&self, what: &str, caller: &Caller, most: u64) -> Result<(), Refusal> {
-        // Those without a name share what several would have.
-        let most = if caller.owner().is_some() { most } else { most.saturating_mul(SHARED) };
-        let spent = within(self.store.spend(&counter(what, caller), 1, most, MINUTE)).await?;
+    async fn count_attempt(&self, what: &str, caller: &Caller, limit: u64) -> Result<(), Refusal> {
+        // Callers without an identity share a larger limit.
+        let limit = if caller.owner().is_some() { limit } else { limit.saturating_mul(ANONYMOUS_FACTOR) };
+        let spent = with_timeout(self.store.spend(&counter_key(what, caller), 1, limit, MINUTE)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(failure::too_many(
+            return Err(Refusal::Token(failure::rate_limited(
                 "requests for confirmation",
-                most,
+                limit,
                 spent.retry_after,
                 self.now(),
             )));
@@ -289,43 +293,43 @@ impl Confirmations {
         Ok(())
     }
 
-    /// The key of the question that a repeated call answers, if it answers one of ours, and what was answered.
-    pub(crate) fn answered(context: &Context) -> Option<(&str, Answered)> {
+    /// The answer to one of our questions in a repeated call, with the question's key.
+    pub(crate) fn find_answer(context: &Context) -> Option<(&str, ElicitationAnswer)> {
         let prefix = Purpose::Question.prefix();
         let (key, answer) = context.answers.iter().find(|(key, _)| key.starts_with(prefix))?;
         let action = answer.get("action").and_then(serde_json::Value::as_str);
-        Some((key, Answered::read(action.unwrap_or_default())))
+        Some((key, ElicitationAnswer::parse(action.unwrap_or_default())))
     }
 }
 
-/// What a person answered.
+/// A person's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum ElicitationAnswer {
     Yes,
     No,
-    /// Closed the question without an answer.
+    /// Closed the question without answering.
     Cancelled,
     /// Did not answer in time.
     TimedOut,
 }
 
-impl Answered {
-    fn read(action: &str) -> Self {
+impl ElicitationAnswer {
+    fn parse(action: &str) -> Self {
         match action {
-            "accept" => Answered::Yes,
-            "decline" => Answered::No,
-            "timeout" => Answered::TimedOut,
-            // What nobody understands is not a yes.
-            _ => Answered::Cancelled,
+            "accept" => ElicitationAnswer::Yes,
+            "decline" => ElicitationAnswer::No,
+            "timeout" => ElicitationAnswer::TimedOut,
+            // An unknown answer is not a yes.
+            _ => ElicitationAnswer::Cancelled,
         }
     }
 
-    /// What the caller is told of anything but a yes.
+    /// The failure for any answer other than yes.
     pub(crate) fn failure(self, operation: &Operation) -> Failure {
         let words = match self {
-            Answered::Yes | Answered::No => "the person who was asked declined",
-            Answered::Cancelled => "the person who was asked closed the question without an answer",
-            Answered::TimedOut => "nobody answered the question in time",
+            ElicitationAnswer::Yes | ElicitationAnswer::No => "the person who was asked declined",
+            ElicitationAnswer::Cancelled => "the person who was asked closed the question without an answer",
+            ElicitationAnswer::TimedOut => "nobody answered the question in time",
         };
         Failure::new(Code::PermissionDenied, format!("Permission denied: {words}. Nothing was done"))
             .detail("operation", &*operation.name)
@@ -333,9 +337,9 @@ impl Answered {
     }
 }
 
-/// What a refused confirmation comes to for the caller.
+/// The failure for the caller.
 impl Refusal {
-    pub(crate) fn into_failure(self, request: &Checked, asked: &Asked, token: &str) -> Failure {
+    pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
         let operation = request.operation();
         match self {
             Refusal::Token(failure) => failure,
@@ -346,24 +350,26 @@ impl Refusal {
             .detail("operation", &*operation.name)
             .detail("danger_level", operation.danger.as_str()),
             Refusal::Pending { approval, expires_at } => {
-                failure::required(operation, asked, token, expires_at, Some(&approval))
+                failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
             }
-            Refusal::Early { wait, expires_at } => failure::early(operation, asked, token, expires_at, wait),
-            Refusal::Unshowable { bytes } => failure::unshowable(operation, bytes),
-            Refusal::Store(error) => store_down(operation.danger, &error),
+            Refusal::CoolingDown { wait, expires_at } => {
+                failure::cooling_down(operation, prompt, token, expires_at, wait)
+            }
+            Refusal::CannotDisplay { bytes } => failure::cannot_display(operation, bytes),
+            Refusal::Store(error) => store_unavailable(operation.danger, &error),
         }
     }
 }
 
-impl Issued {
-    /// The answer to a call that has to be confirmed first.
-    pub(crate) fn into_failure(self, operation: &Operation, asked: &Asked) -> Failure {
-        failure::required(operation, asked, &self.token, self.expires_at, self.approval.as_deref())
+impl IssuedToken {
+    /// The failure for a call that has to be confirmed first.
+    pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
+        failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_deref())
     }
 }
 
-/// What a caller is told whose confirmation cannot be looked up or kept.
-pub(crate) fn store_down(danger: Danger, error: &StoreError) -> Failure {
+/// The failure if a confirmation cannot be looked up or stored.
+pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
     Failure::new(
         Code::InternalError,
         "Internal error: the state store does not answer, so operations which need confirmation or limits are refused. \
@@ -373,18 +379,19 @@ pub(crate) fn store_down(danger: Danger, error: &StoreError) -> Failure {
     .because(error)
 }
 
-/// What a caller is told who can be asked, but not in the middle of a batch.
-pub(crate) fn only_alone(operation: &Operation, asked: &Asked) -> Failure {
-    failure::only_alone(operation, asked)
+/// The failure if a person could be asked, but not in the middle of a batch.
+pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
+    failure::cannot_ask_in_batch(operation, prompt)
 }
 
 fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
-    let made = token::make(purpose).map_err(|error| StoreError(format!("no randomness: {error}")))?;
+    let made =
+        token::generate(purpose).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
     let key = token::key(&made).ok_or_else(|| StoreError("a token without a key".to_owned()))?;
     Ok((made, key))
 }
 
-/// Whose tries are counted: the principal, else the connection, else everybody together.
-fn counter(what: &str, caller: &Caller) -> String {
+/// The key of a caller's counter: the principal, else the connection, else one for all others.
+fn counter_key(what: &str, caller: &Caller) -> String {
     format!("gate/{what}/{}", caller.owner().unwrap_or("-"))
 }

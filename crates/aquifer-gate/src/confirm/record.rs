@@ -1,4 +1,4 @@
-//! What a store keeps of a token: never the token itself.
+//! The record of a token in the store. It does not contain the token.
 
 use std::time::Duration;
 
@@ -7,71 +7,71 @@ use serde::{Deserialize, Serialize};
 
 use super::scope::Scope;
 use super::token::Purpose;
-use crate::policy::Strength;
+use crate::strength::Strength;
 
-/// How long past its end a token is remembered, so that "expired" and "used" can be told from "never existed".
-pub(super) const REMEMBERED: Duration = Duration::from_secs(45 * 60);
+/// How long the record of an ended token is kept, so that "expired" and "used" differ from "never existed".
+pub(super) const RECORD_TTL_AFTER_END: Duration = Duration::from_secs(45 * 60);
 
-/// What is kept of a token.
+/// The record of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Held {
+pub(super) struct TokenRecord {
     pub(super) purpose: Purpose,
     pub(super) scope: Scope,
-    /// How hard it is to come by.
+    /// How strong the confirmation is.
     pub(super) strength: Strength,
-    pub(super) state: State,
-    /// Before this it is too early.
+    pub(super) state: TokenState,
+    /// The end of the cooldown.
     pub(super) ready_at: Timestamp,
     pub(super) expires_at: Timestamp,
-    /// Under which name a person approves it.
+    /// The approval's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) approval: Option<String>,
-    /// What identifies the call that this person is shown.
+    /// The digest of the call that the person is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) call: Option<String>,
 }
 
-/// Where a token is in its life. It only ever moves down this list.
+/// The state of a token. It only moves down this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    /// A person has not said anything yet.
+pub(crate) enum TokenState {
+    /// Waits for an approval.
     Pending,
-    /// It can be used: nobody has to be asked, or somebody said yes.
+    /// Can be used.
     Ready,
-    /// A person said no.
+    /// Denied by a person.
     Denied,
-    /// It was used.
+    /// Used.
     Used,
 }
 
-impl Held {
+impl TokenRecord {
     pub(super) fn is_expired(&self, now: Timestamp, skew: Duration) -> bool {
-        now > later(self.expires_at, skew)
+        now > saturating_add(self.expires_at, skew)
     }
 
-    /// How long it must still be kept.
+    /// How long the record has to be kept.
     pub(super) fn keep(&self, now: Timestamp, skew: Duration) -> Duration {
-        let until = later(later(self.expires_at, skew), REMEMBERED);
+        let until = saturating_add(saturating_add(self.expires_at, skew), RECORD_TTL_AFTER_END);
         Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO).max(Duration::from_secs(1))
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        // It consists of text, numbers and names: that is always JSON.
+        // Text, numbers and names are always valid JSON.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 }
 
-/// So much later, or the end of time.
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
+/// Adds a duration; the result is at most the largest timestamp.
+pub(super) fn saturating_add(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// The moment as callers are told it: to the second.
-pub(crate) fn to_the_second(time: Timestamp) -> String {
+/// Formats a time to the second, as callers see it.
+pub(crate) fn format_seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

@@ -1,9 +1,9 @@
-//! A call as text that a person reads before deciding: in the question, and at length at a terminal.
+//! Renders a call as text for a person: as a question, and in full on a terminal.
 //!
-//! Values come from the caller, who may be a model that was talked into something. They must not be able to look like
-//! the text around them. Strings are always quoted and replaced secrets never are. Whatever could move, reverse, hide or
-//! redraw text is escaped, and so are the characters that the frame is drawn with: a line that begins with `├` or `│` is
-//! ours, and one that begins with `╎` continues the line above it.
+//! Values come from the caller, which may be a manipulated model. They must not look like the text around them. Strings
+//! are always quoted; replaced secrets never are. Characters that move, reverse, hide or redraw text are escaped, and
+//! so are those that the frame is drawn with: a line that starts with `├` or `│` is ours, and one that starts with `╎`
+//! continues the line above.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,26 +11,26 @@ use std::fmt::Write as _;
 use aquifer_protocol::text::is_hidden;
 use serde_json::Value;
 
-use super::call::{WholeCall, push_step};
+use super::call::{FullCall, push_step};
 
-/// Begins the first line of a parameter.
+/// Starts the first line of a parameter.
 const FIRST: &str = "├ ";
-/// Begins a line of a list or an object.
+/// Starts a line of a list or an object.
 const NEXT: &str = "│ ";
-/// Begins a line that continues a text, or a line too long for the terminal.
+/// Starts a line that continues a text, or a line too long for the terminal.
 const CONTINUED: &str = "╎ ";
-/// Columns that the beginning of a line takes.
+/// Columns that the start of a line takes.
 const MARGIN: usize = 2;
-/// Terminals are not taken to be narrower.
+/// Minimum width of a terminal.
 const MIN_WIDTH: usize = 20;
-/// Blanks in a row that the question shows as blanks. More could move what follows to where a line seems to begin.
+/// Maximum number of consecutive blanks in a question. More could make text appear at the start of a line.
 const MAX_BLANKS: usize = 8;
-/// Marks that may stand on one letter. More would reach into the lines above and below.
+/// Maximum number of combining marks on a letter. More would reach into the lines above and below.
 const MAX_MARKS: usize = 2;
 
-impl WholeCall {
-    /// Every parameter on a line of its own, for a question.
-    pub(super) fn one_line_each(&self) -> Vec<String> {
+impl FullCall {
+    /// Every parameter on its own line, for a question.
+    pub(super) fn parameter_lines(&self) -> Vec<String> {
         let places = Places::new(self);
         let line = |(name, value): (&String, &Value)| {
             let mut writer = Writer::new(&places, false);
@@ -40,7 +40,7 @@ impl WholeCall {
         self.params.iter().map(line).collect()
     }
 
-    /// The whole call in a frame, for a terminal of this width. Without a width no line is wrapped.
+    /// The full call in a frame, for a terminal of this width. Without a width, lines are not wrapped.
     pub fn lines(&self, width: Option<usize>) -> Vec<String> {
         let places = Places::new(self);
         let mut lines = Vec::new();
@@ -56,7 +56,7 @@ impl WholeCall {
     }
 }
 
-/// The places of a call that are shown in a way of their own.
+/// The places of a call that are rendered differently.
 #[derive(Default)]
 struct Places<'a> {
     hidden: HashSet<&'a str>,
@@ -64,7 +64,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(call: &'a WholeCall) -> Self {
+    fn new(call: &'a FullCall) -> Self {
         let set = |places: &'a [String]| places.iter().map(String::as_str).collect();
         Self { hidden: set(&call.hidden), defaults: set(&call.defaults) }
     }
@@ -74,7 +74,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Text of others as part of a line of ours.
+/// Escapes foreign text so that it can be part of our line.
 pub fn escape(text: &str) -> String {
     let places = Places::default();
     let mut writer = Writer::new(&places, false);
@@ -82,8 +82,8 @@ pub fn escape(text: &str) -> String {
     writer.line
 }
 
-/// Lines of ours, broken for a terminal of this width: a value in them does not decide where the next line begins.
-pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+/// Wraps our text for a terminal of this width, so that a value in it does not decide where a line starts.
+pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines() {
         wrap("", line, width, &mut lines);
@@ -92,25 +92,25 @@ pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
 }
 
 struct Writer<'a> {
-    /// Finished lines, and what each begins with.
+    /// Finished lines with their start.
     lines: Vec<(&'static str, String)>,
     begin: &'static str,
     line: String,
     places: &'a Places<'a>,
-    /// Whether lists, objects and texts are broken into lines.
-    is_broken: bool,
+    /// Whether lists, objects and texts are broken into several lines.
+    is_multiline: bool,
 }
 
 impl<'a> Writer<'a> {
-    fn new(places: &'a Places<'a>, is_broken: bool) -> Self {
-        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_broken }
+    fn new(places: &'a Places<'a>, is_multiline: bool) -> Self {
+        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_multiline }
     }
 
     fn parameter(&mut self, name: &str, value: &Value) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         match !name.is_empty() && name.chars().all(is_plain) {
             true => self.line.push_str(name),
-            // Only a name that cannot be taken for anything else goes without quotes.
+            // Only plain names are not quoted.
             false => self.quoted(name),
         }
         self.line.push_str(" = ");
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes something inside of a value, and marks a default.
+    /// Writes something inside a value, and marks defaults.
     fn inside(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
         let length = place.len();
         if !self.places.is_empty() {
@@ -160,10 +160,10 @@ impl<'a> Writer<'a> {
         place.truncate(length);
     }
 
-    /// Goes to where the next element is written.
+    /// Starts the next element.
     fn element(&mut self, index: usize, depth: usize) {
         if index > 0 {
-            self.line.push_str(if self.is_broken { "," } else { ", " });
+            self.line.push_str(if self.is_multiline { "," } else { ", " });
         }
         self.indent(depth);
     }
@@ -174,7 +174,7 @@ impl<'a> Writer<'a> {
     }
 
     fn indent(&mut self, depth: usize) {
-        if self.is_broken {
+        if self.is_multiline {
             self.break_line(NEXT);
             self.line.extend(std::iter::repeat_n("  ", depth));
         }
@@ -191,12 +191,12 @@ impl<'a> Writer<'a> {
         self.line.push('"');
     }
 
-    /// Text without anything that could be taken for the end of it, or for something around it.
+    /// Escapes whatever could be mistaken for the end of the text, or for something around it.
     fn text(&mut self, text: &str, is_quoted: bool) {
         let (mut blanks, mut marks) = (0, 0);
         let mut rest = text;
         while let Some(letter) = rest.chars().next() {
-            // Most text is plain, and is copied at once.
+            // Most text is plain and is copied at once.
             let plain =
                 rest.bytes().take_while(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')).count();
             if plain > 0 {
@@ -211,11 +211,11 @@ impl<'a> Writer<'a> {
             let is_escaped = is_deceptive(letter)
                 || (is_quoted && is_like_quote(letter))
                 || marks > MAX_MARKS
-                || (blanks > MAX_BLANKS && !self.is_broken);
+                || (blanks > MAX_BLANKS && !self.is_multiline);
             match letter {
                 '\n' => {
                     self.line.push_str("\\n");
-                    if self.is_broken && !rest.is_empty() {
+                    if self.is_multiline && !rest.is_empty() {
                         self.break_line(CONTINUED);
                     }
                 }
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a character hides, moves or reverses others, looks like a blank, or is one that frames are drawn with.
+/// Whether a character hides, moves or reverses others, looks like a blank, or is used to draw frames.
 fn is_deceptive(letter: char) -> bool {
     letter.is_control()
         || is_hidden(letter)
@@ -242,14 +242,14 @@ fn is_deceptive(letter: char) -> bool {
             | '\u{2800}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// Whether a character looks like the quote that ends a text.
+/// Whether a character looks like a closing quote.
 fn is_like_quote(letter: char) -> bool {
     matches!(letter,
         '\u{2ba}' | '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{2036}' | '\u{275d}'..='\u{275e}'
         | '\u{301d}'..='\u{301f}' | '\u{ff02}')
 }
 
-/// Whether a character is drawn onto the letter before it.
+/// Whether a character is a combining mark.
 fn is_mark(letter: char) -> bool {
     matches!(letter,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
@@ -258,8 +258,8 @@ fn is_mark(letter: char) -> bool {
         | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Breaks a line where the terminal would, so that what follows begins behind the frame and not at the margin. Letters
-/// outside of ASCII are taken to be two columns wide.
+/// Wraps a line at the terminal's width, so that the rest stays inside the frame. Characters outside of ASCII are
+/// counted as two columns.
 fn wrap(begin: &str, line: &str, width: Option<usize>, lines: &mut Vec<String>) {
     let room = width.map_or(usize::MAX, |width| width.max(MIN_WIDTH) - MARGIN - 1);
     let (mut current, mut columns) = (begin.to_owned(), 0);

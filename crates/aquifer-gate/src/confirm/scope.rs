@@ -1,4 +1,4 @@
-//! What a confirmation is for, down to the last parameter: it holds for exactly that and nothing else.
+//! The scope of a confirmation: it is valid for exactly this call.
 
 use std::io::Write;
 
@@ -10,11 +10,12 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// What a confirmation is for. Callers and parameters are kept as hashes: they may be secrets, and need only be compared.
+/// The scope of a confirmation. Caller and parameters are stored as hashes: they may be secrets and only have to be
+/// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scope {
     source: String,
-    /// Which database or server that is: another may be called the same.
+    /// The database or server behind the source. Another source may have the same name.
     #[serde(default)]
     place: String,
     operation: String,
@@ -22,14 +23,14 @@ pub(crate) struct Scope {
     params: String,
 }
 
-/// How what is asked for differs from what was confirmed.
+/// How a call differs from the confirmed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Difference {
+pub(super) enum ScopeMismatch {
     Caller,
     Source,
     Operation,
     Params,
-    /// It was easier to come by than is wanted now.
+    /// The confirmation is weaker than required now.
     Strength,
 }
 
@@ -44,29 +45,29 @@ impl Scope {
         }
     }
 
-    /// The first difference, as far as it may be told.
-    pub(super) fn differs(&self, other: &Scope) -> Option<Difference> {
+    /// The first difference that may be reported.
+    pub(super) fn find_mismatch(&self, other: &Scope) -> Option<ScopeMismatch> {
         let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
         if !same(&self.caller, &other.caller) {
-            Some(Difference::Caller)
+            Some(ScopeMismatch::Caller)
         } else if self.source != other.source || self.place != other.place {
-            Some(Difference::Source)
+            Some(ScopeMismatch::Source)
         } else if self.operation != other.operation {
-            Some(Difference::Operation)
+            Some(ScopeMismatch::Operation)
         } else if !same(&self.params, &other.params) {
-            Some(Difference::Params)
+            Some(ScopeMismatch::Params)
         } else {
             None
         }
     }
 }
 
-/// Who asks, principal and connection both: what was confirmed in one session is nothing in another.
+/// The hash of principal and session. A confirmation given in one session is not valid in another.
 fn caller_hash(caller: &Caller) -> String {
     let mut hash = Sha256::new();
     for part in [&caller.principal, &caller.session] {
         match part {
-            // The length keeps two parts from running into each other.
+            // The length keeps the two parts apart.
             Some(text) => hash.update(format!("{}:{text}", text.len())),
             None => hash.update("-"),
         }
@@ -74,15 +75,15 @@ fn caller_hash(caller: &Caller) -> String {
     hex(&hash.finalize())
 }
 
-/// The hash of everything that reaches the source. Tokens and other metadata are no parameters by now; a parameter of
-/// the source's own that begins with `_` counts like any other.
+/// The hash of everything that reaches the source. Tokens and other metadata are not parameters; a source's own
+/// parameter that starts with `_` is.
 fn params_hash(params: &Map<String, Value>) -> String {
     let mut hash = Sha256::new();
     write_object(params, &mut hash);
     hex(&hash.finalize())
 }
 
-/// Canonical JSON: names sorted, numbers written one way, nothing between.
+/// Writes canonical JSON: sorted names, uniform numbers, no whitespace.
 fn write_canonical(value: &Value, out: &mut Sha256) {
     match value {
         Value::Null => out.update("null"),
@@ -120,7 +121,7 @@ fn write_object(fields: &Map<String, Value>, out: &mut Sha256) {
 }
 
 fn write_text(text: &str, out: &mut Sha256) {
-    // A hash takes every byte, and text is always JSON: neither can fail.
+    // Writing to a hash cannot fail, and text is always valid JSON.
     let _ = serde_json::to_writer(&mut *out, text);
     let _ = out.flush();
 }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_any_change_of_a_parameter_is_another_hash() {
+    fn r_saf_3_any_change_of_a_parameter_changes_the_hash() {
         let all = [
             json!({}),
             json!({ "a": null }),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_callers_are_told_apart_by_principal_and_session() {
+    fn r_saf_3_callers_are_distinguished_by_principal_and_session() {
         let caller = |principal: Option<&str>, session: Option<&str>| {
             caller_hash(&Caller { principal: principal.map(Into::into), session: session.map(Into::into) })
         };

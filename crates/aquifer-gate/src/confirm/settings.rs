@@ -1,23 +1,23 @@
-//! How long confirmations hold, and how many of them a caller may ask for.
+//! Settings for the lifetime and the number of confirmations.
 
 use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
 
-/// How long confirmations hold, and how many of them a caller may ask for.
+/// Settings for the lifetime and the number of confirmations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmSettings {
-    /// How long a token holds. At most fifteen minutes.
+    /// How long a token is valid. At most fifteen minutes.
     pub lifetime: Duration,
-    /// How long a token for a forbidden operation holds. At most five minutes.
+    /// How long a token for a forbidden operation is valid. At most five minutes.
     pub forbidden_lifetime: Duration,
-    /// How long a token to go on after a quota's pause holds. At most ten minutes.
+    /// How long a token to continue after a quota's pause is valid. At most ten minutes.
     pub quota_lifetime: Duration,
-    /// How far clocks of several machines may be apart. At most five minutes.
+    /// How much the clocks of several machines may differ. At most five minutes.
     pub skew: Duration,
-    /// How many tokens and questions a caller gets in a minute.
+    /// How many tokens and questions a caller gets per minute.
     pub issued_per_minute: u64,
-    /// How many tokens that are wrong a caller may try in a minute.
+    /// How many invalid tokens a caller may try per minute.
     pub wrong_per_minute: u64,
 }
 
@@ -34,25 +34,25 @@ impl Default for ConfirmSettings {
     }
 }
 
-/// A setting outside of what the specification allows.
+/// A setting outside of the range that the specification allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is {value} seconds, allowed are {least} to {most}")]
+#[error("'{name}' is {value} seconds, allowed are {min} to {max}")]
 pub struct ConfirmSettingsError {
-    /// Which.
+    /// The setting.
     pub name: &'static str,
-    /// What was set.
+    /// Its value in seconds.
     pub value: u64,
-    /// The least allowed.
-    pub least: u64,
-    /// The most allowed.
-    pub most: u64,
+    /// The minimum.
+    pub min: u64,
+    /// The maximum.
+    pub max: u64,
 }
 
 impl ConfirmSettings {
-    /// No token holds longer, whatever is set, skew included.
+    /// The longest lifetime of any token, including skew.
     pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs((15 + 5) * 60);
 
-    /// Whether every duration is within what the specification allows.
+    /// Checks that every duration is within the range that the specification allows.
     pub fn check(&self) -> Result<(), ConfirmSettingsError> {
         let ranges = [
             ("lifetime", self.lifetime, 1, 15 * 60),
@@ -60,15 +60,15 @@ impl ConfirmSettings {
             ("quota_lifetime", self.quota_lifetime, 1, 10 * 60),
             ("clock_skew_tolerance_seconds", self.skew, 0, 300),
         ];
-        for (name, value, least, most) in ranges {
-            if value < Duration::from_secs(least) || value > Duration::from_secs(most) {
-                return Err(ConfirmSettingsError { name, value: value.as_secs(), least, most });
+        for (name, value, min, max) in ranges {
+            if value < Duration::from_secs(min) || value > Duration::from_secs(max) {
+                return Err(ConfirmSettingsError { name, value: value.as_secs(), min, max });
             }
         }
         Ok(())
     }
 
-    pub(super) fn lifetime_of(&self, danger: Danger) -> Duration {
+    pub(super) fn lifetime_for(&self, danger: Danger) -> Duration {
         if danger == Danger::Forbidden { self.forbidden_lifetime } else { self.lifetime }
     }
 }

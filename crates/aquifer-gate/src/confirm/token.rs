@@ -1,22 +1,22 @@
-//! Tokens: what they look like, how they are made, and under which key a store knows them.
+//! Tokens: format, generation, and keys in the store.
 
 use aquifer_protocol::hex::hex;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// No token is longer (R-SAF-3).
-const MAX_LEN: usize = 80;
+/// Maximum length of a token (R-SAF-3).
+const MAX_TOKEN_LEN: usize = 80;
 
-/// What a token is for. A token for one thing is no token for another.
+/// What a token is for. A token is only valid for its own purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Purpose {
     /// Confirms an operation.
     Confirmation,
-    /// Names a question that was put to a person, so that its answer cannot be made up.
+    /// Identifies a question that a person was asked, so that its answer cannot be forged.
     Question,
-    /// Goes on after a quota's pause.
+    /// Continues after a quota's pause.
     Quota,
 }
 
@@ -30,8 +30,8 @@ impl Purpose {
     }
 }
 
-/// 256 bits that nobody can guess, as text.
-pub(super) fn make(purpose: Purpose) -> Result<String, getrandom::Error> {
+/// Generates a token with 256 random bits.
+pub(super) fn generate(purpose: Purpose) -> Result<String, getrandom::Error> {
     let mut bits = [0_u8; 32];
     getrandom::fill(&mut bits)?;
     let mut token = purpose.prefix().to_owned();
@@ -39,10 +39,10 @@ pub(super) fn make(purpose: Purpose) -> Result<String, getrandom::Error> {
     Ok(token)
 }
 
-/// Where the record of a token lies: under its hash, so that whoever reads the store has no tokens. Nothing for what is
-/// too long to be one.
+/// The key of a token's record. It is the token's hash, so that the store holds no tokens. `None` for text that is too
+/// long to be a token.
 pub(super) fn key(token: &str) -> Option<String> {
-    if token.is_empty() || token.len() > MAX_LEN {
+    if token.is_empty() || token.len() > MAX_TOKEN_LEN {
         return None;
     }
     Some(format!("gate/token/{}", hex(&Sha256::digest(token.as_bytes()))))

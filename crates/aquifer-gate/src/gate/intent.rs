@@ -1,4 +1,4 @@
-//! Puts every write on record before it runs.
+//! Records every write before it runs.
 
 use aquifer_engine::gate::Receipt;
 use aquifer_protocol::category::Category;
@@ -6,40 +6,40 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 
-use super::receipt::OnRecord;
-use super::{Evaluation, SafetyGate, Stopped, refused};
+use super::receipt::AuditReceipt;
+use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 
-/// Whether an operation may change something: everything but reads, and reads that are said to be more than that.
+/// Whether an operation may change something: every operation except safe reads.
 pub(super) fn is_write(operation: &Operation) -> bool {
     operation.category != Category::Read || operation.danger > Danger::Safe
 }
 
 impl SafetyGate {
-    /// Puts on record what is about to happen. Where that must be on record and cannot be, it does not happen.
+    /// Records the intent of a call. If that is required and fails, the call is refused.
     ///
-    /// What is destructive or was confirmed waits until its intent is on disk. What can be undone only hands it to the
-    /// writer, unless the writer is failing.
-    pub(super) async fn intend(
+    /// A destructive or confirmed call waits until its intent is on disk. A reversible one only queues it, unless the
+    /// audit is failing.
+    pub(super) async fn record_intent(
         &self,
-        passing: Evaluation<'_>,
+        evaluation: Evaluation<'_>,
         is_confirmed: bool,
-    ) -> Result<Box<dyn Receipt>, Stopped> {
-        let (operation, params) = (passing.operation(), passing.request.params());
+    ) -> Result<Box<dyn Receipt>, EarlyDecision> {
+        let (operation, params) = (evaluation.operation(), evaluation.request.params());
         let is_destructive = operation.danger >= Danger::Destructive;
         if is_destructive && !is_confirmed {
-            self.note(|| passing.entry(Event::Allowed).reason(&passing.ruling.why()));
+            self.submit(|| evaluation.entry(Event::Allowed).reason(&evaluation.decision.explanation()));
         }
-        let entry = passing.entry(Event::Intent).reason(&passing.ruling.why()).fields(operation, params).parameters(
-            operation,
-            Some(passing.request.types()),
-            params,
-        );
+        let entry = evaluation
+            .entry(Event::Intent)
+            .reason(&evaluation.decision.explanation())
+            .fields(operation, params)
+            .parameters(operation, Some(evaluation.request.types()), params);
         let is_synced = is_destructive || is_confirmed;
-        let mut receipt = OnRecord::new(self.audit.clone(), passing, is_synced);
-        match receipt.intend(entry, is_synced || self.audit.is_failing()).await {
+        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, is_synced);
+        match receipt.record_intent(entry, is_synced || self.audit.is_failing()).await {
             Ok(()) => Ok(receipt.begin()),
-            Err(error) if self.audit.is_required() => Err(refused(
+            Err(error) if self.audit.is_required() => Err(refuse_with(
                 Failure::new(
                     Code::InternalError,
                     "Internal error: the audit cannot be written, so operations with effects are refused. Nothing was \
@@ -49,7 +49,7 @@ impl SafetyGate {
                 .because(error),
             )),
             Err(error) => {
-                tracing::error!(%error, operation = &*operation.name, "an operation is not on record");
+                tracing::error!(%error, operation = &*operation.name, "the intent of an operation was not recorded");
                 Ok(receipt.begin())
             }
         }

@@ -1,11 +1,13 @@
-//! The gate itself: policy, then limits, then confirmation, then the record of what is about to happen, then the pass.
+//! The gate: policy, then limits, then confirmation, then the recorded intent, then the pass.
 //!
-//! A read that policy allows and nothing counts costs a look-up and no I/O. When the state store does not answer, reads go
-//! on without being counted, and everything that needed it is refused. Every write goes on record; when the audit cannot
-//! be written, nothing is changed.
+//! A read that policy allows and nothing counts costs one lookup and no I/O. If the state store is unavailable, reads
+//! continue uncounted, and everything that needs the store is refused. Every write is recorded; if the audit cannot be
+//! written, writes are refused.
 
+mod confirmation;
 mod explain;
 mod intent;
+mod limits;
 mod receipt;
 
 use std::collections::HashMap;
@@ -15,102 +17,90 @@ use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::store::{StateStore, StoreError};
-use aquifer_engine::{Caller, Context, InputRequest};
-use aquifer_protocol::danger::Danger;
+use aquifer_engine::store::StateStore;
+use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
-use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::audit::{Audit, Entry, Event};
-use crate::confirm::{
-    Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
-    rules_changed, store_down,
-};
+use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
 use crate::policy::{
-    Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
+    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Subject,
 };
-use crate::quota::{Charge, Crossed, OperationCounters, QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use crate::quota::{OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas};
 use intent::is_write;
 
-/// More operations than this no catalog has for long.
-const MAX_COMPILED: usize = 20_000;
+/// Maximum number of operations prepared at a time.
+const MAX_PREPARED: usize = 20_000;
 
-/// How long reads are not counted after the store has failed, so that they do not all wait for it.
-const UNCOUNTED: Duration = Duration::from_secs(2);
-
-/// What an operator can set.
+/// Settings of the gate.
 #[derive(Debug, Clone, Default)]
 pub struct GateSettings {
     /// Matrix, rules and strengths.
     pub policy: PolicySettings,
-    /// How long confirmations hold.
+    /// Confirmations.
     pub confirm: ConfirmSettings,
     /// Rate limits and quotas.
     pub quota: QuotaSettings,
 }
 
-/// What is wrong with the settings.
+/// Why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum GateSettingsError {
-    /// With policy.
+    /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] SettingsError),
-    /// With confirmations.
+    /// The confirmation settings are invalid.
     #[error(transparent)]
     Confirm(#[from] ConfirmSettingsError),
-    /// With limits.
+    /// The limits are invalid.
     #[error(transparent)]
     Quota(#[from] QuotaSettingsError),
 }
 
-/// Stops what policy denies, what has not been confirmed and what is too much.
+/// Stops calls that policy denies, that are not confirmed, or that exceed a limit.
 pub struct SafetyGate {
     policy: Policy,
-    /// What can be said of each operation before a call.
-    prepared: RwLock<HashMap<Arc<str>, Arc<Prepared>, foldhash::fast::RandomState>>,
+    /// Operations with everything that does not depend on the call.
+    prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
-    begun: Instant,
-    /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
+    started: Instant,
+    /// Until when reads are not counted because the store has failed, in milliseconds since `started`.
     uncounted_until: AtomicU64,
-    /// Whether other rules are in force by now.
+    /// Whether other rules are in force.
     is_retired: AtomicBool,
 }
 
-/// What can be said of an operation before anybody calls it.
-struct Prepared {
-    compiled: Compiled,
-    /// The limits and quotas that count calls of it.
+/// Everything about an operation that does not depend on the call.
+struct PreparedOperation {
+    compiled: CompiledPolicy,
+    /// The limits and quotas that count its calls.
     counters: OperationCounters,
-    /// Whether calls of it go on record.
+    /// Whether its calls are recorded.
     is_recorded: bool,
-    /// Whether every call of it is denied, so that callers are not to know of it.
+    /// Whether every call is denied, so that callers must not learn of the operation.
     is_hidden: bool,
 }
 
-/// One call on its way through the gate.
+/// A call that is being evaluated.
 #[derive(Clone, Copy)]
 struct Evaluation<'a> {
     request: &'a Checked,
     context: &'a Context,
-    prepared: &'a Prepared,
-    ruling: &'a Ruling,
+    prepared: &'a PreparedOperation,
+    decision: &'a PolicyDecision,
 }
 
-/// Anything but a pass. Boxed, because most calls pass.
-type Stopped = Box<Decision>;
+/// A refusal or a question. Boxed, because most calls pass.
+type EarlyDecision = Box<Decision>;
 
-fn refused(failure: Failure) -> Stopped {
+fn refuse_with(failure: Failure) -> EarlyDecision {
     Box::new(Decision::Refuse(failure))
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl<'a> Evaluation<'a> {
@@ -127,31 +117,31 @@ impl<'a> Evaluation<'a> {
     }
 
     fn entry(&self, event: Event) -> Entry {
-        Entry::about(event, self.operation()).within(self.context)
+        Entry::for_operation(event, self.operation()).context(self.context)
     }
 
     fn scope(&self) -> Scope {
         Scope::new(self.operation(), self.caller(), self.request.params())
     }
 
-    fn asked(&self) -> Asked {
-        Asked::about(self.request, self.ruling)
+    fn prompt(&self) -> ConfirmationPrompt {
+        ConfirmationPrompt::new(self.request, self.decision)
     }
 }
 
-/// Whether a request only rehearses: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. What
-/// an upstream calls a dry run is that server's word, and counts for nothing.
+/// Whether a request is a dry run: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. An
+/// upstream's own dry run does not count, because nobody guarantees it.
 ///
-/// The parameters are checked and canonical by now, and reach the source as they are: there is no other spelling that the
-/// source would read instead.
+/// The parameters are checked and canonical, and reach the source unchanged. So the source cannot read another spelling
+/// instead.
 fn is_dry_run(request: &Checked) -> bool {
     let operation = request.operation();
     operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
 }
 
 impl SafetyGate {
-    /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
-    /// has kept; see [`keep_time`](crate::keep_time).
+    /// A gate over this store. The store should use the same clock, so that the gate learns the store's time; see
+    /// [`persist_time`](crate::persist_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,
@@ -160,7 +150,10 @@ impl SafetyGate {
     ) -> Result<Self, GateSettingsError> {
         settings.confirm.check()?;
         if settings.confirm.skew > Duration::from_secs(60) {
-            tracing::warn!(seconds = settings.confirm.skew.as_secs(), "a large skew lets tokens live longer");
+            tracing::warn!(
+                seconds = settings.confirm.skew.as_secs(),
+                "a large clock skew tolerance extends the lifetime of tokens"
+            );
         }
         Ok(Self {
             policy: Policy::new(&settings.policy)?,
@@ -168,14 +161,14 @@ impl SafetyGate {
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
-            begun: Instant::now(),
+            started: Instant::now(),
             uncounted_until: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
         })
     }
 
-    /// Other rules are in force from now on. A call that waits here for its confirmation to rest is not let pass any more:
-    /// the new rules may want another confirmation, or none may be enough.
+    /// Marks the gate as replaced by other rules. A call that waits here for its cooldown is refused: the new rules may
+    /// require another confirmation, or deny the call.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
@@ -185,313 +178,90 @@ impl SafetyGate {
         &self.policy
     }
 
-    fn prepared(&self, operation: &Operation) -> Arc<Prepared> {
+    fn prepare(&self, operation: &Operation) -> Arc<PreparedOperation> {
         let known = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
-        if let Some(prepared) = known.filter(|prepared| prepared.compiled.is_of(operation)) {
+        if let Some(prepared) = known.filter(|prepared| prepared.compiled.matches(operation)) {
             return prepared;
         }
-        let prepared = Arc::new(Prepared {
+        let prepared = Arc::new(PreparedOperation {
             compiled: self.policy.compile(operation),
-            // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
+            // The protocol's own operations belong to no source, and callers need them to find out what went wrong.
             counters: match operation.source.is_empty() {
                 true => OperationCounters::default(),
-                false => self.quotas.counters_of(operation),
+                false => self.quotas.counters_for(operation),
             },
-            is_recorded: self.audit.is_kept() && is_write(operation),
+            is_recorded: self.audit.is_enabled() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_COMPILED {
+        if all.len() >= MAX_PREPARED {
             all.clear();
         }
         all.insert(operation.name.clone(), prepared.clone());
         prepared
     }
 
-    /// Decides about a request: the most restrictive of what is decided about its operation and about every other that
-    /// it needs.
-    fn rule(&self, prepared: &Prepared, request: &Checked, caller: &Caller) -> Arc<Ruling> {
+    /// Decides about a request: the most restrictive decision about its operation and all operations that it needs.
+    fn decide_policy(&self, prepared: &PreparedOperation, request: &Checked, caller: &Caller) -> Arc<PolicyDecision> {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
-        let ruling = prepared.compiled.rule(&Subject { operation, caller, scopes: &[], params, types });
-        request.also_needs().iter().fold(ruling, |ruling, needed| {
-            // What they read is read without any parameters of theirs.
+        let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
+        request.also_needs().iter().fold(decision, |decision, needed| {
+            // The needed operations are called without parameters of their own.
             let none = Map::new();
             let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
-            let prepared = self.prepared(needed);
+            let prepared = self.prepare(needed);
             let (operation, is_hidden) = (needed.name.clone(), prepared.is_hidden);
-            Arc::new(ruling.and_needed(Needed { operation, is_hidden, ruling: prepared.compiled.rule(&subject) }))
+            Arc::new(decision.combine_with(RequiredOperation {
+                operation,
+                is_hidden,
+                decision: prepared.compiled.decide(&subject),
+            }))
         })
     }
 
-    async fn evaluate(&self, passing: Evaluation<'_>) -> Result<Pass, Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        if let Some(denied) = passing.ruling.failure(operation) {
-            let entry = || passing.entry(Event::Denied).code(denied.code().as_str()).reason(&passing.ruling.why());
-            self.note(entry);
-            return Err(refused(denied));
+    async fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<Pass, EarlyDecision> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        if let Some(denied) = evaluation.decision.failure(operation) {
+            let entry = || {
+                evaluation.entry(Event::Denied).code(denied.code().as_str()).reason(&evaluation.decision.explanation())
+            };
+            self.submit(entry);
+            return Err(refuse_with(denied));
         }
-        if self.counts(operation)
-            && let Err(stop) = self.quotas.attempt(passing.counters(), operation, caller).await
+        if self.is_counted(operation)
+            && let Err(quota_error) = self.quotas.count_attempt(evaluation.counters(), operation, caller).await
         {
-            self.stop(passing, stop)?;
+            self.apply_quota_error(evaluation, quota_error)?;
         }
-        let is_dry_run = is_dry_run(passing.request);
-        let confirmed = match passing.ruling.effect {
-            // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
+        let is_dry_run = is_dry_run(evaluation.request);
+        let confirmed = match evaluation.decision.effect {
+            // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
             Effect::Confirm(_) if is_dry_run => false,
-            Effect::Confirm(asking) => {
-                // Boxed, so that calls which only pass do not carry the room for it.
+            Effect::Confirm(strength) => {
+                // Boxed, so that calls without confirmation do not reserve space for it.
                 Box::pin(async move {
-                    self.may_pay(passing).await?;
-                    self.confirm(passing, asking).await
+                    self.check_quotas(evaluation).await?;
+                    self.confirm(evaluation, strength).await
                 })
                 .await?;
                 true
             }
             Effect::Allow | Effect::Deny(_) => false,
         };
-        let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
+        let warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if self.audit.is_kept() && (confirmed || (is_write(operation) && !is_dry_run)) {
-            pass.receipt = Some(Box::pin(self.intend(passing, confirmed)).await?);
+        if self.audit.is_enabled() && (confirmed || (is_write(operation) && !is_dry_run)) {
+            pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed)).await?);
         }
         Ok(pass)
     }
 
-    /// Lets pass only with a confirmation as strong as policy wants it.
-    async fn confirm(&self, passing: Evaluation<'_>, asking: Asking) -> Result<(), Stopped> {
-        let context = passing.context;
-        // Whoever could be asked alone is not asked less in a batch.
-        let mut required = asking.with(context.interaction.can_ask_alone());
-        // Nobody confirms what the question does not show: an approval shows it.
-        if required != Strength::Approval && !passing.asked().is_complete() {
-            required = Strength::Approval;
-        }
-        if let Some(token) = &passing.request.metadata().confirmation {
-            return self.redeem(passing, token, required).await;
-        }
-        if required != Strength::Elicit {
-            return Err(self.issue(passing, required).await);
-        }
-        if !context.interaction.can_ask() {
-            return Err(refused(only_alone(passing.operation(), &passing.asked())));
-        }
-        match Confirmations::answered(context) {
-            Some((key, answered)) => self.hear(passing, key, answered).await,
-            None => Err(self.ask(passing).await),
-        }
-    }
-
-    async fn redeem(&self, passing: Evaluation<'_>, token: &str, required: Strength) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
-        match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
-            Ok(()) => {
-                self.note(|| passing.entry(Event::Confirmed).token(token));
-                Ok(())
-            }
-            Err(refusal) => Err(self.refuse(passing, refusal, token)),
-        }
-    }
-
-    /// Refuses, with a token to come back with.
-    async fn issue(&self, passing: Evaluation<'_>, strength: Strength) -> Stopped {
-        let asked = passing.asked();
-        match self.confirmations.issue(self.wanted(passing, Purpose::Confirmation, strength), Some(&asked)).await {
-            Ok(issued) => {
-                let entry =
-                    || passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
-                self.note(entry);
-                refused(issued.into_failure(passing.operation(), &asked))
-            }
-            Err(refusal) => self.refuse(passing, refusal, ""),
-        }
-    }
-
-    /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
-    async fn ask(&self, passing: Evaluation<'_>) -> Stopped {
-        match self.confirmations.issue(self.wanted(passing, Purpose::Question, Strength::Elicit), None).await {
-            Ok(issued) => {
-                let reason = Strength::Elicit.as_str();
-                self.note(|| passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
-                let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
-                Box::new(Decision::Ask(InputRequest {
-                    key: issued.token,
-                    message: passing.asked().in_one_text(),
-                    schema: schema.into_iter().collect(),
-                }))
-            }
-            Err(refusal) => self.refuse(passing, refusal, ""),
-        }
-    }
-
-    /// Hears what the person answered.
-    async fn hear(&self, passing: Evaluation<'_>, question: &str, answered: Answered) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
-        if answered != Answered::Yes {
-            return Err(match self.confirmations.decline(question, &scope, caller).await {
-                Ok(()) => {
-                    let failure = answered.failure(passing.operation());
-                    self.note(|| passing.entry(Event::Declined).token(question).reason(failure.message()));
-                    refused(failure)
-                }
-                Err(refusal) => self.refuse(passing, refusal, ""),
-            });
-        }
-        let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
-        let mut redeemed = redeem().await;
-        if let Err(Refusal::Early { wait, .. }) = redeemed {
-            // Asking again would only begin the rest anew.
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = passing.context.cancelled.cancelled() => {}
-            }
-            if self.is_retired.load(Ordering::Relaxed) {
-                return Err(self.refuse(passing, Refusal::Token(rules_changed()), ""));
-            }
-            redeemed = redeem().await;
-        }
-        match redeemed {
-            Ok(()) => {
-                self.note(|| passing.entry(Event::Confirmed).token(question));
-                Ok(())
-            }
-            Err(refusal) => Err(self.refuse(passing, refusal, "")),
-        }
-    }
-
-    fn wanted<'a>(&self, passing: Evaluation<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        let cooldown = match purpose {
-            Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.max(passing.ruling.cooldown()),
-            Purpose::Quota => Duration::ZERO,
-        };
-        Wanted { purpose, strength, scope: passing.scope(), operation, caller, cooldown }
-    }
-
-    fn refuse(&self, passing: Evaluation<'_>, refusal: Refusal, token: &str) -> Stopped {
-        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::Early { .. });
-        let failure = refusal.into_failure(passing.request, &passing.asked(), token);
-        if !waits {
-            let entry = || {
-                let entry = passing.entry(Event::TokenRejected).code(failure.code().as_str());
-                if token.is_empty() { entry } else { entry.token(token) }
-            };
-            self.note(entry);
-        }
-        refused(failure)
-    }
-
-    /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
-    async fn may_pay(&self, passing: Evaluation<'_>) -> Result<(), Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        match self.quotas.look(passing.counters(), operation, caller, false).await {
-            Ok(()) => Ok(()),
-            Err(Stop::Paused(paused)) => match &passing.request.metadata().quota_continue {
-                None => Err(self.pause(passing, paused).await),
-                Some(token) => {
-                    let found = self.confirmations.inspect(token, Purpose::Quota, &passing.scope(), caller).await;
-                    found.map_err(|refusal| self.refuse(passing, refusal, token))?;
-                    self.quotas
-                        .look(passing.counters(), operation, caller, true)
-                        .await
-                        .or_else(|stop| self.stop(passing, stop))
-                }
-            },
-            Err(stop) => self.stop(passing, stop),
-        }
-    }
-
-    /// Spends what the call costs.
-    async fn pay(&self, passing: Evaluation<'_>) -> Result<Vec<Warning>, Stopped> {
-        let (operation, caller) = (passing.operation(), passing.caller());
-        let charge = match self.quotas.spend(passing.counters(), operation, caller, false).await {
-            Ok(charge) => charge,
-            Err(Stop::Paused(paused)) => {
-                let Some(token) = &passing.request.metadata().quota_continue else {
-                    return Err(Box::pin(self.pause(passing, paused)).await);
-                };
-                Box::pin(self.resume(passing, token)).await?;
-                match self.quotas.spend(passing.counters(), operation, caller, true).await {
-                    Ok(charge) => charge,
-                    Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
-                }
-            }
-            Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
-        };
-        self.note_crossed(&charge, || passing.entry(Event::QuotaWarned));
-        Ok(charge.warnings)
-    }
-
-    /// Somebody said that it goes on.
-    async fn resume(&self, passing: Evaluation<'_>, token: &str) -> Result<(), Stopped> {
-        let (scope, caller) = (passing.scope(), passing.caller());
-        let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
-        redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
-        self.note(|| passing.entry(Event::QuotaContinued).token(token));
-        Ok(())
-    }
-
-    /// Refuses until somebody says that it goes on.
-    async fn pause(&self, passing: Evaluation<'_>, paused: crate::quota::Paused) -> Stopped {
-        match self.confirmations.issue(self.wanted(passing, Purpose::Quota, Strength::Token), None).await {
-            Ok(issued) => {
-                let entry = || {
-                    let entry = passing.entry(Event::QuotaPaused).quota(&paused.metric, paused.used, paused.most);
-                    entry.token(&issued.token)
-                };
-                self.note(entry);
-                refused(paused.into_failure(&issued.token, issued.expires_at))
-            }
-            Err(refusal) => self.refuse(passing, refusal, ""),
-        }
-    }
-
-    /// What a limit comes to. A read that could not be counted goes on.
-    fn stop(&self, passing: Evaluation<'_>, stop: Stop) -> Result<(), Stopped> {
-        let operation = passing.operation();
-        let (name, used, most, failure) = match stop {
-            Stop::Rate { name, most, failure } => (name, most, most, failure),
-            Stop::Exhausted { metric, used, most, failure } => (metric, used, most, failure),
-            // Only a pause that nobody can end comes here.
-            Stop::Paused(paused) => {
-                let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                (paused.metric, paused.used, paused.most, failure)
-            }
-            Stop::Store(error) => return self.uncounted(operation, &error),
-        };
-        self.note(|| passing.entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
-        Err(refused(failure))
-    }
-
-    /// Whether calls are counted at present. Reads are not while the store is known to fail.
-    fn counts(&self, operation: &Operation) -> bool {
-        let until = self.uncounted_until.load(Ordering::Relaxed);
-        operation.danger > Danger::Safe || until == 0 || milliseconds(self.begun.elapsed()) >= until
-    }
-
-    fn uncounted(&self, operation: &Operation, error: &StoreError) -> Result<(), Stopped> {
-        if operation.danger == Danger::Safe {
-            let until = milliseconds(self.begun.elapsed() + UNCOUNTED);
-            self.uncounted_until.store(until, Ordering::Relaxed);
-            tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
-            return Ok(());
-        }
-        Err(refused(store_down(operation.danger, error)))
-    }
-
-    /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
-    fn note_crossed(&self, charge: &Charge, entry: impl Fn() -> Entry) {
-        for Crossed { metric, used, warn } in &charge.crossed {
-            self.note(|| entry().quota(metric, *used, *warn));
-        }
-    }
-
-    /// Hands in an entry that nothing waits for.
-    fn note(&self, entry: impl FnOnce() -> Entry) {
-        if self.audit.is_kept()
-            && let Err(error) = self.audit.note(entry())
+    /// Queues an entry without waiting for it.
+    fn submit(&self, entry: impl FnOnce() -> Entry) {
+        if self.audit.is_enabled()
+            && let Err(error) = self.audit.submit(entry())
         {
-            tracing::error!(%error, "a decision is not on record");
+            tracing::error!(%error, "a decision was not recorded");
         }
     }
 }
@@ -499,12 +269,12 @@ impl SafetyGate {
 impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
-        let prepared = self.prepared(operation);
+        let prepared = self.prepare(operation);
         let limited = !prepared.counters.is_empty()
-            && self.counts(operation)
-            && self.quotas.concern(&prepared.counters, &context.caller);
-        let ruling = self.rule(&prepared, request, &context.caller);
-        let asks_nobody = match ruling.effect {
+            && self.is_counted(operation)
+            && self.quotas.apply_to(&prepared.counters, &context.caller);
+        let decision = self.decide_policy(&prepared, request, &context.caller);
+        let asks_nobody = match decision.effect {
             Effect::Allow => !prepared.is_recorded || is_dry_run(request),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
@@ -513,7 +283,7 @@ impl Gate for SafetyGate {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
-            match self.evaluate(Evaluation { request, context, prepared: &prepared, ruling: &ruling }).await {
+            match self.evaluate(Evaluation { request, context, prepared: &prepared, decision: &decision }).await {
                 Ok(pass) => Decision::Allow(pass),
                 Err(stopped) => *stopped,
             }
@@ -525,45 +295,48 @@ impl Gate for SafetyGate {
         async move {
             let subject =
                 Subject { operation: reading, caller: &context.caller, scopes: &[], params: None, types: None };
-            let ruling = self.policy.rule(&subject);
-            let entry = |event: Event| Entry::about(event, reading).within(context).reason(&ruling.why());
-            match ruling.effect {
+            let decision = self.policy.decide(&subject);
+            let entry =
+                |event: Event| Entry::for_operation(event, reading).context(context).reason(&decision.explanation());
+            match decision.effect {
                 Effect::Allow => {}
                 Effect::Deny(_) => {
-                    self.note(|| entry(Event::Denied));
-                    return Err(ruling.failure(reading).unwrap_or_else(|| Failure::internal("a denial without words")));
+                    self.submit(|| entry(Event::Denied));
+                    return Err(decision
+                        .failure(reading)
+                        .unwrap_or_else(|| Failure::internal("a denial without words")));
                 }
                 Effect::Confirm(_) => {
-                    self.note(|| entry(Event::Denied));
-                    let words = "Permission denied: documents and prompts cannot be confirmed";
-                    let message = format!("{words}. {}", ruling.reason_for_caller());
-                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", ruling.for_caller()));
+                    self.submit(|| entry(Event::Denied));
+                    let words = "Permission denied: resources and prompts cannot be confirmed";
+                    let message = format!("{words}. {}", decision.reason_for_caller());
+                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller()));
                 }
             }
             let counted = async {
-                let counters = self.quotas.counters_of(reading);
-                self.quotas.attempt(&counters, reading, &context.caller).await?;
+                let counters = self.quotas.counters_for(reading);
+                self.quotas.count_attempt(&counters, reading, &context.caller).await?;
                 self.quotas.spend(&counters, reading, &context.caller, false).await
             };
-            let (name, used, most, failure) = match counted.await {
+            let (name, used, limit, failure) = match counted.await {
                 Ok(charge) => {
-                    let warned = || Entry::about(Event::QuotaWarned, reading).within(context);
-                    self.note_crossed(&charge, warned);
+                    let warned = || Entry::for_operation(Event::QuotaWarned, reading).context(context);
+                    self.submit_crossings(&charge, warned);
                     return Ok(());
                 }
-                Err(Stop::Rate { name, most, failure }) => (name, most, most, failure),
-                Err(Stop::Exhausted { metric, used, most, failure }) => (metric, used, most, failure),
-                // There is no place for a token that would let it go on.
-                Err(Stop::Paused(paused)) => {
+                Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
+                Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
+                // There is no way to send a token here.
+                Err(QuotaError::Paused(paused)) => {
                     let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                    (paused.metric, paused.used, paused.most, failure)
+                    (paused.metric, paused.used, paused.limit, failure)
                 }
-                Err(Stop::Store(error)) => {
+                Err(QuotaError::Store(error)) => {
                     tracing::warn!(%error, "a read was not counted");
                     return Ok(());
                 }
             };
-            self.note(|| entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
+            self.submit(|| entry(Event::QuotaStopped).quota(&name, used, limit).code(failure.code().as_str()));
             Err(failure)
         }
         .boxed()
@@ -595,6 +368,6 @@ impl Gate for SafetyGate {
 
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
         let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
-        self.prepared(operation).compiled.rule(&subject).effect.as_str()
+        self.prepare(operation).compiled.decide(&subject).effect.as_str()
     }
 }

@@ -1,4 +1,4 @@
-//! What came of an operation that is on record.
+//! Records the outcome of an operation.
 
 use std::sync::Arc;
 
@@ -9,95 +9,95 @@ use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 
 use super::Evaluation;
-use crate::audit::{Audit, AuditError, Ended, Entry, EntryHandle, Event};
+use crate::audit::{Audit, AuditError, Entry, EntryHandle, Event, OperationOutcome};
 
-/// Records exactly one outcome for an intent: that it was not run until [`begin`](OnRecord::begin), then that its outcome
-/// is unknown until the source tells another.
-pub(super) struct OnRecord {
+/// Records exactly one outcome for an intent: "not run" until [`begin`](AuditReceipt::begin), then "unknown" until the
+/// source returns an outcome.
+pub(super) struct AuditReceipt {
     audit: Audit,
     operation: Arc<Operation>,
     caller: Caller,
     request_id: Arc<str>,
     intent: EntryHandle,
-    /// Whether the outcome is to be on disk before the caller learns of it.
+    /// Whether the outcome has to be on disk before the caller gets its response.
     is_synced: bool,
-    ending: Ending,
-    /// Whether the outcome was handed in, or there is nothing to hand in.
+    outcome: OutcomeDetails,
+    /// Whether the outcome is queued, or there is none to queue.
     is_settled: bool,
 }
 
-/// How the operation ended, as far as is known by now.
-struct Ending {
-    ended: Ended,
+/// The outcome as far as it is known.
+struct OutcomeDetails {
+    outcome: OperationOutcome,
     code: Option<&'static str>,
     reason: Option<&'static str>,
 }
 
-impl Ending {
-    const NOT_RUN: Self = Self { ended: Ended::Failed, code: None, reason: Some("it was not run") };
-    const UNKNOWN: Self = Self { ended: Ended::Unknown, code: None, reason: None };
+impl OutcomeDetails {
+    const NOT_RUN: Self = Self { outcome: OperationOutcome::Failed, code: None, reason: Some("it was not run") };
+    const UNKNOWN: Self = Self { outcome: OperationOutcome::Unknown, code: None, reason: None };
 
     fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Done(_) => Self { ended: Ended::Done, code: None, reason: None },
+            Outcome::Done(_) => Self { outcome: OperationOutcome::Done, code: None, reason: None },
             Outcome::Failed(failure) => Self::from_failure(failure),
             Outcome::NeedsInput(_) => {
-                Self { ended: Ended::Failed, code: None, reason: Some("the source asks a person first") }
+                Self { outcome: OperationOutcome::Failed, code: None, reason: Some("the source asks a person first") }
             }
         }
     }
 
     fn from_failure(failure: &Failure) -> Self {
-        let ended = if failure.is_outcome_unknown() { Ended::Unknown } else { Ended::Failed };
+        let outcome = if failure.is_outcome_unknown() { OperationOutcome::Unknown } else { OperationOutcome::Failed };
         let reason = if is_configuration_changed(failure) { Self::NOT_RUN.reason } else { None };
-        Self { ended, code: Some(failure.code().as_str()), reason }
+        Self { outcome, code: Some(failure.code().as_str()), reason }
     }
 }
 
-impl OnRecord {
-    /// Of an intent that is not handed in yet.
-    pub(super) fn new(audit: Audit, passing: Evaluation<'_>, is_synced: bool) -> Self {
+impl AuditReceipt {
+    /// A receipt for an intent that is not queued yet.
+    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, is_synced: bool) -> Self {
         Self {
             audit,
-            operation: passing.operation().clone(),
-            caller: passing.caller().clone(),
-            request_id: passing.context.request_id.clone(),
+            operation: evaluation.operation().clone(),
+            caller: evaluation.caller().clone(),
+            request_id: evaluation.context.request_id.clone(),
             intent: EntryHandle::default(),
             is_synced,
-            ending: Ending::NOT_RUN,
+            outcome: OutcomeDetails::NOT_RUN,
             is_settled: true,
         }
     }
 
-    /// Puts the intent on record, and waits until it is there if `is_waited_for`. If this fails or is given up half-way,
-    /// an intent that is written all the same is followed by the outcome that it was not run.
-    pub(super) async fn intend(&mut self, entry: Entry, is_waited_for: bool) -> Result<(), AuditError> {
-        // A full queue is waited for: many writes at once are no reason to refuse one.
+    /// Records the intent. If `waits`, returns when it is written. If this fails or is cancelled, an intent that is
+    /// written nevertheless is followed by the outcome "not run".
+    pub(super) async fn record_intent(&mut self, entry: Entry, waits: bool) -> Result<(), AuditError> {
+        // Waits for room in the queue: many concurrent writes are no reason to refuse one.
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
-        if !is_waited_for {
+        if !waits {
             return Ok(());
         }
-        let written = pending.written().await;
-        // After any other error the writer has answered: if it does not know a position by now, there is no intent.
+        let written = pending.wait_until_written().await;
+        // After any other error the writer has answered. If there is no position by now, the intent was not written.
         let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));
         self.is_settled = !may_come_later && self.intent.position().is_none();
         written.map(|_| ())
     }
 
-    /// The operation runs from now on.
+    /// Marks the operation as running.
     pub(super) fn begin(mut self) -> Box<dyn Receipt> {
-        self.ending = Ending::UNKNOWN;
+        self.outcome = OutcomeDetails::UNKNOWN;
         self.is_settled = false;
         Box::new(self)
     }
 
     fn entry(&self) -> Entry {
-        let Ending { ended, code, reason } = self.ending;
-        let mut entry = Entry::about(Event::Outcome(ended), &self.operation)
-            .by(&self.caller)
+        let OutcomeDetails { outcome, code, reason } = self.outcome;
+        let mut entry = Entry::for_operation(Event::Outcome(outcome), &self.operation)
+            .caller(&self.caller)
             .request(&self.request_id)
-            .of_intent(&self.intent);
+            .intent(&self.intent);
         if let Some(code) = code {
             entry = entry.code(code);
         }
@@ -108,14 +108,14 @@ impl OnRecord {
     }
 
     fn report(&self, error: &AuditError) {
-        tracing::error!(%error, operation = &*self.operation.name, "an outcome is not on record");
+        tracing::error!(%error, operation = &*self.operation.name, "an outcome was not recorded");
     }
 }
 
-impl Receipt for OnRecord {
+impl Receipt for AuditReceipt {
     fn settle<'a>(mut self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()> {
-        // From here on this is the outcome, also if the caller gives up while it is being recorded.
-        self.ending = Ending::from_outcome(outcome);
+        // From here on this is the outcome, even if the caller is cancelled while it is being recorded.
+        self.outcome = OutcomeDetails::from_outcome(outcome);
         if !self.is_synced {
             drop(self);
             return std::future::ready(()).boxed();
@@ -124,11 +124,11 @@ impl Receipt for OnRecord {
             match self.audit.enqueue(self.entry(), None).await {
                 Ok(pending) => {
                     self.is_settled = true;
-                    if let Err(error) = pending.written().await {
+                    if let Err(error) = pending.wait_until_written().await {
                         self.report(&error);
                     }
                 }
-                // Dropping tries once more.
+                // `drop` tries again.
                 Err(error) => self.report(&error),
             }
         }
@@ -136,10 +136,10 @@ impl Receipt for OnRecord {
     }
 }
 
-impl Drop for OnRecord {
+impl Drop for AuditReceipt {
     fn drop(&mut self) {
         if !self.is_settled
-            && let Err(error) = self.audit.hand_in_eventually(self.entry())
+            && let Err(error) = self.audit.submit_final(self.entry())
         {
             self.report(&error);
         }

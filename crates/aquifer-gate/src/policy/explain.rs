@@ -1,6 +1,7 @@
-//! Rulings in words and as JSON for operators: what decided, what else had a say, and what would have to change.
+//! Explains decisions to operators, as text and as JSON: the deciding reason, the other reasons, and how to change the
+//! decision.
 //!
-//! None of this reaches callers: what they are told is in [`words`](super::words).
+//! None of this reaches callers; [`caller_message`](super::caller_message) has their messages.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -10,54 +11,54 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
 use super::condition::Shapes;
+use super::decision::{Effect, PolicyDecision, Reason};
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
-use super::ruling::{Effect, Reason, Ruling};
 use super::settings::RuleEffect;
 
-impl Ruling {
-    /// The whole decision as JSON, for operators. With the types that the operation's parameters refer to, it says how
-    /// conditions compare them.
+impl PolicyDecision {
+    /// The whole decision as JSON. With the types of the operation's parameters, it also says how conditions compare
+    /// them.
     pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
         let shapes = Shapes { operation, types };
-        let mut because = self.because.iter().map(|reason| reason.to_json(shapes));
-        let mut told = Map::new();
-        told.insert("decision".to_owned(), self.effect.as_str().into());
-        if let Effect::Confirm(asking) = self.effect {
-            told.insert("strength".to_owned(), json!(asking));
+        let mut reasons = self.reasons.iter().map(|reason| reason.to_json(shapes));
+        let mut json = Map::new();
+        json.insert("decision".to_owned(), self.effect.as_str().into());
+        if let Effect::Confirm(strength) = self.effect {
+            json.insert("strength".to_owned(), json!(strength));
         }
-        told.insert("decided_by".to_owned(), because.next().unwrap_or_default());
-        told.insert("also".to_owned(), because.collect());
-        told.insert("to_change".to_owned(), self.to_change(operation).into());
-        Value::Object(told)
+        json.insert("decided_by".to_owned(), reasons.next().unwrap_or_default());
+        json.insert("also".to_owned(), reasons.collect());
+        json.insert("to_change".to_owned(), self.to_change(operation).into());
+        Value::Object(json)
     }
 
-    /// What decided, in words for operators.
-    pub fn why(&self) -> String {
-        self.why_of(None)
+    /// The deciding reason as text, for operators.
+    pub fn explanation(&self) -> String {
+        self.explanation_for(None)
     }
 
-    pub(super) fn why_of(&self, shapes: Option<Shapes<'_>>) -> String {
-        let perhaps = self.because.iter().skip(1).filter(|reason| matches!(reason, Reason::Perhaps(_)));
-        let reasons = self.because.iter().take(1).chain(perhaps);
+    pub(super) fn explanation_for(&self, shapes: Option<Shapes<'_>>) -> String {
+        let conditional = self.reasons.iter().skip(1).filter(|reason| matches!(reason, Reason::ConditionalRule(_)));
+        let reasons = self.reasons.iter().take(1).chain(conditional);
         let words: Vec<String> = reasons.map(|reason| reason.for_operator(shapes)).collect();
         words.join("; ")
     }
 
-    /// The words of the matrix cell, if that is what decided.
-    pub(super) fn cell_words(&self) -> Option<String> {
-        let decided = self.because.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
+    /// The text of the matrix cell, if it decided.
+    pub(super) fn cell_text(&self) -> Option<String> {
+        let decided = self.reasons.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
         decided.map(|reason| reason.for_operator(None))
     }
 
-    /// What an operator would have to change for the call to meet less resistance, in words.
+    /// What an operator could change to make the decision less restrictive.
     pub fn to_change(&self, operation: &Operation) -> Vec<String> {
         let severity = self.effect.severity();
         let mut ways = Vec::new();
         if severity == RuleEffect::Allow {
             return ways;
         }
-        for reason in &self.because {
+        for reason in &self.reasons {
             let way = match reason {
                 Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => raise(operation, *needed),
                 Reason::Minimum { needed, .. } => raise(operation, *needed),
@@ -66,14 +67,15 @@ impl Ruling {
                 ),
                 Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
                 Reason::Safeguard { overruled: false, .. } => {
-                    "Write a rule with effect = \"allow\" and loosen = true: its source wants a person asked".to_owned()
+                    "Write a rule with effect = \"allow\" and loosen = true: its source requires confirmation"
+                        .to_owned()
                 }
                 Reason::Quarantine(_) => format!(
-                    "Look into the change with 'aquifer review', and accept it if the source '{}' is still what you want",
+                    "Review the change with 'aquifer review', and accept it if you still want source '{}'",
                     operation.source
                 ),
-                Reason::Needed(needed) if needed.ruling.effect.severity() > RuleEffect::Allow => {
-                    format!("See what is decided about '{}', which the request needs", needed.operation)
+                Reason::RequiredOperation(needed) if needed.decision.effect.severity() > RuleEffect::Allow => {
+                    format!("See the decision about '{}', which the request needs", needed.operation)
                 }
                 Reason::Rule(rule) if rule.effect > RuleEffect::Allow => format!("Change {rule}"),
                 Reason::Rule(rule) if !rule.loosens => {
@@ -89,7 +91,7 @@ impl Ruling {
     }
 }
 
-/// How the trust of an operation's source is raised.
+/// How to raise the trust of an operation's source.
 fn raise(operation: &Operation, needed: Option<Trust>) -> String {
     let source = &operation.source;
     match needed {
@@ -97,16 +99,17 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
             "Review source '{source}', then raise its trust: trust = \"{level}\" beside it in the configuration, or \
              'aquifer trust FILE --to {level} --reason …' for its adapter file"
         ),
-        None => "No trust level is enough: only a rule with loosen = true, or a matrix cell of the operator's own, \
-                 lets it pass"
-            .to_owned(),
+        None => {
+            "No trust level is enough: write a rule with loosen = true, or set the matrix cell in the configuration"
+                .to_owned()
+        }
     }
 }
 
 impl Reason {
-    /// The reason as JSON, its words among it.
+    /// The reason as JSON, including its text.
     fn to_json(&self, shapes: Shapes<'_>) -> Value {
-        let mut told = match self {
+        let mut json = match self {
             Reason::Protocol => json!({ "kind": "protocol" }),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => json!({
                 "kind": "matrix", "danger": danger, "trust": trust, "cell": cell, "origin": origin,
@@ -120,28 +123,28 @@ impl Reason {
             }),
             Reason::Safeguard { overruled, .. } => json!({ "kind": "safeguard", "overruled": overruled }),
             Reason::Quarantine(reason) => json!({ "kind": "quarantine", "reason": reason }),
-            Reason::Needed(needed) => json!({
-                "kind": "needed_operation", "operation": needed.operation, "decision": needed.ruling.effect.as_str(),
-                "why": needed.ruling.why(),
+            Reason::RequiredOperation(needed) => json!({
+                "kind": "needed_operation", "operation": needed.operation, "decision": needed.decision.effect.as_str(),
+                "why": needed.decision.explanation(),
             }),
             Reason::Rule(rule) => rule_json("rule", rule, shapes),
-            Reason::Perhaps(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
+            Reason::ConditionalRule(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
         };
-        if let Some(told) = told.as_object_mut() {
-            told.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
+        if let Some(json) = json.as_object_mut() {
+            json.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
         }
-        told
+        json
     }
 
-    /// The reason in words for operators.
+    /// The reason as text, for operators.
     fn for_operator(&self, shapes: Option<Shapes<'_>>) -> String {
         match self {
             Reason::Protocol => "the protocol's own operations are always allowed".to_owned(),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => {
                 let origin = match origin {
                     Origin::Published => "",
-                    Origin::Floor => ", however far it is trusted",
-                    Origin::Operator => ", as the matrix in the configuration says",
+                    Origin::Floor => ", whatever its trust level",
+                    Origin::Operator => ", as set in the configuration",
                 };
                 let overruled = if *overruled { "; a rule loosens it" } else { "" };
                 format!("{}{origin}{overruled}", describe_cell(*cell, *danger, *trust))
@@ -150,30 +153,35 @@ impl Reason {
                 format!("{category} needs a source trusted as '{required}', this one is '{actual}'")
             }
             Reason::ConfirmBelow { required, actual, .. } => {
-                format!("sources trusted less than '{required}' are confirmed, this one is '{actual}'")
+                format!("sources trusted less than '{required}' need confirmation, this one is '{actual}'")
             }
             Reason::Safeguard { overruled, .. } => {
-                format!("its source wants it confirmed{}", if *overruled { "; a rule loosens it" } else { "" })
+                format!("its source requires confirmation{}", if *overruled { "; a rule loosens it" } else { "" })
             }
             Reason::Quarantine(reason) => format!("quarantined: {reason}"),
-            Reason::Needed(needed) => {
-                format!("it needs '{}': {}, {}", needed.operation, needed.ruling.effect.as_str(), needed.ruling.why())
+            Reason::RequiredOperation(needed) => {
+                format!(
+                    "it needs '{}': {}, {}",
+                    needed.operation,
+                    needed.decision.effect.as_str(),
+                    needed.decision.explanation()
+                )
             }
             Reason::Rule(rule) => {
                 let does = match (rule.effect, rule.loosens) {
                     (RuleEffect::Deny, _) => "denies it",
-                    (RuleEffect::Confirm, false) => "wants it confirmed",
-                    (RuleEffect::Confirm, true) => "wants it confirmed and no more",
+                    (RuleEffect::Confirm, false) => "requires confirmation",
+                    (RuleEffect::Confirm, true) => "requires confirmation and nothing more",
                     (RuleEffect::Allow, true) => "allows it",
                     (RuleEffect::Allow, false) => "allows it, which loosens nothing without loosen = true",
                 };
                 let reason = rule.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 format!("{rule} {does}{reason}")
             }
-            Reason::Perhaps(rule) => {
+            Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may deny it",
-                    RuleEffect::Confirm => "may want it confirmed",
+                    RuleEffect::Confirm => "may require confirmation",
                     RuleEffect::Allow => "may allow it",
                 };
                 let conditions: Vec<String> =
@@ -184,17 +192,17 @@ impl Reason {
     }
 }
 
-/// What a cell of the matrix does, in words.
+/// What a cell of the matrix does.
 fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     match cell {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
         Cell::Confirm => format!("a person confirms {danger} operations of a source trusted as '{trust}'"),
         Cell::Deny => format!("{danger} operations of a source trusted as '{trust}' do not run"),
-        Cell::IntrospectOnly => format!("a source trusted as '{trust}' can only be looked into"),
+        Cell::IntrospectOnly => format!("a source trusted as '{trust}' only allows introspection"),
     }
 }
 
-/// What shows how much harm an operation can do, in words.
+/// The evidence for an operation's danger level.
 pub(super) fn evidence(operation: &Operation) -> &str {
     if let Some(evidence) = &operation.danger_evidence {
         return evidence;
@@ -209,15 +217,15 @@ pub(super) fn evidence(operation: &Operation) -> &str {
 }
 
 fn rule_json(kind: &str, rule: &Rule, shapes: Shapes<'_>) -> Value {
-    let mut told = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
-    if let Some(told) = told.as_object_mut() {
-        told.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
-        told.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
+    let mut json = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
+    if let Some(json) = json.as_object_mut() {
+        json.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
+        json.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
         let conditions = rule.conditions().iter().map(|condition| condition.describe(Some(shapes)));
         let conditions: Vec<Value> = conditions.map(Value::from).collect();
         if !conditions.is_empty() {
-            told.insert("conditions".to_owned(), conditions.into());
+            json.insert("conditions".to_owned(), conditions.into());
         }
     }
-    told
+    json
 }

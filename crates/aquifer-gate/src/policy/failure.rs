@@ -1,14 +1,14 @@
-//! What a caller is told whose call is denied: the reason in plain words, the specification's details, and the decision.
+//! The failure of a denied call: the reason, the specification's details, and the decision.
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
-use super::ruling::{Denial, Effect, Reason, Ruling};
+use super::decision::{Denial, Effect, PolicyDecision, Reason};
 
-impl Ruling {
-    /// The failure of a denied call; nothing if it was not denied.
+impl PolicyDecision {
+    /// The failure of a denied call. `None` if it was not denied.
     pub fn failure(&self, operation: &Operation) -> Option<Failure> {
         let Effect::Deny(denial) = self.effect else { return None };
         let (name, danger, trust) = (&operation.name, operation.danger, operation.trust);
@@ -25,9 +25,9 @@ impl Ruling {
                 .detail("operation", &**name)
                 .detail("required_trust", shown)
                 .detail("actual_trust", trust.as_str())
-                // A number here and a name elsewhere: so the specification has it.
+                // The specification has a number here and a name elsewhere.
                 .detail("danger_level", danger as u8),
-            Denial::Rule | Denial::Quarantine | Denial::Needed => message(Code::PermissionDenied)
+            Denial::Rule | Denial::Quarantine | Denial::RequiredOperation => message(Code::PermissionDenied)
                 .detail("operation", &**name)
                 .detail("danger_level", danger.as_str())
                 .detail("adapter_trust", trust.as_str()),
@@ -40,9 +40,9 @@ impl Ruling {
         Some(failure.detail("policy", self.for_caller()))
     }
 
-    /// The least trust under which nothing about trust stands in the way.
+    /// The minimum trust with which trust is no reason to deny the call.
     fn needed(&self) -> Option<Trust> {
-        self.because.iter().find_map(|reason| match reason {
+        self.reasons.iter().find_map(|reason| match reason {
             Reason::Cell { needed, .. } | Reason::Minimum { needed, .. } => *needed,
             _ => None,
         })

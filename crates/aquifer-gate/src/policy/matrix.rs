@@ -1,26 +1,26 @@
-//! The published matrix of danger and trust as data, the one place where we are stricter, and the cells that an
-//! operator sets (R-SAF-2).
+//! The published matrix of danger and trust, the one place where we are stricter, and the operator's own cells
+//! (R-SAF-2).
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
 use serde::{Deserialize, Serialize};
 
-/// What the matrix says of one danger level and one trust level.
+/// The value for one danger level and one trust level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
-    /// Nothing but introspection.
+    /// Only introspection is allowed.
     IntrospectOnly,
-    /// Not to be done.
+    /// The call is denied.
     Deny,
-    /// A person is asked.
+    /// A person has to confirm the call.
     Confirm,
-    /// Goes ahead.
+    /// The call runs.
     Allow,
 }
 
 impl Cell {
-    /// The cell as the specification spells it.
+    /// The value as the specification spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Cell::IntrospectOnly => "introspect_only",
@@ -30,13 +30,13 @@ impl Cell {
         }
     }
 
-    /// Whether nothing can be done, confirmed or not.
+    /// Whether calls are denied, confirmed or not.
     pub const fn denies(self) -> bool {
         matches!(self, Cell::IntrospectOnly | Cell::Deny)
     }
 }
 
-/// The published matrix: a row for each danger level, least first, a column for each trust level, least first.
+/// The published matrix: one row per danger level and one column per trust level, lowest first.
 #[rustfmt::skip]
 pub const PUBLISHED: [[Cell; 5]; 5] = {
     use Cell::{Allow, Confirm, Deny, IntrospectOnly};
@@ -49,8 +49,8 @@ pub const PUBLISHED: [[Cell; 5]; 5] = {
     ]
 };
 
-/// From here on a person is asked, however trusted the source is, unless the operator's own cell says otherwise.
-pub const ASKED_FROM: Danger = Danger::Destructive;
+/// From this level on, a person has to confirm, however trusted the source is, unless the operator sets the cell.
+pub const CONFIRM_FLOOR: Danger = Danger::Destructive;
 
 /// Where a cell's value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -58,7 +58,7 @@ pub const ASKED_FROM: Danger = Danger::Destructive;
 pub enum Origin {
     /// The published matrix.
     Published,
-    /// The published matrix would allow it, but destructive and above are asked for.
+    /// The published matrix would allow it, but destructive operations and above need confirmation.
     Floor,
     /// The operator's configuration.
     Operator,
@@ -73,11 +73,11 @@ impl Default for Matrix {
         let mut matrix = Self([[(Cell::Deny, Origin::Published); 5]; 5]);
         for danger in Danger::ALL {
             for trust in Trust::ALL {
-                let cell = match published(danger, trust) {
-                    Cell::Allow if danger >= ASKED_FROM => (Cell::Confirm, Origin::Floor),
+                let cell = match published_cell(danger, trust) {
+                    Cell::Allow if danger >= CONFIRM_FLOOR => (Cell::Confirm, Origin::Floor),
                     cell => (cell, Origin::Published),
                 };
-                matrix.put(danger, trust, cell);
+                matrix.set_cell(danger, trust, cell);
             }
         }
         matrix
@@ -85,9 +85,9 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// The operator's word on a cell.
-    pub(super) fn set(&mut self, danger: Danger, trust: Trust, cell: Cell) {
-        self.put(danger, trust, (cell, Origin::Operator));
+    /// Sets the operator's value of a cell.
+    pub(super) fn override_cell(&mut self, danger: Danger, trust: Trust, cell: Cell) {
+        self.set_cell(danger, trust, (cell, Origin::Operator));
     }
 
     pub(super) fn cell(&self, danger: Danger, trust: Trust) -> (Cell, Origin) {
@@ -95,20 +95,20 @@ impl Matrix {
         row.and_then(|row| row.get(trust as usize)).copied().unwrap_or((Cell::Deny, Origin::Published))
     }
 
-    /// The least trust, not less than this, under which an operation of this danger is not denied.
-    pub(super) fn least_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
+    /// The lowest trust, at least this, with which an operation of this danger is not denied.
+    pub(super) fn min_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
         let minimum = minimum.unwrap_or(Trust::Untested);
         Trust::ALL.into_iter().find(|trust| *trust >= minimum && !self.cell(danger, *trust).0.denies())
     }
 
-    fn put(&mut self, danger: Danger, trust: Trust, cell: (Cell, Origin)) {
+    fn set_cell(&mut self, danger: Danger, trust: Trust, cell: (Cell, Origin)) {
         if let Some(place) = self.0.get_mut(danger as usize).and_then(|row| row.get_mut(trust as usize)) {
             *place = cell;
         }
     }
 }
 
-/// The published cell, before anything makes it stricter.
-pub fn published(danger: Danger, trust: Trust) -> Cell {
+/// The published value, before anything makes it stricter.
+pub fn published_cell(danger: Danger, trust: Trust) -> Cell {
     PUBLISHED.get(danger as usize).and_then(|row| row.get(trust as usize)).copied().unwrap_or(Cell::Deny)
 }

@@ -1,32 +1,32 @@
-//! What may be done, decided purely: from an operation, who calls it and with what, to a [`Ruling`] that explains
-//! itself. No clock, no store, no I/O.
+//! Policy: decides what may be done, from an operation, its caller and its parameters to a [`PolicyDecision`] with its
+//! reasons. No clock, no store, no I/O.
 //!
-//! Four voices are heard, and the most restrictive wins (R-SAF-2):
-//! 1. the cell of the [`matrix`] for the operation's danger and its source's trust, never weaker than `confirm` from
-//!    destructive on, unless the operator set that very cell;
-//! 2. the source itself, where it wants a person asked (`always_confirm`);
-//! 3. the operator's minimum trust for the category, and the level below which everything is asked for;
+//! Four kinds of reasons are considered, and the most restrictive wins (R-SAF-2):
+//!
+//! 1. the cell of the [`matrix`] for the operation's danger and its source's trust: at least `confirm` from destructive
+//!    on, unless the operator set this very cell;
+//! 2. the source itself, if it requires confirmation (`always_confirm`);
+//! 3. the operator's minimum trust for the category, and the level below which everything needs confirmation;
 //! 4. the operator's rules.
 //!
-//! A rule can only restrict, unless it is marked `loosen = true`: then it lowers what 1 and 2 say, and nothing else. So
-//! a forgotten `allow` opens nothing, and a `deny` is never undone by another rule.
+//! A rule can only restrict, unless it is marked `loosen = true`: then it lowers what 1 and 2 require, and nothing
+//! else. So a forgotten `allow` opens nothing, and no rule undoes a `deny`.
 //!
-//! [`Policy::compile`] reads for one operation all rules that depend on nothing but the operation. A call then costs a
-//! reference count, unless a rule looks at the caller or the parameters.
+//! [`Policy::compile`] evaluates all rules that depend only on the operation. A call then costs a reference count,
+//! unless a rule looks at the caller or the parameters.
 
+mod caller_message;
 mod condition;
+mod decision;
 mod explain;
 mod failure;
 pub mod matrix;
 mod problem;
 mod rule;
-mod ruling;
 pub(crate) mod selector;
 mod settings;
 mod show;
-mod strength;
 mod unused;
-mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,48 +39,48 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value};
 
+use decision::Facts;
 use matrix::Matrix;
-use problem::Complaints;
-use rule::Applies;
-use ruling::Facts;
+use problem::ProblemCollector;
+use rule::Applicability;
 
+pub use crate::strength::RequiredStrength;
+pub use crate::strength::Strength;
+pub use decision::Denial;
+pub use decision::Effect;
+pub use decision::PolicyDecision;
+pub use decision::Reason;
+pub use decision::RequiredOperation;
 pub use matrix::Cell;
 pub use matrix::Origin;
 pub use problem::SettingsError;
 pub use problem::SettingsProblem;
 pub use rule::Rule;
-pub use ruling::Denial;
-pub use ruling::Effect;
-pub use ruling::Needed;
-pub use ruling::Reason;
-pub use ruling::Ruling;
 pub use settings::ConditionSettings;
+pub use settings::PatternList;
 pub use settings::PolicySettings;
 pub use settings::RuleEffect;
 pub use settings::RuleSettings;
 pub use settings::TrustPolicySettings;
-pub use settings::Words;
 pub use show::PolicyLine;
-pub use strength::Asking;
-pub use strength::Strength;
 pub use unused::Inventory;
 pub use unused::RuleKind;
 pub use unused::UnusedRule;
 pub(crate) use unused::explain_mismatch;
 pub(crate) use unused::unmatched_names;
 
-/// What is to be decided about.
+/// The input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The operation.
     pub operation: &'a Operation,
-    /// Who calls it.
+    /// The caller.
     pub caller: &'a Caller,
-    /// What the caller was granted.
+    /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
-    /// Its parameters. Without them the question is what happens in general.
+    /// Its parameters. `None` asks for the decision in general.
     pub params: Option<&'a Map<String, Value>>,
-    /// The types that its parameters refer to, where they are known.
+    /// The types that its parameters refer to, if known.
     pub types: Option<&'a Types>,
 }
 
@@ -94,22 +94,22 @@ pub struct Policy {
     rules: Vec<Arc<Rule>>,
 }
 
-/// What policy says about one operation, as far as that can be said before anybody calls it.
+/// The policy for one operation, as far as it does not depend on the call.
 #[derive(Debug, Clone)]
-pub struct Compiled {
-    made_of: MadeOf,
+pub struct CompiledPolicy {
+    key: OperationKey,
     facts: Option<Facts>,
     /// The decision by everything that does not depend on the call.
-    settled: Arc<Ruling>,
+    static_decision: Arc<PolicyDecision>,
     /// The rules that apply to every call.
-    always: Vec<Arc<Rule>>,
+    static_rules: Vec<Arc<Rule>>,
     /// The rules that look at the caller or the parameters.
-    open: Vec<Arc<Rule>>,
+    dynamic_rules: Vec<Arc<Rule>>,
 }
 
-/// Everything of an operation that policy looks at before a call.
+/// Everything about an operation that policy looks at before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct MadeOf {
+struct OperationKey {
     name: Arc<str>,
     source: Arc<str>,
     own_name: Arc<str>,
@@ -123,44 +123,50 @@ struct MadeOf {
 }
 
 impl Policy {
-    /// Reads the settings. Everything that is wrong with them is told at once.
+    /// Parses the settings. Reports all problems at once.
     pub fn new(settings: &PolicySettings) -> Result<Self, SettingsError> {
         let mut problems = Vec::new();
         let policy = Self {
-            matrix: own_matrix(settings, &mut problems),
-            minimums: minimums(&settings.trust_policy, &mut problems),
-            confirm_below: trust_named(
+            matrix: parse_matrix(settings, &mut problems),
+            minimums: parse_minimums(&settings.trust_policy, &mut problems),
+            confirm_below: parse_trust(
                 "require_confirmation_below",
                 settings.trust_policy.require_confirmation_below.as_deref(),
                 &mut problems,
             ),
-            strengths: strengths(settings, &mut problems),
-            rules: rules(settings, &mut problems),
+            strengths: parse_strengths(settings, &mut problems),
+            rules: parse_rules(settings, &mut problems),
         };
         if problems.is_empty() { Ok(policy) } else { Err(SettingsError { problems }) }
     }
 
-    /// Decides. Where the same operation is called often, [`compile`](Self::compile) it once instead.
-    pub fn rule(&self, subject: &Subject<'_>) -> Arc<Ruling> {
-        self.compile(subject.operation).rule(subject)
+    /// Decides about a call. If an operation is called often, [`compile`](Self::compile) it once instead.
+    pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
+        self.compile(subject.operation).decide(subject)
     }
 
-    /// Decides as much about an operation as can be decided before anybody calls it.
-    pub fn compile(&self, operation: &Operation) -> Compiled {
+    /// Decides about an operation as far as that does not depend on the call.
+    pub fn compile(&self, operation: &Operation) -> CompiledPolicy {
         self.compile_with(operation, operation.quarantine.as_ref())
     }
 
-    fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> Compiled {
-        let made_of = MadeOf::of(operation);
+    fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> CompiledPolicy {
+        let key = OperationKey::new(operation);
         if is_protocol(operation) {
-            let settled = Arc::new(Ruling { effect: Effect::Allow, because: vec![Reason::Protocol] });
-            return Compiled { made_of, facts: None, settled, always: Vec::new(), open: Vec::new() };
+            let static_decision = Arc::new(PolicyDecision { effect: Effect::Allow, reasons: vec![Reason::Protocol] });
+            return CompiledPolicy {
+                key,
+                facts: None,
+                static_decision,
+                static_rules: Vec::new(),
+                dynamic_rules: Vec::new(),
+            };
         }
         let concerned = self.rules.iter().filter(|rule| rule.concerns(operation)).cloned();
-        let (always, open): (Vec<_>, Vec<_>) = concerned.partition(|rule| rule.is_settled());
+        let (static_rules, dynamic_rules): (Vec<_>, Vec<_>) = concerned.partition(|rule| rule.is_static());
         let facts = Facts { quarantine: quarantine.cloned(), ..self.facts(operation) };
-        let settled = Arc::new(facts.rule(&always));
-        Compiled { made_of, facts: Some(facts), settled, always, open }
+        let static_decision = Arc::new(facts.decide(&static_rules));
+        CompiledPolicy { key, facts: Some(facts), static_decision, static_rules, dynamic_rules }
     }
 
     fn facts(&self, operation: &Operation) -> Facts {
@@ -176,26 +182,26 @@ impl Policy {
             minimum,
             confirm_below: self.confirm_below,
             always_confirm: operation.safeguards.always_confirm,
-            needed: self.matrix.least_trust(danger, minimum),
-            asking: strength.map_or_else(|| Asking::by_default(danger), Asking::from),
+            needed: self.matrix.min_trust(danger, minimum),
+            strength: strength.map_or_else(|| RequiredStrength::default_for(danger), RequiredStrength::from),
             quarantine: None,
         }
     }
 }
 
 impl Policy {
-    /// Whether any call of this operation may have to be confirmed.
+    /// Whether some call of this operation may need confirmation.
     pub fn may_confirm(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
-        matches!(compiled.settled.effect, Effect::Confirm(_))
-            || compiled.open.iter().any(|rule| rule.effect == RuleEffect::Confirm)
-            || compiled.loosened().any(|ruling| matches!(ruling.effect, Effect::Confirm(_)))
+        matches!(compiled.static_decision.effect, Effect::Confirm(_))
+            || compiled.dynamic_rules.iter().any(|rule| rule.effect == RuleEffect::Confirm)
+            || compiled.loosened().any(|decision| matches!(decision.effect, Effect::Confirm(_)))
     }
 
-    /// Whether a call of this operation may be denied, or has to be confirmed.
+    /// Whether some call of this operation may be denied or need confirmation.
     pub fn restricts(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
-        !matches!(compiled.settled.effect, Effect::Allow) || !compiled.open.is_empty()
+        !matches!(compiled.static_decision.effect, Effect::Allow) || !compiled.dynamic_rules.is_empty()
     }
 
     /// Whether a rule looks at the parameters of this operation.
@@ -203,19 +209,19 @@ impl Policy {
         self.rules.iter().any(|rule| rule.concerns(operation) && rule.has_conditions())
     }
 
-    /// Whether every call of this operation is denied, whoever makes it and with whatever parameters. Operations that
-    /// may be looked at but not called (`introspect_only`, quarantine) are not meant.
+    /// Whether every call of this operation is denied, for all callers and parameters. This excludes operations that
+    /// can be introspected but not called (`introspect_only`, quarantine).
     pub fn denies_always(&self, operation: &Operation) -> bool {
         let compiled = self.compile_with(operation, None);
-        let Effect::Deny(_) = compiled.settled.effect else { return false };
+        let Effect::Deny(_) = compiled.static_decision.effect else { return false };
         let is_shown =
-            matches!(compiled.settled.because.first(), Some(Reason::Cell { cell: Cell::IntrospectOnly, .. }));
-        !is_shown && compiled.loosened().all(|ruling| matches!(ruling.effect, Effect::Deny(_)))
+            matches!(compiled.static_decision.reasons.first(), Some(Reason::Cell { cell: Cell::IntrospectOnly, .. }));
+        !is_shown && compiled.loosened().all(|decision| matches!(decision.effect, Effect::Deny(_)))
     }
 }
 
 impl Default for Policy {
-    /// The published matrix, nothing of the operator's.
+    /// The published matrix without operator settings.
     fn default() -> Self {
         Self {
             matrix: Matrix::default(),
@@ -227,59 +233,61 @@ impl Default for Policy {
     }
 }
 
-impl Compiled {
-    /// Whether it was made of this operation as it is now. A catalog that was replaced may have changed it.
-    pub fn is_of(&self, operation: &Operation) -> bool {
-        let made_of = &self.made_of;
-        // Most often they are the very same strings.
+impl CompiledPolicy {
+    /// Whether it was compiled from this operation as it is now. A new catalog may have changed it.
+    pub fn matches(&self, operation: &Operation) -> bool {
+        let key = &self.key;
+        // Usually they are the same allocation.
         let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
-        same(&made_of.name, &operation.name)
-            && same(&made_of.source, &operation.source)
-            && same(&made_of.own_name, &operation.own_name)
-            && made_of.category == operation.category
-            && made_of.danger == operation.danger
-            && made_of.trust == operation.trust
-            && made_of.always_confirm == operation.safeguards.always_confirm
-            && made_of.generic_name == operation.generic_name
-            && made_of.backing == operation.backing
-            && made_of.quarantine == operation.quarantine
+        same(&key.name, &operation.name)
+            && same(&key.source, &operation.source)
+            && same(&key.own_name, &operation.own_name)
+            && key.category == operation.category
+            && key.danger == operation.danger
+            && key.trust == operation.trust
+            && key.always_confirm == operation.safeguards.always_confirm
+            && key.generic_name == operation.generic_name
+            && key.backing == operation.backing
+            && key.quarantine == operation.quarantine
     }
 
-    /// The decisions about calls that a rule loosens which looks at the caller or the parameters.
-    fn loosened(&self) -> impl Iterator<Item = Ruling> {
-        let loosening = self.open.iter().filter(|rule| rule.loosens);
+    /// The decisions about calls that a rule on the caller or the parameters loosens.
+    fn loosened(&self) -> impl Iterator<Item = PolicyDecision> {
+        let loosening = self.dynamic_rules.iter().filter(|rule| rule.loosens);
         loosening.filter_map(|rule| {
-            let mut applying = self.always.clone();
+            let mut applying = self.static_rules.clone();
             applying.push(rule.clone());
-            Some(self.facts.as_ref()?.rule(&applying))
+            Some(self.facts.as_ref()?.decide(&applying))
         })
     }
 
-    /// Decides about one call of the operation it was made of.
-    pub fn rule(&self, subject: &Subject<'_>) -> Arc<Ruling> {
-        let (Some(facts), false) = (&self.facts, self.open.is_empty()) else { return self.settled.clone() };
+    /// Decides about one call of the operation.
+    pub fn decide(&self, subject: &Subject<'_>) -> Arc<PolicyDecision> {
+        let (Some(facts), false) = (&self.facts, self.dynamic_rules.is_empty()) else {
+            return self.static_decision.clone();
+        };
         let mut applying = Vec::new();
-        let mut perhaps = Vec::new();
-        for rule in &self.open {
+        let mut conditional = Vec::new();
+        for rule in &self.dynamic_rules {
             match rule.applies(subject) {
-                Applies::Yes => applying.push(rule.clone()),
-                Applies::No => {}
-                Applies::Perhaps => perhaps.push(Reason::Perhaps(rule.clone())),
+                Applicability::Yes => applying.push(rule.clone()),
+                Applicability::No => {}
+                Applicability::DependsOnParameters => conditional.push(Reason::ConditionalRule(rule.clone())),
             }
         }
-        if applying.is_empty() && perhaps.is_empty() {
-            return self.settled.clone();
+        if applying.is_empty() && conditional.is_empty() {
+            return self.static_decision.clone();
         }
-        applying.extend(self.always.iter().cloned());
+        applying.extend(self.static_rules.iter().cloned());
         applying.sort_by_key(|rule| rule.number);
-        let mut ruling = facts.rule(&applying);
-        ruling.because.extend(perhaps);
-        Arc::new(ruling)
+        let mut decision = facts.decide(&applying);
+        decision.reasons.extend(conditional);
+        Arc::new(decision)
     }
 }
 
-impl MadeOf {
-    fn of(operation: &Operation) -> Self {
+impl OperationKey {
+    fn new(operation: &Operation) -> Self {
         Self {
             name: operation.name.clone(),
             source: operation.source.clone(),
@@ -295,27 +303,27 @@ impl MadeOf {
     }
 }
 
-/// The protocol's own operations answer from what the gate itself knows: no source can take their names.
+/// The protocol's own operations are answered by the gate itself; no source can take their names.
 fn is_protocol(operation: &Operation) -> bool {
     operation.source.is_empty() && RESERVED.contains(&&*operation.name)
 }
 
-fn own_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {
+fn parse_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {
     let mut matrix = Matrix::default();
     for (danger, row) in &settings.matrix {
         for (trust, cell) in row {
-            let danger = danger_named("matrix", danger, problems);
-            let trust = trust_named("matrix", Some(trust), problems);
+            let danger = parse_danger("matrix", danger, problems);
+            let trust = parse_trust("matrix", Some(trust), problems);
             if let (Some(danger), Some(trust)) = (danger, trust) {
-                matrix.set(danger, trust, *cell);
+                matrix.override_cell(danger, trust, *cell);
             }
         }
     }
     matrix
 }
 
-fn minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Trust>; 5] {
-    let writes = trust_named("minimum_trust_for_writes", settings.minimum_trust_for_writes.as_deref(), problems);
+fn parse_minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Trust>; 5] {
+    let writes = parse_trust("minimum_trust_for_writes", settings.minimum_trust_for_writes.as_deref(), problems);
     Category::ALL.map(|category| {
         let (name, own, shared) = match category {
             Category::Create => ("minimum_trust_for_creates", &settings.minimum_trust_for_creates, writes),
@@ -324,24 +332,24 @@ fn minimums(settings: &TrustPolicySettings, problems: &mut Vec<SettingsProblem>)
             Category::Delete => ("minimum_trust_for_deletes", &settings.minimum_trust_for_deletes, writes),
             Category::Execute => ("minimum_trust_for_executes", &settings.minimum_trust_for_executes, writes),
         };
-        trust_named(name, own.as_deref(), problems).max(shared)
+        parse_trust(name, own.as_deref(), problems).max(shared)
     })
 }
 
-fn strengths(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Strength>; 5] {
+fn parse_strengths(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> [Option<Strength>; 5] {
     for danger in settings.strength.keys() {
-        danger_named("strength", danger, problems);
+        parse_danger("strength", danger, problems);
     }
     Danger::ALL.map(|danger| settings.strength.get(danger.as_str()).copied())
 }
 
-fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<Arc<Rule>> {
+fn parse_rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<Arc<Rule>> {
     let mut names = HashSet::new();
     let mut rules = Vec::with_capacity(settings.rule.len());
     for (written, number) in settings.rule.iter().zip(1..) {
         let rule = Rule::new(number, written, problems);
         if written.name.as_ref().is_some_and(|name| !names.insert(name)) {
-            let message = "another rule has the same name, so nobody could tell which of them decided".to_owned();
+            let message = "another rule has the same name, so explanations would be ambiguous".to_owned();
             problems.push(SettingsProblem { place: rule.to_string(), message });
         }
         let among_several = || Rule::among_several_sources(number, written);
@@ -350,20 +358,20 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
     rules
 }
 
-fn danger_named(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
-    let found = Danger::from_name(name);
+fn parse_danger(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
+    let found = Danger::named(name);
     if found.is_none() {
-        Complaints { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
+        ProblemCollector { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
     }
     found
 }
 
-/// A trust level in either vocabulary.
-fn trust_named(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
+/// Parses a trust level of either vocabulary.
+fn parse_trust(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
     let name = name?;
     let found = Trust::from_name(name);
     if found.is_none() {
-        Complaints { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
+        ProblemCollector { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
     }
     found
 }

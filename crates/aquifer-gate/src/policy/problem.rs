@@ -1,15 +1,15 @@
-//! What is wrong with an operator's settings, all of it at once.
+//! Problems of an operator's settings.
 
 use std::fmt;
 
 use aquifer_protocol::suggest;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsProblem {
     /// Where: `rule 2 'no deletes'`, `matrix`, `trust_policy`.
     pub place: String,
-    /// What.
+    /// A description.
     pub message: String,
 }
 
@@ -19,10 +19,10 @@ impl fmt::Display for SettingsProblem {
     }
 }
 
-/// Settings that make no policy.
+/// Invalid policy settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SettingsError {
-    /// Everything that is wrong.
+    /// All problems.
     pub problems: Vec<SettingsProblem>,
 }
 
@@ -36,20 +36,20 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// Collects problems of one place.
-pub(super) struct Complaints<'a> {
+/// Collects the problems of one place.
+pub(super) struct ProblemCollector<'a> {
     pub(super) place: &'a str,
     pub(super) problems: &'a mut Vec<SettingsProblem>,
 }
 
-impl Complaints<'_> {
+impl ProblemCollector<'_> {
     pub(super) fn add(&mut self, message: impl Into<String>) {
         self.problems.push(SettingsProblem { place: self.place.to_owned(), message: message.into() });
     }
 
-    /// A word that none of the known ones is.
+    /// Adds a problem for an unknown word, with a suggestion.
     pub(super) fn unknown(&mut self, what: &str, word: &str, known: &[&str]) {
-        // Categories are written in capitals or not.
+        // Categories may be written in either case.
         let lower: Vec<String> = known.iter().map(|known| known.to_ascii_lowercase()).collect();
         let near = suggest::nearest(&word.to_ascii_lowercase(), lower.iter().map(String::as_str));
         let near = known.iter().find(|known| near.is_some_and(|near| known.eq_ignore_ascii_case(near)));

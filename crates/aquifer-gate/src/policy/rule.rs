@@ -1,4 +1,4 @@
-//! One rule, read from its settings: what it concerns, whom, and under which conditions.
+//! A rule: which operations and callers it concerns, and under which conditions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,34 +8,33 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
-use super::condition::{Condition, Doubt, Shapes};
-use super::problem::{Complaints, SettingsProblem};
+use super::condition::{Condition, RuleDirection, Shapes};
+use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
-use super::settings::{RuleEffect, RuleSettings, Words};
-use super::strength::Strength;
-use crate::confirm::MAX_COOLDOWN;
+use super::settings::{PatternList, RuleEffect, RuleSettings};
+use crate::strength::{MAX_COOLDOWN, Strength};
 use aquifer_protocol::glob::{Glob, Patterns, is_literal};
 
-/// A rule in force.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its number in the configuration, from 1.
+    /// Its number in the configuration, counted from 1.
     pub number: usize,
     /// Its name, if it has one.
     pub name: Option<Arc<str>>,
     /// What it does.
     pub effect: RuleEffect,
-    /// Whether it lowers what the matrix and the source say.
+    /// Whether it lowers what the matrix and the source require.
     pub loosens: bool,
-    /// Whether it was meant to loosen and does not, because it does not say operations of which source.
+    /// Whether it was meant to loosen but does not, because it does not name the source.
     pub(super) lacks_source: bool,
-    /// How strong a confirmation it wants.
+    /// The strength of the confirmation.
     pub strength: Option<Strength>,
-    /// Why, in the operator's words.
+    /// The operator's reason.
     pub reason: Option<Arc<str>>,
-    /// What the person is asked.
+    /// The question for the person.
     pub message: Option<Arc<str>>,
-    /// How long a confirmation has to rest.
+    /// The cooldown of a confirmation.
     pub cooldown: Duration,
     selector: Selector,
     categories: Vec<Category>,
@@ -45,22 +44,22 @@ pub struct Rule {
     when: Vec<Condition>,
 }
 
-/// Whether a rule applies to a subject.
+/// Whether a rule applies to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applies {
+pub(super) enum Applicability {
     Yes,
     No,
-    /// Its conditions ask for parameters, of which nothing is known.
-    Perhaps,
+    /// Its conditions need parameters, and there are none.
+    DependsOnParameters,
 }
 
 impl Rule {
-    /// The rule as it holds where several sources are served: one that loosens by name and names no source does not loosen.
+    /// The rule if several sources are served: a rule that loosens by name without naming a source does not loosen.
     pub(super) fn among_several_sources(number: usize, settings: &RuleSettings) -> Option<Self> {
         if !settings.loosen || names_a_source(settings) || is_every_operation(&settings.operation) {
             return None;
         }
-        // What is wrong with it is reported for the rule as it is written.
+        // Problems are reported for the rule as written.
         let restricting = RuleSettings { loosen: false, ..settings.clone() };
         Some(Self { lacks_source: true, ..Self::new(number, &restricting, &mut Vec::new()) })
     }
@@ -70,10 +69,10 @@ impl Rule {
             Some(name) => format!("rule {number} '{name}'"),
             None => format!("rule {number}"),
         };
-        let mut complaints = Complaints { place: &place, problems };
-        consistent(settings, &mut complaints);
-        let mut patterns = |what: &str, words: &Words| {
-            Patterns::new(words.iter(), |problem| complaints.add(format!("{what}: {problem}")))
+        let mut collector = ProblemCollector { place: &place, problems };
+        check_consistency(settings, &mut collector);
+        let mut patterns = |what: &str, words: &PatternList| {
+            Patterns::new(words.iter(), |problem| collector.add(format!("{what}: {problem}")))
         };
         let (caller, scope) = (patterns("caller", &settings.caller), patterns("scope", &settings.scope));
         let keys = SelectorKeys {
@@ -83,7 +82,7 @@ impl Rule {
             table: settings.table.clone(),
         };
         let read = if settings.loosen { Selector::loosening } else { Selector::restricting };
-        let selector = read(keys, |problem| complaints.add(problem));
+        let selector = read(keys, |problem| collector.add(problem));
         let categories = Category::ALL.map(|category| (category, category.as_str()));
         let dangers = Danger::ALL.map(|danger| (danger, danger.as_str()));
         Self {
@@ -97,22 +96,22 @@ impl Rule {
             message: settings.message.as_deref().map(|message| message.trim().into()),
             cooldown: Duration::from_secs(settings.cooldown_seconds.unwrap_or(0)),
             selector,
-            categories: closed("category", &settings.category, &categories, false, &mut complaints),
-            dangers: closed("danger", &settings.danger, &dangers, true, &mut complaints),
+            categories: parse_levels("category", &settings.category, &categories, false, &mut collector),
+            dangers: parse_levels("danger", &settings.danger, &dangers, true, &mut collector),
             caller,
             scope,
-            when: settings.when.iter().filter_map(|written| Condition::new(written, &mut complaints)).collect(),
+            when: settings.when.iter().filter_map(|written| Condition::new(written, &mut collector)).collect(),
         }
     }
 
-    /// Whether it can concern this operation at all.
+    /// Whether it may concern this operation.
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
             && self.dangers.contains(&operation.danger)
             && self.selector.selects(operation)
     }
 
-    /// The selector of its operations.
+    /// Its selector of operations.
     pub(super) fn selector(&self) -> &Selector {
         &self.selector
     }
@@ -122,8 +121,8 @@ impl Rule {
         &self.when
     }
 
-    /// Whether it depends on nothing but the operation.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Whether it depends only on the operation.
+    pub(super) fn is_static(&self) -> bool {
         self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
 
@@ -132,27 +131,27 @@ impl Rule {
         !self.when.is_empty()
     }
 
-    /// Whether a rule that concerns the operation applies to this call of it.
-    pub(super) fn applies(&self, subject: &Subject<'_>) -> Applies {
+    /// Whether a rule that concerns the operation applies to this call.
+    pub(super) fn applies(&self, subject: &Subject<'_>) -> Applicability {
         let principal = subject.caller.principal.as_deref().unwrap_or_default();
         let admits_scopes = match subject.scopes {
             [] => self.scope.admits(""),
             scopes => self.scope.admits_one_of(scopes.iter().map(|scope| &**scope)),
         };
         if !admits_scopes || !self.caller.admits(principal) {
-            return Applies::No;
+            return Applicability::No;
         }
         let Some(params) = subject.params else {
-            return if self.when.is_empty() { Applies::Yes } else { Applies::Perhaps };
+            return if self.when.is_empty() { Applicability::Yes } else { Applicability::DependsOnParameters };
         };
-        let doubt = if self.loosens { Doubt::Loosens } else { Doubt::Restricts };
+        let direction = if self.loosens { RuleDirection::Loosens } else { RuleDirection::Restricts };
         let shapes = Shapes { operation: subject.operation, types: subject.types };
-        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, doubt));
-        if holds { Applies::Yes } else { Applies::No }
+        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, direction));
+        if holds { Applicability::Yes } else { Applicability::No }
     }
 }
 
-/// How an explanation calls a rule.
+/// The rule's name in explanations.
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.name {
@@ -162,25 +161,25 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Refuses rules that contradict themselves, or loosen more than their author can have meant.
-fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
+/// Reports rules that contradict themselves, or loosen more than intended.
+fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'_>) {
     if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
-        complaints.add("its name is empty or not readable");
+        collector.add("its name is empty or contains control characters");
     }
     if settings.loosen && settings.effect == RuleEffect::Deny {
-        complaints.add("a denial cannot loosen anything: remove 'loosen'");
+        collector.add("a denial cannot loosen anything: remove 'loosen'");
     }
     if settings.strength.is_some() && settings.effect != RuleEffect::Confirm {
-        complaints.add("only a rule with effect = \"confirm\" has a strength");
+        collector.add("only a rule with effect = \"confirm\" has a strength");
     }
     if (settings.message.is_some() || settings.cooldown_seconds.is_some()) && settings.effect != RuleEffect::Confirm {
-        complaints.add("only a rule with effect = \"confirm\" has a message or a cooldown");
+        collector.add("only a rule with effect = \"confirm\" has a message or a cooldown");
     }
     if settings.message.as_deref().is_some_and(|message| message.trim().is_empty()) {
-        complaints.add("its message is empty: leave it out for the usual question");
+        collector.add("its message is empty: leave it out for the usual question");
     }
     if settings.cooldown_seconds.is_some_and(|seconds| seconds > MAX_COOLDOWN.as_secs()) {
-        complaints.add(format!("its cooldown_seconds are more than {}", MAX_COOLDOWN.as_secs()));
+        collector.add(format!("its cooldown_seconds exceed {}", MAX_COOLDOWN.as_secs()));
     }
     let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()
@@ -188,36 +187,36 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
         .chain([&settings.caller, &settings.scope])
         .any(|words| !words.0.is_empty());
     if settings.loosen && !says_what {
-        complaints.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
+        collector.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
     }
     let names_backing = [&settings.tool, &settings.table].iter().any(|words| !words.0.is_empty());
     if settings.loosen && names_backing && !names_a_source(settings) {
-        complaints.add(
+        collector.add(
             "a rule with 'loosen' has to name the source of the tool or table without wildcards: another may have one of \
              that name",
         );
     }
 }
 
-/// Whether it says operations of which sources are meant. A wildcard does not: it would also admit a source whose name is the
-/// beginning of another's, and `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
+/// Whether it names sources. A wildcard does not: it would also match a source whose name starts with another's, and
+/// `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
 fn names_a_source(settings: &RuleSettings) -> bool {
     let mut selecting = settings.source.iter().filter(|pattern| !pattern.starts_with('!')).peekable();
     selecting.peek().is_some() && selecting.all(is_literal)
 }
 
-/// Whether a list of patterns goes by no name: nothing said, or `*` alone.
-fn is_every_operation(operation: &Words) -> bool {
+/// Whether a list of patterns selects by no name: it is empty, or `*` alone.
+fn is_every_operation(operation: &PatternList) -> bool {
     operation.iter().all(|pattern| pattern == "*")
 }
 
-/// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.
-fn closed<T: Copy, const N: usize>(
+/// The levels that a list admits; an empty list admits all. If levels are ordered, `x+` means x and above.
+fn parse_levels<T: Copy, const N: usize>(
     what: &str,
-    words: &Words,
+    words: &PatternList,
     known: &[(T, &'static str); N],
     is_ladder: bool,
-    complaints: &mut Complaints<'_>,
+    collector: &mut ProblemCollector<'_>,
 ) -> Vec<T> {
     let mut only = vec![false; N];
     let mut never = vec![false; N];
@@ -231,7 +230,7 @@ fn closed<T: Copy, const N: usize>(
         let glob = match Glob::new(&word.to_ascii_lowercase()) {
             Ok(glob) => glob,
             Err(problem) => {
-                complaints.add(format!("{what}: {problem}"));
+                collector.add(format!("{what}: {problem}"));
                 is_readable = false;
                 continue;
             }
@@ -243,7 +242,7 @@ fn closed<T: Copy, const N: usize>(
             found |= matches;
         }
         if !found {
-            complaints.unknown(what, word, &known.map(|(_, name)| name));
+            collector.unknown(what, word, &known.map(|(_, name)| name));
             is_readable = false;
         }
     }
@@ -255,7 +254,7 @@ fn closed<T: Copy, const N: usize>(
         .map(|((value, _), _)| *value)
         .collect();
     if values.is_empty() && is_readable {
-        complaints.add(format!("it can never apply: its {what} admits nothing"));
+        collector.add(format!("it can never apply: its {what} admits nothing"));
     }
     values
 }

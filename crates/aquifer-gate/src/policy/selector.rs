@@ -1,27 +1,29 @@
-//! Which operations a rule, a limit or a price is about: by source, by name, and by the tool or table behind them.
+//! Selects the operations that a rule, a limit or a price is about: by source, by name, and by the tool or table behind
+//! them.
 //!
-//! Names change: a second source adds a prefix, a collision adds a suffix. So an operation answers to its served name, to
-//! the name that its source gives it, and to both names joined, which is what it is called once it has a prefix. The same
-//! with the generic operation that requests of it come by. Tools and tables are known by the name that the upstream or the
-//! database gave them.
+//! Names change: a second source adds a prefix, a collision adds a suffix. So an operation is matched by its served
+//! name, by the name that its source gives it, and by that name with the source as prefix. The same goes for the
+//! generic operation that resolves to it. Tools and tables are matched by the name that the upstream or the database
+//! gave them.
 //!
-//! In doubt, the stricter reading counts. What restricts selects by every name and ignores case, and excludes only what is
-//! plainly excluded. What loosens is the other way round: without a source it selects by the served name alone, because a
-//! newcomer may call its own operation the same. Among several sources it has to name the source, without wildcards.
+//! If in doubt, the stricter reading applies. Restricting selectors match every name and ignore case, and exclude only
+//! exact matches. Loosening selectors do the opposite: without a source they match the served name only, because a new
+//! source may use the same name for its own operation. If there are several sources, they have to name the source,
+//! without wildcards.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::suggest::snake_case;
 
-use super::settings::Words;
+use super::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};
 
-/// The keys of a selector as they are written.
+/// The keys of a selector as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SelectorKeys {
-    pub(crate) source: Words,
-    pub(crate) operation: Words,
-    pub(crate) tool: Words,
-    pub(crate) table: Words,
+    pub(crate) source: PatternList,
+    pub(crate) operation: PatternList,
+    pub(crate) tool: PatternList,
+    pub(crate) table: PatternList,
 }
 
 /// Selects operations.
@@ -33,34 +35,35 @@ pub(crate) struct Selector {
     operation: Patterns,
     tool: Patterns,
     table: Patterns,
-    /// Those of `table` with a dot, which may mean a schema and its table.
+    /// The patterns of `table` with a dot, which may mean a schema and its table.
     table_in_schema: Patterns,
 }
 
 impl Selector {
-    /// A selector of what restricts: rules without `loosen`, limits, prices. Bad patterns are reported with their key.
-    pub(crate) fn restricting(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
-        Self::new(keys, false, complain)
+    /// A selector that restricts: for rules without `loosen`, limits and prices. Invalid patterns are reported with
+    /// their key.
+    pub(crate) fn restricting(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
+        Self::new(keys, false, report)
     }
 
-    /// A selector of a rule with `loosen = true`.
-    pub(crate) fn loosening(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
-        Self::new(keys, true, complain)
+    /// A selector for a rule with `loosen = true`.
+    pub(crate) fn loosening(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
+        Self::new(keys, true, report)
     }
 
-    fn new(keys: SelectorKeys, loosens: bool, mut complain: impl FnMut(String)) -> Self {
+    fn new(keys: SelectorKeys, loosens: bool, mut report: impl FnMut(String)) -> Self {
         let (only, never) = if loosens { (Case::Exact, Case::Ignored) } else { (Case::Ignored, Case::Exact) };
-        let mut patterns = |key: &str, words: &Words, only: Case, never: Case| {
-            Patterns::with_case(words.iter(), only, never, |problem| complain(format!("{key}: {problem}")))
+        let mut patterns = |key: &str, words: &PatternList, only: Case, never: Case| {
+            Patterns::with_case(words.iter(), only, never, |problem| report(format!("{key}: {problem}")))
         };
         Self {
             source: patterns("source", &keys.source, only, never),
-            // Names of operations have no capitals.
+            // Operation names have no capitals.
             operation: patterns("operation", &keys.operation, Case::Exact, Case::Exact),
             tool: patterns("tool", &keys.tool, only, never),
             table: patterns("table", &keys.table, only, never),
             table_in_schema: Patterns::with_case(
-                // Without a dot, `sales*` means tables, not every table of a schema of that name.
+                // Without a dot, `sales*` means tables, not every table of a schema with that name.
                 keys.table.iter().filter(|word| word.contains('.')),
                 only,
                 never,
@@ -76,12 +79,12 @@ impl Selector {
         Self::new(keys, self.loosens, |_| {})
     }
 
-    /// Whether it is of a rule that loosens.
+    /// Whether it belongs to a rule that loosens.
     pub(super) fn is_loosening(&self) -> bool {
         self.loosens
     }
 
-    /// What was written.
+    /// The keys as written.
     pub(crate) fn keys(&self) -> &SelectorKeys {
         &self.keys
     }
@@ -94,12 +97,12 @@ impl Selector {
             && self.selects_table(operation)
     }
 
-    /// Whether it selects this operation by the tool behind it.
+    /// Whether it selects this operation by its tool.
     pub(super) fn selects_tool(&self, operation: &Operation) -> bool {
         selects_backing(&self.tool, operation.backing.tool())
     }
 
-    /// Whether it selects this operation by the table behind it.
+    /// Whether it selects this operation by its table.
     pub(super) fn selects_table(&self, operation: &Operation) -> bool {
         if self.table.is_empty() {
             return true;
@@ -136,12 +139,12 @@ impl Selector {
     }
 }
 
-/// Operations that stand for no tool or table are not selected by one.
+/// Operations without a tool or table are not selected by one.
 fn selects_backing(patterns: &Patterns, backing: Option<&str>) -> bool {
     patterns.is_empty() || backing.is_some_and(|name| patterns.admits(name))
 }
 
-/// The source's name and the operation's own: what it is called beside operations of other sources.
+/// The operation's own name with the source as prefix: its served name if there are several sources.
 pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
     let mut name = String::with_capacity(source.len() + own_name.len() + 2);
     for letter in snake_case(source).chars() {
@@ -151,7 +154,7 @@ pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
             _ => name.push('_'),
         }
     }
-    // No operation's name begins with a digit.
+    // Operation names do not start with a digit.
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         name.insert(0, 'n');
     }

@@ -1,7 +1,7 @@
-//! What an operator can write about policy: the serde types of the `[gate]` table.
+//! The policy settings in the `[gate]` table.
 //!
-//! Levels and patterns are words here. [`Policy::new`](super::Policy::new) reads them, and tells of every mistake at
-//! once with the name of its rule.
+//! Levels and patterns are text here. [`Policy::new`](super::Policy::new) parses them and reports all problems at once,
+//! with the name of the rule.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,35 +11,34 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::matrix::Cell;
-use super::strength::Strength;
+use crate::strength::Strength;
 
-/// Everything about policy. Without a word of it the published matrix is in force, and destructive and above are
-/// asked for.
+/// Policy settings. By default the published matrix applies, and destructive operations and above need confirmation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicySettings {
-    /// Cells of the matrix that are the operator's own: `matrix.destructive.certified = "allow"`. They may loosen.
+    /// The operator's own cells of the matrix: `matrix.destructive.certified = "allow"`. They may loosen.
     pub matrix: BTreeMap<String, BTreeMap<String, Cell>>,
-    /// How far a source has to be trusted for what.
+    /// The trust that sources need.
     pub trust_policy: TrustPolicySettings,
-    /// How strong a confirmation has to be, by danger level: `strength.destructive = "approval"`.
+    /// The strength of confirmations by danger level: `strength.destructive = "approval"`.
     pub strength: BTreeMap<String, Strength>,
-    /// The rules. The most restrictive of those that apply wins.
+    /// The rules. The most restrictive applicable rule wins.
     pub rule: Vec<RuleSettings>,
-    /// Whether more than one source is served, or will be once it can be. Then a rule that loosens operations by name has to
-    /// name their source: another source may call an operation of its own the same.
+    /// Whether more than one source is served, or will be once it is available. If so, a rule that loosens operations
+    /// by name has to name their source, because another source may use the same name.
     #[serde(skip)]
     pub has_several_sources: bool,
 }
 
-/// How far a source has to be trusted for what: the trust document's block, with a setting for each category. Where
-/// two speak of the same operation the higher one counts.
+/// The trust that sources need, as in the trust document, with a setting for each category. If two settings concern the
+/// same operation, the higher one applies.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrustPolicySettings {
     /// READ.
     pub minimum_trust_for_reads: Option<String>,
-    /// Everything else.
+    /// All other categories.
     pub minimum_trust_for_writes: Option<String>,
     /// CREATE.
     pub minimum_trust_for_creates: Option<String>,
@@ -49,82 +48,82 @@ pub struct TrustPolicySettings {
     pub minimum_trust_for_deletes: Option<String>,
     /// EXECUTE.
     pub minimum_trust_for_executes: Option<String>,
-    /// Sources trusted less are asked for, whatever the operation.
+    /// Sources with less trust need confirmation for every operation.
     pub require_confirmation_below: Option<String>,
 }
 
-/// One rule: what happens to whatever all of its patterns and conditions admit.
+/// A rule: what happens to every call that matches all of its patterns and conditions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSettings {
-    /// What it is called in explanations. A number unless said.
+    /// Its name in explanations. Without one, it has a number.
     #[serde(default)]
     pub name: Option<String>,
-    /// What happens.
+    /// The effect.
     pub effect: RuleEffect,
-    /// Whether it may lower what the matrix and the source itself say. Without it, a rule can only restrict: an `allow`
-    /// then changes nothing.
+    /// Whether it may lower what the matrix and the source require. Without it a rule can only restrict, and an `allow`
+    /// changes nothing.
     #[serde(default)]
     pub loosen: bool,
-    /// Patterns over the source's name.
+    /// Patterns for the source's name.
     #[serde(default)]
-    pub source: Words,
-    /// Patterns over the operation's names: the one it is served under, the one its source gives it, and that one with the
-    /// source's name in front (`shop_delete_order`). A rule with `loosen` looks at the served name alone, unless it also
-    /// names the source.
+    pub source: PatternList,
+    /// Patterns for the operation's names: the served name, the name that its source gives it, and that name with the
+    /// source as prefix (`shop_delete_order`). A rule with `loosen` matches the served name only, unless it also names
+    /// the source.
     #[serde(default)]
-    pub operation: Words,
-    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    pub operation: PatternList,
+    /// Patterns for the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
-    pub tool: Words,
-    /// Patterns over the table behind the operation, as the database spells it; with a dot, also over `schema.table`.
+    pub tool: PatternList,
+    /// Patterns for the table behind the operation, as the database spells it; with a dot, also for `schema.table`.
     #[serde(default)]
-    pub table: Words,
+    pub table: PatternList,
     /// Categories.
     #[serde(default)]
-    pub category: Words,
-    /// Danger levels; `destructive+` is that and everything above.
+    pub category: PatternList,
+    /// Danger levels; `destructive+` means destructive and above.
     #[serde(default)]
-    pub danger: Words,
-    /// Patterns over the authenticated principal's name, which is empty for everybody else: `?*` is every principal,
-    /// `!?*` nobody known.
+    pub danger: PatternList,
+    /// Patterns for the principal's name, which is empty for unauthenticated callers: `?*` matches every principal,
+    /// `!?*` all others.
     #[serde(default)]
-    pub caller: Words,
-    /// Patterns over the caller's scopes, of which one has to match: `!admin` is everybody without it.
+    pub caller: PatternList,
+    /// Patterns for the caller's scopes. One scope has to match; `!admin` matches callers without it.
     #[serde(default)]
-    pub scope: Words,
-    /// Conditions on the parameters, all of which have to hold.
+    pub scope: PatternList,
+    /// Conditions on the parameters. All have to hold.
     #[serde(default)]
     pub when: Vec<ConditionSettings>,
-    /// How strong the confirmation has to be.
+    /// The strength of the confirmation.
     #[serde(default)]
     pub strength: Option<Strength>,
-    /// Why, in words for the caller.
+    /// The reason, for the caller.
     #[serde(default)]
     pub reason: Option<String>,
-    /// What the person is asked, with the call's parameters in it: `"Pay {amount} to {recipient}?"`.
+    /// The question for the person, with parameters of the call: `"Pay {amount} to {recipient}?"`.
     #[serde(default)]
     pub message: Option<String>,
-    /// How long a confirmation has to rest before it holds, in seconds.
+    /// The cooldown before a confirmation is accepted, in seconds.
     #[serde(default)]
     pub cooldown_seconds: Option<u64>,
 }
 
 impl RuleSettings {
-    /// A rule that says nothing but its effect, and so applies to everything.
-    pub fn of(effect: RuleEffect) -> Self {
+    /// A rule with this effect that applies to every call.
+    pub fn new(effect: RuleEffect) -> Self {
         Self {
             name: None,
             effect,
             loosen: false,
-            source: Words::default(),
-            operation: Words::default(),
-            tool: Words::default(),
-            table: Words::default(),
-            category: Words::default(),
-            danger: Words::default(),
-            caller: Words::default(),
-            scope: Words::default(),
+            source: PatternList::default(),
+            operation: PatternList::default(),
+            tool: PatternList::default(),
+            table: PatternList::default(),
+            category: PatternList::default(),
+            danger: PatternList::default(),
+            caller: PatternList::default(),
+            scope: PatternList::default(),
             when: Vec::new(),
             strength: None,
             reason: None,
@@ -134,15 +133,15 @@ impl RuleSettings {
     }
 }
 
-/// What a rule does, least restrictive first.
+/// The effect of a rule, least restrictive first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleEffect {
-    /// Nothing stands in the way.
+    /// The call is allowed.
     Allow,
-    /// A person is asked.
+    /// A person has to confirm the call.
     Confirm,
-    /// It is not done.
+    /// The call is denied.
     Deny,
 }
 
@@ -159,86 +158,86 @@ impl RuleEffect {
 
 /// A condition on one parameter: its path and exactly one test.
 ///
-/// A path goes into objects by dots and into every element of a list. Names in it stand for every spelling that a server
-/// could take for them: `max_amount` is also `MaxAmount`. Where it finds several values, or one that the test makes no
-/// sense for, the caller gets no benefit of the doubt: a rule that restricts holds if any value passes or cannot be
-/// compared, one that loosens only if all pass.
+/// Dots in a path lead into objects; lists are expanded. A name matches every spelling that a server could accept for
+/// it: `max_amount` also matches `MaxAmount`. If there are several values, or one that cannot be compared, the caller
+/// does not benefit: a restricting rule holds if any value passes or cannot be compared, a loosening rule only if all
+/// pass.
 ///
-/// Text is compared as its source compares it, where that is known, and letter by letter otherwise.
+/// Text is compared as its source does, if that is known, and exactly otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConditionSettings {
-    /// The parameter, and where in it: `input.owner.name`.
+    /// The path of the parameter: `input.owner.name`.
     pub param: String,
-    /// It is exactly this.
+    /// It equals this value.
     pub equals: Option<Value>,
-    /// It is one of these.
+    /// It equals one of these values.
     pub one_of: Option<Vec<Value>>,
-    /// It matches a pattern. Numbers and truth values are compared as they are written.
-    pub matches: Option<Words>,
-    /// It is more than this.
+    /// It matches a pattern. Numbers and booleans are compared as text.
+    pub matches: Option<PatternList>,
+    /// It is greater than this.
     pub greater: Option<f64>,
     /// It is less than this.
     pub less: Option<f64>,
-    /// It was sent, or it was not.
+    /// Whether it has to be present or absent.
     pub present: Option<bool>,
-    /// The opposite of the test. What is not there passes it.
+    /// Inverts the test. A missing parameter then passes.
     pub not: bool,
-    /// Whether text is compared without case, although its source does not say that it compares so.
+    /// Whether text is compared without case even if its source is not known to do so.
     pub ignore_case: bool,
 }
 
-/// One word or several: `"a"` or `["a", "b"]`.
+/// One pattern or several: `"a"` or `["a", "b"]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub struct PatternList(pub Vec<String>);
 
-impl Words {
-    /// Every one of them.
+impl PatternList {
+    /// All patterns.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 }
 
-impl<S: Into<String>, const N: usize> From<[S; N]> for Words {
+impl<S: Into<String>, const N: usize> From<[S; N]> for PatternList {
     fn from(words: [S; N]) -> Self {
         Self(words.into_iter().map(Into::into).collect())
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for PatternList {
     fn from(word: &str) -> Self {
         Self(vec![word.to_owned()])
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for PatternList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordsVisitor)
+        deserializer.deserialize_any(PatternListVisitor)
     }
 }
 
-struct WordsVisitor;
+struct PatternListVisitor;
 
-impl<'de> Visitor<'de> for WordsVisitor {
-    type Value = Words;
+impl<'de> Visitor<'de> for PatternListVisitor {
+    type Value = PatternList;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word or a list of words")
+        f.write_str("a string or a list of strings")
     }
 
-    fn visit_str<E>(self, word: &str) -> Result<Words, E> {
-        Ok(Words(vec![word.to_owned()]))
+    fn visit_str<E>(self, word: &str) -> Result<PatternList, E> {
+        Ok(PatternList(vec![word.to_owned()]))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<PatternList, A::Error> {
         let mut words = Vec::new();
         while let Some(word) = list.next_element()? {
             words.push(word);
         }
         if words.is_empty() {
-            // Taken for "nothing was said" it would match everything.
+            // An empty list would otherwise match everything.
             return Err(serde::de::Error::custom("an empty list matches nothing: leave it out"));
         }
-        Ok(Words(words))
+        Ok(PatternList(words))
     }
 }

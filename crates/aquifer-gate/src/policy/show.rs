@@ -1,4 +1,4 @@
-//! What a caller may do: a line for each operation of a catalog.
+//! Lists what a caller may do: one line per operation of a catalog.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
 use super::condition::Shapes;
-use super::ruling::Effect;
-use super::strength::Asking;
+use super::decision::Effect;
 use super::{Policy, Subject, explain};
+use crate::strength::RequiredStrength;
 
-/// What happens to one operation in general.
+/// The decision about one operation in general.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyLine {
     /// Its name.
@@ -29,12 +29,12 @@ pub struct PolicyLine {
     pub trust: Trust,
     /// `allow`, `confirm` or `deny`.
     pub decision: &'static str,
-    /// How a person is asked, if one is.
+    /// The strength of the confirmation, if one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub strength: Option<Asking>,
-    /// What shows how dangerous it is: what its server declares, what its name says, what a reviewer decided.
+    pub strength: Option<RequiredStrength>,
+    /// The evidence for its danger level: what its server declares, its name, or a reviewer's decision.
     pub evidence: String,
-    /// What decided, and which rules may yet, in words.
+    /// The deciding reason, and rules that depend on parameters, as text.
     pub why: String,
     /// The part of `why` that only repeats danger, trust and decision.
     #[serde(skip)]
@@ -42,24 +42,24 @@ pub struct PolicyLine {
 }
 
 impl Policy {
-    /// What this caller may do, operation by operation.
-    pub fn show(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
+    /// The decision about each operation of the catalog for this caller.
+    pub fn describe_operations(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
         let line = |operation: &Arc<_>| {
             let operation: &aquifer_protocol::operation::Operation = operation;
             let types = Some(&**catalog.types());
-            let ruling = self.rule(&Subject { operation, caller, scopes, params: None, types });
-            let strength = if let Effect::Confirm(asking) = ruling.effect { Some(asking) } else { None };
+            let decision = self.decide(&Subject { operation, caller, scopes, params: None, types });
+            let strength = if let Effect::Confirm(strength) = decision.effect { Some(strength) } else { None };
             PolicyLine {
                 operation: operation.name.clone(),
                 source: operation.source.clone(),
                 category: operation.category,
                 danger: operation.danger,
                 trust: operation.trust,
-                decision: ruling.effect.as_str(),
+                decision: decision.effect.as_str(),
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
-                cell: ruling.cell_words(),
-                why: ruling.why_of(Some(Shapes { operation, types })),
+                cell: decision.cell_text(),
+                why: decision.explanation_for(Some(Shapes { operation, types })),
             }
         };
         catalog.operations().iter().map(line).collect()

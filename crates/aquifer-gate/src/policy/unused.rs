@@ -1,7 +1,7 @@
-//! Rules that do nothing: they match no operation, look at a parameter that nothing has, or loosen nothing.
+//! Finds rules that have no effect: they match no operation, test a parameter that no operation has, or loosen nothing.
 //!
-//! Such a rule is almost always a mistake, and one that fails open: its author believes that something is denied. So it is
-//! an error when a configuration is checked, and a warning whenever one takes effect.
+//! Such a rule is almost always a mistake, and it fails open: its author believes that something is denied. So it is an
+//! error when a configuration is validated, and a warning when one takes effect.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,19 +15,19 @@ use serde::Serialize;
 use super::condition::{Condition, Presence, Shapes};
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
-use super::settings::{RuleEffect, Words};
+use super::settings::{PatternList, RuleEffect};
 use super::{Policy, is_protocol};
 use aquifer_protocol::glob::is_literal;
 
-/// Everything that rules can be about: all operations, also those that callers do not see, and what sources have beside
-/// operations.
+/// Everything that rules can be about: all operations, including those that callers do not see, and the sources' other
+/// capabilities.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory<'a> {
     operations: Vec<Shapes<'a>>,
     unknown_sources: Vec<&'a str>,
 }
 
-/// What does nothing.
+/// The kind of setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleKind {
@@ -41,17 +41,17 @@ pub enum RuleKind {
     Cost,
 }
 
-/// A rule, limit or price that does nothing, or a part of it.
+/// A rule, limit or price that has no effect, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnusedRule {
-    /// What it is.
+    /// The kind.
     pub kind: RuleKind,
-    /// Its number among those of its kind, from 1.
+    /// Its number among those of its kind, counted from 1.
     pub number: usize,
     /// Its name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What is wrong with it, in a sentence.
+    /// The problem, as a sentence.
     pub problem: String,
 }
 
@@ -72,14 +72,14 @@ impl fmt::Display for UnusedRule {
 }
 
 impl<'a> Inventory<'a> {
-    /// Adds an operation, with the types that its parameters refer to.
+    /// Adds an operation with the types that its parameters refer to.
     pub fn add(&mut self, operation: &'a Operation, types: Option<&'a Types>) {
         if !is_protocol(operation) {
             self.operations.push(Shapes { operation, types });
         }
     }
 
-    /// Adds a source of which nobody knows yet what it offers. Rules that could be about it are not checked.
+    /// Adds a source whose operations are not known yet. Rules that could be about it are not reported.
     pub fn add_unknown_source(&mut self, source: &'a str) {
         self.unknown_sources.push(source);
     }
@@ -92,16 +92,16 @@ impl<'a> Inventory<'a> {
         self.operations().map(|operation| &*operation.source).chain(self.unknown_sources.iter().copied()).collect()
     }
 
-    /// Whether it is a generic operation that others stand behind.
-    fn is_stand_in(&self, operation: &Operation) -> bool {
+    /// Whether it is a generic operation that resolves to others.
+    fn is_generic(&self, operation: &Operation) -> bool {
         let is_behind = |other: &Operation| {
             other.source == operation.source && other.generic_name.as_ref() == Some(&operation.own_name)
         };
         operation.is_indirect && self.operations().any(is_behind)
     }
 
-    /// Whether a selector may be about operations that nobody knows yet.
-    fn may_hide_some_of(&self, selector: &Selector) -> bool {
+    /// Whether a selector may match operations that are not known yet.
+    fn may_match_unknown_source(&self, selector: &Selector) -> bool {
         self.unknown_sources.iter().any(|source| selector.selects_source(source))
     }
 }
@@ -114,9 +114,9 @@ impl Policy {
         !self.rules.is_empty()
     }
 
-    /// Every rule that would loosen operations by name and does not, because it names no source. That can be told without
-    /// knowing what the sources offer.
-    pub fn lacking_source(&self) -> Vec<UnusedRule> {
+    /// Finds rules that would loosen operations by name but do not, because they name no source. This does not depend
+    /// on what the sources offer.
+    pub fn rules_without_source(&self) -> Vec<UnusedRule> {
         let lacking = self.rules.iter().filter(|rule| rule.lacks_source);
         let report = |rule: &Arc<Rule>| UnusedRule {
             kind: RuleKind::Rule,
@@ -127,8 +127,8 @@ impl Policy {
         lacking.map(report).collect()
     }
 
-    /// Every rule that does nothing, as far as that can be told.
-    pub fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
+    /// Finds every rule that has no effect, as far as that is known.
+    pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for rule in &self.rules {
             let mut report = |problem: String| {
@@ -145,7 +145,7 @@ impl Policy {
             }
             let mut concerned: Vec<Shapes<'_>> =
                 inventory.operations.iter().filter(|shapes| rule.concerns(shapes.operation)).copied().collect();
-            let is_open = inventory.may_hide_some_of(rule.selector());
+            let is_open = inventory.may_match_unknown_source(rule.selector());
             if concerned.is_empty() {
                 if let Some(problem) = explain_mismatch(rule.selector(), inventory) {
                     report(problem);
@@ -154,12 +154,12 @@ impl Policy {
             }
             unmatched_names(rule.selector(), inventory).into_iter().for_each(&mut report);
             if rule.loosens {
-                // Requests of them are judged as those of the operations they stand for.
+                // Their calls are decided as calls of the operations they resolve to.
                 let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
-                concerned.retain(|shapes| !inventory.is_stand_in(shapes.operation));
+                concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
                 if concerned.is_empty() {
                     report(format!(
-                        "it loosens nothing: requests of '{first}' are judged as operations of the table they name. Name the \
+                        "it loosens nothing: calls of '{first}' are decided as operations of the table they name. Name the \
                          source, too"
                     ));
                     continue;
@@ -178,17 +178,17 @@ impl Policy {
         unused
     }
 
-    /// Whether anything is decided otherwise because of a rule, for some caller and some parameters.
+    /// Whether a rule changes any decision, for some caller and parameters.
     fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[Shapes<'_>]) -> bool {
         concerned.iter().any(|shapes| {
-            // A quarantine is about the definition, and passes.
+            // A quarantine is temporary.
             let compiled = self.compile_with(shapes.operation, None);
             let Some(facts) = &compiled.facts else { return false };
-            let mut rules: Vec<Arc<Rule>> = compiled.always.clone();
+            let mut rules: Vec<Arc<Rule>> = compiled.static_rules.clone();
             rules.retain(|other| !Arc::ptr_eq(other, rule));
-            let without = facts.rule(&rules);
+            let without = facts.decide(&rules);
             rules.push(rule.clone());
-            let with = facts.rule(&rules);
+            let with = facts.decide(&rules);
             with.effect != without.effect
                 || with.message() != without.message()
                 || with.cooldown() != without.cooldown()
@@ -206,12 +206,12 @@ fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
     let known = concerned.iter().flat_map(|shapes| &shapes.operation.parameters);
     let near = nearest(first, known.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
-    format!("its condition looks at '{param}', which no operation it is about has{near}")
+    format!("its condition tests '{param}', which none of its operations has{near}")
 }
 
-/// Why a selector matches nothing; nothing if it may be about a source that nobody knows yet.
+/// Why a selector matches nothing. `None` if it may match a source that is not known yet.
 pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -> Option<String> {
-    if inventory.may_hide_some_of(selector) {
+    if inventory.may_match_unknown_source(selector) {
         return None;
     }
     let keys = selector.keys();
@@ -223,7 +223,7 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     if !of_sources().any(|operation| selector.selects_name(operation)) {
         let called_so = of_sources().find(|operation| is_called(operation, &keys.operation));
         return Some(match called_so {
-            // Only what loosens does not go by it.
+            // Only a loosening selector does not match it.
             Some(operation) => format!(
                 "no operation is served as {}. It is '{}' of source '{}', served as '{}': a rule that loosens has to name \
                  the source, too",
@@ -241,19 +241,19 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     if !keys.table.0.is_empty() && !of_sources().any(|operation| selector.selects_table(operation)) {
         return Some(no_match("table", &keys.table, tables(of_sources())));
     }
-    Some("no operation fits everything it asks for".to_owned())
+    Some("no operation matches all of its keys".to_owned())
 }
 
-/// Names in a selector that nothing has, though others beside them match. Patterns with `*` or `?` may be written ahead.
-/// Where the selector loosens, exclusions that exclude nothing are reported as well, patterns included: what they were meant
-/// to keep safe is loosened.
+/// Names in a selector that match nothing although others in it do. Patterns with `*` or `?` may be meant for the
+/// future. In a loosening selector, exclusions that exclude nothing are reported as well, including patterns: what they
+/// should protect is loosened.
 pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
-    if inventory.may_hide_some_of(selector) {
+    if inventory.may_match_unknown_source(selector) {
         return Vec::new();
     }
     let keys = selector.keys();
     let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
-    let alone = |name: &str| Words(vec![name.to_owned()]);
+    let alone = |name: &str| PatternList(vec![name.to_owned()]);
     let mut problems = Vec::new();
     for name in literals(&keys.source) {
         let only = selector.with_keys(SelectorKeys { source: alone(name), ..keys.clone() });
@@ -293,9 +293,9 @@ fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<Str
     let mut report = |excluded: &str, no_match: String| {
         problems.push(format!("its exclusion '!{excluded}' excludes nothing: {no_match}"));
     };
-    // Alone, an exclusion selects everything that it does not exclude.
-    let alone = |excluded: &str| Words(vec![format!("!{excluded}")]);
-    let name = |excluded: &str| Words(vec![excluded.to_owned()]);
+    // An exclusion alone selects everything that it does not exclude.
+    let alone = |excluded: &str| PatternList(vec![format!("!{excluded}")]);
+    let name = |excluded: &str| PatternList(vec![excluded.to_owned()]);
     for excluded in exclusions(&keys.source) {
         let others = selector.with_keys(SelectorKeys { source: alone(excluded), ..SelectorKeys::default() });
         if inventory.sources().iter().all(|source| others.selects_source(source)) {
@@ -325,17 +325,17 @@ fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<Str
     problems
 }
 
-/// What is excluded, without the `!`.
-fn exclusions(words: &Words) -> impl Iterator<Item = &str> {
+/// The exclusions, without the `!`.
+fn exclusions(words: &PatternList) -> impl Iterator<Item = &str> {
     words.iter().filter_map(|word| word.strip_prefix('!'))
 }
 
-/// The words that select a single name.
-fn literals(words: &Words) -> impl Iterator<Item = &str> {
+/// The patterns that select a single name.
+fn literals(words: &PatternList) -> impl Iterator<Item = &str> {
     words.iter().filter(|word| !word.starts_with('!') && is_literal(word))
 }
 
-fn is_called(operation: &Operation, words: &Words) -> bool {
+fn is_called(operation: &Operation, words: &PatternList) -> bool {
     let qualified = qualified_name(&operation.source, &operation.own_name);
     literals(words).any(|word| word == &*operation.own_name || word == qualified)
 }
@@ -352,14 +352,14 @@ fn tables<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<
     operations.filter_map(|operation| operation.backing.table())
 }
 
-fn quoted(words: &Words) -> String {
+fn quoted(words: &PatternList) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     words.join(" or ")
 }
 
-fn no_match<'a>(key: &str, words: &Words, known: impl IntoIterator<Item = &'a str>) -> String {
+fn no_match<'a>(key: &str, words: &PatternList, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().collect();
-    // Also in another spelling: a tool is `sendMoney`, its operation `send_money`.
+    // Other spellings count, too: a tool is `sendMoney`, its operation `send_money`.
     let spelled: Vec<(String, &str)> = known.iter().map(|name| (snake_case(name), *name)).collect();
     let near = literals(words).find_map(|word| {
         let near = nearest(word, spelled.iter().map(|(spelled, _)| spelled.as_str()))?;

@@ -5,56 +5,56 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use sha2::{Digest, Sha256};
 
-use super::settings::{Counted, Per};
+use super::settings::{CounterScope, PartitionKey};
 use crate::policy::selector::{Selector, SelectorKeys};
 use aquifer_protocol::glob::Patterns;
 
-/// Callers with longer names are counted under a hash of it.
+/// Maximum length of a caller's name in a key; longer names are hashed.
 const MAX_CALLER_LEN: usize = 100;
 
 /// Which calls are counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
-    /// What its keys begin with.
+    /// The prefix of its keys.
     name: String,
     selector: Selector,
     categories: Vec<Category>,
     caller: Patterns,
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl Counter {
-    pub(super) fn new(name: &str, counted: &Counted, problems: &mut Vec<String>) -> Self {
-        let mut complain = |problem: String| problems.push(format!("'{name}': {problem}"));
+    pub(super) fn new(name: &str, scope: &CounterScope, problems: &mut Vec<String>) -> Self {
+        let mut report = |problem: String| problems.push(format!("'{name}': {problem}"));
         let keys = SelectorKeys {
-            source: counted.source.clone(),
-            operation: counted.operation.clone(),
-            tool: counted.tool.clone(),
-            table: counted.table.clone(),
+            source: scope.source.clone(),
+            operation: scope.operation.clone(),
+            tool: scope.tool.clone(),
+            table: scope.table.clone(),
         };
-        let selector = Selector::restricting(keys, &mut complain);
-        let caller = Patterns::new(counted.caller.iter(), &mut complain);
+        let selector = Selector::restricting(keys, &mut report);
+        let caller = Patterns::new(scope.caller.iter(), &mut report);
         let mut categories = Vec::new();
-        for word in counted.category.iter() {
+        for word in scope.category.iter() {
             match Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word)) {
                 Some(category) => categories.push(category),
-                None => complain(format!("'{word}' is no category")),
+                None => report(format!("'{word}' is not a category")),
             }
         }
-        Self { name: name.to_owned(), selector, categories, caller, per: counted.per.clone() }
+        Self { name: name.to_owned(), selector, categories, caller, per: scope.per.clone() }
     }
 
     pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
         self.may_count(operation) && self.counts_caller(caller)
     }
 
-    /// Whether it counts calls of this operation, of some caller.
+    /// Whether it counts calls of this operation by some caller.
     pub(super) fn may_count(&self, operation: &Operation) -> bool {
         (self.categories.is_empty() || self.categories.contains(&operation.category))
             && self.selector.selects(operation)
     }
 
-    /// The selector of its operations.
+    /// Its selector of operations.
     pub(super) fn selector(&self) -> &Selector {
         &self.selector
     }
@@ -63,50 +63,50 @@ impl Counter {
         self.caller.is_empty() || self.caller.admits(caller.principal.as_deref().unwrap_or_default())
     }
 
-    /// Where a call is counted.
+    /// The key under which a call is counted.
     pub(super) fn key(&self, operation: &Operation, caller: &Caller) -> String {
-        let mut key = self.start();
+        let mut key = self.key_prefix();
         for per in &self.per {
             key.push('/');
             match per {
-                // Kept for the end: only a caller's name can have anything in it.
-                Per::Caller => key.push('*'),
-                Per::Source => key.push_str(&operation.source),
-                Per::Category => key.push_str(operation.category.as_str()),
-                // Not by the name it is served under: with another name it would be counted anew.
-                Per::Operation => {
+                // The caller's name comes last, because it may contain any character.
+                PartitionKey::Caller => key.push('*'),
+                PartitionKey::Source => key.push_str(&operation.source),
+                PartitionKey::Category => key.push_str(operation.category.as_str()),
+                // Not the served name: a rename would reset the count.
+                PartitionKey::Operation => {
                     key.push_str(&operation.source);
                     key.push(':');
                     key.push_str(&operation.own_name);
                 }
             }
         }
-        self.end(key, caller)
+        self.append_caller(key, caller)
     }
 
-    /// Where calls of a caller are counted, if that depends on nothing else.
-    pub(super) fn key_of_caller(&self, caller: &Caller) -> Option<String> {
-        if self.per.iter().any(|per| *per != Per::Caller) {
+    /// The key for calls of a caller, if it depends on nothing else.
+    pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
+        if self.per.iter().any(|per| *per != PartitionKey::Caller) {
             return None;
         }
-        let mut key = self.start();
+        let mut key = self.key_prefix();
         self.per.iter().for_each(|_| key.push_str("/*"));
-        Some(self.end(key, caller))
+        Some(self.append_caller(key, caller))
     }
 
     pub(super) fn per(&self) -> Vec<&'static str> {
         self.per.iter().map(|per| per.as_str()).collect()
     }
 
-    fn start(&self) -> String {
+    fn key_prefix(&self) -> String {
         let mut key = String::with_capacity(64);
         key.push_str("gate/spent/");
         key.push_str(&self.name);
         key
     }
 
-    fn end(&self, mut key: String, caller: &Caller) -> String {
-        if !self.per.contains(&Per::Caller) {
+    fn append_caller(&self, mut key: String, caller: &Caller) -> String {
+        if !self.per.contains(&PartitionKey::Caller) {
             return key;
         }
         key.push_str(match (&caller.principal, &caller.session) {

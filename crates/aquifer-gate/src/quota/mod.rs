@@ -1,6 +1,6 @@
-//! Rate limits and quotas (R-SAF-4): how often, and how much, before a warning, a pause and the end.
+//! Rate limits and quotas (R-SAF-4).
 //!
-//! A rate limit counts every attempt. A quota counts what is really asked of a source, so it is only looked up before a
+//! A rate limit counts every attempt. A quota counts calls that reach a source, so it is only checked before a
 //! confirmation and spent after it. All counts are sliding windows in the state store, so that several processes count
 //! together.
 
@@ -22,32 +22,32 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::confirm::{to_the_second, whole_seconds};
+use crate::confirm::{format_seconds, whole_seconds};
 use crate::policy::selector::{Selector, SelectorKeys};
-use crate::timeout::within;
+use crate::timeout::with_timeout;
 use counter::Counter;
 
 pub use settings::CostSettings;
-pub use settings::Counted;
+pub use settings::CounterScope;
 pub use settings::DeclaredLimits;
-pub use settings::Per;
+pub use settings::PartitionKey;
 pub use settings::QuotaSettings;
 pub use settings::QuotaSettingsError;
 pub use settings::RateLimitSettings;
-pub use settings::Span;
 pub use settings::ThresholdSettings;
+pub use settings::WindowUnit;
 
-/// Limits and quotas of changed settings that count from zero, in sentences. A rate limit goes on counting under its name, as
-/// long as its window and what is counted apart stay; a quota as long as its metric and what it counts stay.
-pub fn restarted_counts(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
+/// Describes the limits and quotas that count from zero after a change of settings. A rate limit keeps its count while
+/// its name, its window and its partition keys stay the same; a quota while its metric and its scope do.
+pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
     let mut restarted = Vec::new();
     let is_gone = |old: &RateLimitSettings| !after.rate_limit.iter().any(|new| new.name == old.name);
     let has_lost_a_limit = before.rate_limit.iter().any(is_gone);
     for limit in &after.rate_limit {
         let why = match before.rate_limit.iter().find(|old| old.name == limit.name) {
             Some(old) if old.window != limit.window => "its window changed",
-            Some(old) if old.counted.per != limit.counted.per => "what it counts apart changed",
-            None if has_lost_a_limit => "its name is new, and another limit is gone",
+            Some(old) if old.scope.per != limit.scope.per => "its 'per' changed",
+            None if has_lost_a_limit => "its name is new, and another limit was removed",
             Some(_) | None => continue,
         };
         restarted.push(format!("rate limit '{}' counts from zero: {why}", limit.name));
@@ -63,7 +63,7 @@ pub fn restarted_counts(before: &QuotaSettings, after: &QuotaSettings) -> Vec<St
 }
 
 /// Costs are counted in millionths.
-const MILLION: f64 = 1_000_000.0;
+const MICROS_PER_UNIT: f64 = 1_000_000.0;
 
 /// The limits in force.
 pub(crate) struct Quotas {
@@ -75,8 +75,8 @@ pub(crate) struct Quotas {
     currency: Option<String>,
 }
 
-/// Which limits and quotas count calls of an operation, and how much of each quota one call uses. It depends on the
-/// operation alone, so it is worked out once and not with every call.
+/// The limits and quotas that count calls of an operation, and how much of each quota one call uses. It depends only on
+/// the operation, so it is computed once.
 #[derive(Debug, Default)]
 pub(crate) struct OperationCounters {
     rates: Vec<usize>,
@@ -91,19 +91,19 @@ impl OperationCounters {
 
 struct Rate {
     name: String,
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
     counter: Counter,
-    most: u64,
-    span: Span,
+    limit: u64,
+    span: WindowUnit,
 }
 
 struct Quota {
     metric: String,
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
-    what: Metric,
-    span: Span,
+    kind: Metric,
+    span: WindowUnit,
     counter: Counter,
     warn: Option<u64>,
     pause: Option<u64>,
@@ -117,56 +117,56 @@ enum Metric {
 }
 
 struct Price {
-    /// Whether a source declared it, and not the operator.
+    /// Whether a source declared it, not the operator.
     is_declared: bool,
     selector: Selector,
-    millionths: u64,
+    micros: u64,
 }
 
-/// Why a call does not go on.
+/// Why a call is stopped.
 #[derive(Debug)]
-pub(crate) enum Stop {
-    /// A rate limit.
-    Rate { name: String, most: u64, failure: Failure },
-    /// A quota's pause: somebody has to say that it goes on.
-    Paused(Paused),
-    /// The end of a quota.
-    Exhausted { metric: String, used: u64, most: u64, failure: Failure },
-    /// Nobody can say: the store does not answer.
+pub(crate) enum QuotaError {
+    /// A rate limit is exceeded.
+    RateLimited { name: String, limit: u64, failure: Failure },
+    /// A quota is paused: the caller needs a token to continue.
+    Paused(QuotaPause),
+    /// A quota is exhausted.
+    Exhausted { metric: String, used: u64, limit: u64, failure: Failure },
+    /// The store is unavailable.
     Store(StoreError),
 }
 
-/// What a call has cost.
+/// The result of spending.
 #[derive(Debug, Default)]
 pub(crate) struct Charge {
-    /// For the caller: every quota beyond its warning threshold.
+    /// For the caller: every quota above its warning threshold.
     pub(crate) warnings: Vec<Warning>,
-    /// For the record: every quota that this call brought to its warning threshold.
-    pub(crate) crossed: Vec<Crossed>,
+    /// For the audit: every quota that this call brought to its warning threshold.
+    pub(crate) crossings: Vec<ThresholdCrossing>,
 }
 
 /// A quota that has just reached its warning threshold.
 #[derive(Debug)]
-pub(crate) struct Crossed {
+pub(crate) struct ThresholdCrossing {
     pub(crate) metric: String,
     pub(crate) used: u64,
     pub(crate) warn: u64,
 }
 
-/// A quota's pause.
+/// A paused quota.
 #[derive(Debug)]
-pub(crate) struct Paused {
+pub(crate) struct QuotaPause {
     pub(crate) metric: String,
     pub(crate) used: u64,
-    pub(crate) most: u64,
+    pub(crate) limit: u64,
     current: Value,
     pause: Value,
     stop: Option<Value>,
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for QuotaError {
     fn from(error: StoreError) -> Self {
-        Stop::Store(error)
+        QuotaError::Store(error)
     }
 }
 
@@ -185,8 +185,8 @@ impl Quotas {
                 problems.push(format!("rate limit '{}': a rate limit needs a name of its own, without '/'", rate.name));
             }
             names.push(&rate.name);
-            let counter = Counter::new(&rate.name, &rate.counted, &mut problems);
-            rates.push(Rate { name: rate.name.clone(), is_declared, counter, most: rate.limit, span: rate.window });
+            let counter = Counter::new(&rate.name, &rate.scope, &mut problems);
+            rates.push(Rate { name: rate.name.clone(), is_declared, counter, limit: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
         let all = with_declared(&settings.quota, &declared.quota);
@@ -194,10 +194,10 @@ impl Quotas {
             quotas.extend(Quota::new(counter, quota, is_declared, &mut problems));
         }
         let mut prices = Vec::new();
-        // The last price that selects an operation counts, so those of the operator come last.
+        // The last price that selects an operation applies, so the operator's prices come last.
         let of_operator = settings.cost.iter().map(|price| (price, false));
         for (price, is_declared) in declared.cost.iter().map(|price| (price, true)).chain(of_operator) {
-            let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
+            let mut report = |problem: String| problems.push(format!("cost: {problem}"));
             let keys = SelectorKeys {
                 source: price.source.clone(),
                 operation: price.operation.clone(),
@@ -206,9 +206,9 @@ impl Quotas {
             };
             prices.push(Price {
                 is_declared,
-                selector: Selector::restricting(keys, &mut complain),
-                millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
-                    complain(format!("{} is no price", price.cost_per_call));
+                selector: Selector::restricting(keys, &mut report),
+                micros: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
+                    report(format!("{} is not a valid price", price.cost_per_call));
                     0
                 }),
             });
@@ -220,11 +220,11 @@ impl Quotas {
         Ok(Self { store, clock, rates, quotas, prices, currency })
     }
 
-    /// What counts calls of this operation.
-    pub(crate) fn counters_of(&self, operation: &Operation) -> OperationCounters {
+    /// The limits and quotas that count calls of this operation.
+    pub(crate) fn counters_for(&self, operation: &Operation) -> OperationCounters {
         let rates = self.rates.iter().enumerate().filter(|(_, rate)| rate.counter.may_count(operation));
         let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.counter.may_count(operation));
-        let amount = |quota: &Quota| match quota.what {
+        let amount = |quota: &Quota| match quota.kind {
             Metric::Requests => 1,
             Metric::Cost => self.price(operation),
         };
@@ -232,8 +232,8 @@ impl Quotas {
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
-    /// Whether any of these count the calls of this caller.
-    pub(crate) fn concern(&self, counters: &OperationCounters, caller: &Caller) -> bool {
+    /// Whether any of these count calls of this caller.
+    pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()
     }
 
@@ -252,138 +252,135 @@ impl Quotas {
         quotas.filter(|(quota, _)| quota.counter.counts_caller(caller))
     }
 
-    /// Whether a call of this operation may be paused, so that it takes a token to go on.
+    /// Whether a call of this operation may be paused and then needs a token.
     pub(crate) fn may_pause(&self, operation: &Operation) -> bool {
         self.quotas.iter().any(|quota| quota.pause.is_some() && quota.counter.may_count(operation))
     }
 
-    /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
-    /// is not to be spared another.
-    pub(crate) async fn attempt(
+    /// Counts an attempt. A refused attempt stays counted by the limits before the one that refused it.
+    pub(crate) async fn count_attempt(
         &self,
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), QuotaError> {
         for rate in self.rates(counters, caller) {
             let key = rate.counter.key(operation, caller);
-            let spent = within(self.store.spend(&key, 1, rate.most, rate.span.duration())).await?;
+            let spent = with_timeout(self.store.spend(&key, 1, rate.limit, rate.span.duration())).await?;
             if !spent.accepted {
-                return Err(Stop::Rate {
+                return Err(QuotaError::RateLimited {
                     name: rate.name.clone(),
-                    most: rate.most,
-                    failure: self.limited(rate, &spent),
+                    limit: rate.limit,
+                    failure: self.rate_limit_failure(rate, &spent),
                 });
             }
         }
         Ok(())
     }
 
-    /// Whether the quotas would let a call pass. Nothing is spent.
-    pub(crate) async fn look(
+    /// Checks whether the quotas would let a call pass. Spends nothing.
+    pub(crate) async fn check(
         &self,
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-        goes_on: bool,
-    ) -> Result<(), Stop> {
+        is_resumed: bool,
+    ) -> Result<(), QuotaError> {
         for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
-            let Some(most) = quota.most(goes_on) else { continue };
-            let room = most.saturating_sub(amount);
-            let spent = within(self.store.spend(&key, 0, room, quota.span.duration())).await?;
-            if !spent.accepted || amount > most {
-                return Err(self.stopped(quota, amount, &spent));
+            let Some(limit) = quota.limit(is_resumed) else { continue };
+            let room = limit.saturating_sub(amount);
+            let spent = with_timeout(self.store.spend(&key, 0, room, quota.span.duration())).await?;
+            if !spent.accepted || amount > limit {
+                return Err(self.quota_error(quota, amount, &spent));
             }
         }
         Ok(())
     }
 
-    /// Spends what a call costs, and tells which quotas are nearly used up.
+    /// Spends what a call costs. Returns the quotas that are nearly exhausted.
     pub(crate) async fn spend(
         &self,
         counters: &OperationCounters,
         operation: &Operation,
         caller: &Caller,
-        goes_on: bool,
-    ) -> Result<Charge, Stop> {
+        is_resumed: bool,
+    ) -> Result<Charge, QuotaError> {
         if self.quotas(counters, caller).nth(1).is_some() {
-            // Nothing is spent on one quota where another stops the call.
-            self.look(counters, operation, caller, goes_on).await?;
+            // Nothing is spent on one quota if another stops the call.
+            self.check(counters, operation, caller, is_resumed).await?;
         }
         let mut charge = Charge::default();
         for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
-            let most = quota.most(goes_on).unwrap_or(u64::MAX);
-            let spent = within(self.store.spend(&key, amount, most, quota.span.duration())).await?;
+            let limit = quota.limit(is_resumed).unwrap_or(u64::MAX);
+            let spent = with_timeout(self.store.spend(&key, amount, limit, quota.span.duration())).await?;
             if !spent.accepted {
-                return Err(self.stopped(quota, amount, &spent));
+                return Err(self.quota_error(quota, amount, &spent));
             }
             charge.warnings.extend(quota.warning(spent.total));
             if let Some(warn) = quota.warn
                 && spent.total >= warn
                 && spent.total.saturating_sub(amount) < warn
             {
-                charge.crossed.push(Crossed { metric: quota.metric.clone(), used: spent.total, warn });
+                charge.crossings.push(ThresholdCrossing { metric: quota.metric.clone(), used: spent.total, warn });
             }
         }
         Ok(charge)
     }
 
     fn price(&self, operation: &Operation) -> u64 {
-        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.millionths)
+        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.micros)
     }
 
-    fn limited(&self, rate: &Rate, spent: &SpendResult) -> Failure {
+    fn rate_limit_failure(&self, rate: &Rate, spent: &SpendResult) -> Failure {
         let failure = Failure::new(Code::RateLimitExceeded, "API rate limit exceeded")
             .detail("limit_name", rate.name.as_str())
-            .detail("limit", rate.most)
+            .detail("limit", rate.limit)
             .detail("remaining", 0)
             .detail("window", rate.span.as_str());
-        self.waiting(failure, spent.retry_after)
+        self.with_retry_after(failure, spent.retry_after)
     }
 
-    fn stopped(&self, quota: &Quota, amount: u64, spent: &SpendResult) -> Stop {
+    fn quota_error(&self, quota: &Quota, amount: u64, spent: &SpendResult) -> QuotaError {
         let used = spent.total;
         match quota.stop {
             Some(stop) if used.saturating_add(amount) > stop => {
                 let failure = Failure::new(Code::RateLimitQuotaExhausted, "Quota exhausted")
                     .detail("metric", quota.metric.as_str())
-                    .detail("current", quota.shown(used))
-                    .detail("hard_stop_threshold", quota.shown(stop));
-                let failure = self.waiting(failure, spent.retry_after);
-                Stop::Exhausted { metric: quota.metric.clone(), used, most: stop, failure }
+                    .detail("current", quota.to_json(used))
+                    .detail("hard_stop_threshold", quota.to_json(stop));
+                let failure = self.with_retry_after(failure, spent.retry_after);
+                QuotaError::Exhausted { metric: quota.metric.clone(), used, limit: stop, failure }
             }
             stop => {
                 let pause = quota.pause.unwrap_or_default();
-                Stop::Paused(Paused {
+                QuotaError::Paused(QuotaPause {
                     metric: quota.metric.clone(),
                     used,
-                    most: pause,
-                    current: quota.shown(used),
-                    pause: quota.shown(pause),
-                    stop: stop.map(|stop| quota.shown(stop)),
+                    limit: pause,
+                    current: quota.to_json(used),
+                    pause: quota.to_json(pause),
+                    stop: stop.map(|stop| quota.to_json(stop)),
                 })
             }
         }
     }
 
     /// Adds how long to wait, unless waiting does not help.
-    fn waiting(&self, failure: Failure, retry_after: Duration) -> Failure {
-        let resets_at = SignedDuration::try_from(retry_after)
-            .ok()
-            .and_then(|retry_after| self.clock.now().checked_add(retry_after).ok());
+    fn with_retry_after(&self, failure: Failure, retry_after: Duration) -> Failure {
+        let resets_at = SignedDuration::try_from(retry_after).ok().and_then(|retry_after| self.clock.now().checked_add(retry_after).ok());
         match resets_at {
             Some(resets_at) => failure
-                .detail("resets_at", to_the_second(after(resets_at)))
+                .detail("resets_at", format_seconds(round_up(resets_at)))
                 .detail("retry_after_seconds", whole_seconds(retry_after)),
             None => failure,
         }
     }
 }
 
-/// Told to the second, and never too early.
-fn after(time: Timestamp) -> Timestamp {
+/// Rounds up to the second, so that the time is never too early.
+fn round_up(time: Timestamp) -> Timestamp {
     let up = i64::from(time.subsec_nanosecond() > 0);
     Timestamp::from_second(time.as_second().saturating_add(up)).unwrap_or(time)
 }
@@ -391,15 +388,15 @@ fn after(time: Timestamp) -> Timestamp {
 impl Quota {
     fn new(counter: &str, settings: &ThresholdSettings, is_declared: bool, problems: &mut Vec<String>) -> Option<Self> {
         let metric = settings.metric.as_str();
-        let read = metric.split_once("_per_").and_then(|(what, span)| {
-            let what = match what {
+        let read = metric.split_once("_per_").and_then(|(name, span)| {
+            let kind = match name {
                 "requests" => Metric::Requests,
                 "cost" => Metric::Cost,
                 _ => return None,
             };
-            Some((what, Span::named(span)?))
+            Some((kind, WindowUnit::parse(span)?))
         });
-        let Some((what, span)) = read else {
+        let Some((kind, span)) = read else {
             problems.push(format!(
                 "quota '{metric}': a metric is 'requests' or 'cost', '_per_', and second, minute, hour, day or month"
             ));
@@ -407,9 +404,9 @@ impl Quota {
         };
         let mut threshold = |name: &str, value: Option<f64>| {
             let value = value?;
-            let read = amount(what, value);
+            let read = amount(kind, value);
             if read.is_none() {
-                problems.push(format!("quota '{metric}': {name} = {value} is no amount"));
+                problems.push(format!("quota '{metric}': {name} = {value} is not a valid amount"));
             }
             read
         };
@@ -423,22 +420,22 @@ impl Quota {
             problems.push(format!("quota '{metric}': it needs 'warn', 'pause' or 'hard_stop'"));
         }
         if !rising.is_sorted() {
-            problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
+            problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to be in ascending order"));
         }
-        let counter = Counter::new(counter, &settings.counted, problems);
-        Some(Self { metric: metric.to_owned(), is_declared, what, span, counter, warn, pause, stop })
+        let counter = Counter::new(counter, &settings.scope, problems);
+        Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
     }
 
-    /// How much may have been used after a call, whoever asks or after somebody said that it goes on.
-    fn most(&self, goes_on: bool) -> Option<u64> {
-        if goes_on { self.stop } else { self.pause.or(self.stop) }
+    /// The maximum after a call: up to the pause, or, if the caller continues with a token, up to the hard stop.
+    fn limit(&self, is_resumed: bool) -> Option<u64> {
+        if is_resumed { self.stop } else { self.pause.or(self.stop) }
     }
 
-    fn shown(&self, used: u64) -> Value {
-        match self.what {
+    fn to_json(&self, used: u64) -> Value {
+        match self.kind {
             Metric::Requests => used.into(),
             #[expect(clippy::cast_precision_loss, reason = "amounts of money are shown, not added up")]
-            Metric::Cost => Number::from_f64(used as f64 / MILLION).map_or(Value::Null, Value::Number),
+            Metric::Cost => Number::from_f64(used as f64 / MICROS_PER_UNIT).map_or(Value::Null, Value::Number),
         }
     }
 
@@ -447,21 +444,21 @@ impl Quota {
         let words = format!("Approaching quota limit '{}'", self.metric);
         let mut warning = Warning::new("RATE_LIMIT_QUOTA_WARNING", words)
             .detail("metric", self.metric.as_str())
-            .detail("current", self.shown(used))
-            .detail("warn_threshold", self.shown(warn))
+            .detail("current", self.to_json(used))
+            .detail("warn_threshold", self.to_json(warn))
             .severity(Severity::Medium);
         if let Some(pause) = self.pause {
-            warning = warning.detail("pause_threshold", self.shown(pause));
+            warning = warning.detail("pause_threshold", self.to_json(pause));
         }
         if let Some(stop) = self.stop {
-            warning = warning.detail("hard_stop_threshold", self.shown(stop));
+            warning = warning.detail("hard_stop_threshold", self.to_json(stop));
         }
         Some(warning)
     }
 }
 
-impl Paused {
-    /// What the caller is told, with the token to go on.
+impl QuotaPause {
+    /// The failure for the caller, with the token to continue.
     pub(crate) fn into_failure(self, token: &str, expires_at: Timestamp) -> Failure {
         let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached")
             .detail("metric", self.metric)
@@ -471,17 +468,17 @@ impl Paused {
             Some(stop) => failure.detail("hard_stop_threshold", stop),
             None => failure,
         };
-        failure.detail("confirmation_token", token).detail("expires_at", to_the_second(expires_at))
+        failure.detail("confirmation_token", token).detail("expires_at", format_seconds(expires_at))
     }
 }
 
-/// What the operator says, then what sources declare.
+/// The operator's settings, then those that sources declare.
 fn with_declared<'a, T>(own: &'a [T], declared: &'a [T]) -> impl Iterator<Item = (&'a T, bool)> {
     own.iter().map(|one| (one, false)).chain(declared.iter().map(|one| (one, true)))
 }
 
-/// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
-/// thresholds: what was used is still known when the configuration changes around it.
+/// The names of the quotas' counters. They depend on what is counted, not on the order or the thresholds, so that
+/// counts survive changes of the configuration.
 fn counter_names(settings: &QuotaSettings) -> Vec<String> {
     let mut names = Vec::new();
     for (quota, _) in with_declared(&settings.quota, &settings.declared.quota) {
@@ -491,21 +488,21 @@ fn counter_names(settings: &QuotaSettings) -> Vec<String> {
 }
 
 fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
-    let mut hash = format!("{:x}", Sha256::digest(settings.counted.to_string()));
+    let mut hash = format!("{:x}", Sha256::digest(settings.scope.to_string()));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
-    // Two that count the same would add to each other.
+    // Two quotas that count the same must not share a counter.
     let twins = taken.iter().filter(|taken| taken.starts_with(&name)).count();
     if twins == 0 { name } else { format!("{name}.{twins}") }
 }
 
-/// An amount as it is counted.
-fn amount(what: Metric, value: f64) -> Option<u64> {
-    let counted = match what {
+/// An amount in the unit of its counter.
+fn amount(kind: Metric, value: f64) -> Option<u64> {
+    let counted = match kind {
         Metric::Requests => value,
-        Metric::Cost => (value * MILLION).round(),
+        Metric::Cost => (value * MICROS_PER_UNIT).round(),
     };
-    // Beyond this a float does not count in ones.
+    // Floats above this are not exact.
     let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, below 2^53")]
     fits.then_some(counted as u64)

@@ -1,67 +1,67 @@
-//! Rate limits, quotas and prices as an operator writes them.
+//! The settings of rate limits, quotas and prices.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Words;
+use crate::policy::PatternList;
 
 /// Rate limits, quotas and prices.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuotaSettings {
-    /// How often something may be done. What is beyond is refused.
+    /// Rate limits. Calls beyond a limit are refused.
     pub rate_limit: Vec<RateLimitSettings>,
-    /// How much may be used, with a warning and a pause before the end.
+    /// Quotas, with a warning and a pause before the hard stop.
     pub quota: Vec<ThresholdSettings>,
-    /// What a call costs. Where several say so, the last one does.
+    /// Prices of calls. If several match, the last one applies.
     pub cost: Vec<CostSettings>,
-    /// What costs are counted in.
+    /// The currency of costs.
     pub currency: Option<String>,
-    /// What sources declare themselves, in their adapter files. It can only restrict further.
+    /// What sources declare in their adapter files. It can only restrict further.
     #[serde(skip)]
     pub declared: DeclaredLimits,
 }
 
-/// Limits, quotas and prices that sources declare. Prices of the operator come before these.
+/// Limits, quotas and prices that sources declare. The operator's prices take precedence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeclaredLimits {
-    /// How often something may be done.
+    /// Rate limits.
     pub rate_limit: Vec<RateLimitSettings>,
-    /// How much may be used.
+    /// Quotas.
     pub quota: Vec<ThresholdSettings>,
-    /// What a call costs.
+    /// Prices.
     pub cost: Vec<CostSettings>,
-    /// What costs are counted in, unless the operator says so.
+    /// The currency of costs, unless the operator sets it.
     pub currency: Option<String>,
 }
 
-/// Which calls are counted together. Patterns as in rules; what is not said admits everything.
+/// Which calls are counted together. Patterns work as in rules; an empty one matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Counted {
-    /// Patterns over the source's name.
-    pub source: Words,
-    /// Patterns over the operation's names, as in rules.
-    pub operation: Words,
-    /// Patterns over the tool behind the operation, as the upstream server spells it.
-    pub tool: Words,
-    /// Patterns over the table behind the operation, as the database spells it.
-    pub table: Words,
+pub struct CounterScope {
+    /// Patterns for the source's name.
+    pub source: PatternList,
+    /// Patterns for the operation's names, as in rules.
+    pub operation: PatternList,
+    /// Patterns for the tool behind the operation, as the upstream server spells it.
+    pub tool: PatternList,
+    /// Patterns for the table behind the operation, as the database spells it.
+    pub table: PatternList,
     /// Categories.
-    pub category: Words,
-    /// Patterns over the authenticated principal's name.
-    pub caller: Words,
-    /// What is counted apart: with `caller`, every caller has a count of its own.
-    pub per: Vec<Per>,
+    pub category: PatternList,
+    /// Patterns for the principal's name.
+    pub caller: PatternList,
+    /// What is counted separately: with `caller`, every caller has its own count.
+    pub per: Vec<PartitionKey>,
 }
 
-/// What is counted apart.
+/// What is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Per {
-    /// The principal, else the connection, else everybody unknown together.
+pub enum PartitionKey {
+    /// The principal, else the connection, else all other callers together.
     Caller,
     /// The source.
     Source,
@@ -71,57 +71,58 @@ pub enum Per {
     Operation,
 }
 
-impl Per {
+impl PartitionKey {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Per::Caller => "caller",
-            Per::Source => "source",
-            Per::Category => "category",
-            Per::Operation => "operation",
+            PartitionKey::Caller => "caller",
+            PartitionKey::Source => "source",
+            PartitionKey::Category => "category",
+            PartitionKey::Operation => "operation",
         }
     }
 }
 
-/// How often something may be done.
+/// A rate limit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "RateLimitKeys")]
 pub struct RateLimitSettings {
-    /// What it is called. Processes that share a store count together under one name.
+    /// Its name. Processes that share a store count together under the same name.
     pub name: String,
-    /// So many calls.
+    /// The maximum number of calls.
     pub limit: u64,
-    /// Within so long.
-    pub window: Span,
-    /// Of these.
-    pub counted: Counted,
+    /// The window.
+    pub window: WindowUnit,
+    /// The calls it counts.
+    pub scope: CounterScope,
 }
 
-/// How much may be used.
+/// A quota.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "ThresholdKeys")]
 pub struct ThresholdSettings {
-    /// What is counted, and within how long: `requests_per_hour`, `cost_per_day`.
+    /// What is counted in which window: `requests_per_hour`, `cost_per_day`.
     pub metric: String,
-    /// From here on answers carry a warning.
+    /// Above this, responses carry a warning.
     pub warn: Option<f64>,
-    /// From here on somebody has to say that it goes on, call by call.
+    /// Above this, every call needs a token to continue.
     pub pause: Option<f64>,
-    /// Beyond this nothing goes on.
+    /// Above this, calls are refused.
     pub hard_stop: Option<f64>,
-    /// Of these.
-    pub counted: Counted,
+    /// The calls it counts.
+    pub scope: CounterScope,
 }
 
-/// Which calls, in words: ` of source shop, each caller apart`.
-impl fmt::Display for Counted {
+/// The calls in words: ` of source shop, each caller apart`. Counters of quotas are named after this text, so it must
+/// not change.
+impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { source, operation, tool, table, category, caller, per } = self;
-        let said = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
-        let said = said
+        let CounterScope { source, operation, tool, table, category, caller, per } = self;
+        let selectors = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
+        let selectors = selectors
             .into_iter()
             .chain([("category", category), ("caller", caller)])
             .filter(|(_, words)| !words.0.is_empty());
-        for (index, (what, words)) in said.enumerate() {
+        for (index, (what, words)) in selectors.enumerate() {
             write!(f, "{} {what} {}", if index == 0 { " of" } else { "," }, words.0.join(", "))?;
         }
         for per in per {
@@ -133,7 +134,7 @@ impl fmt::Display for Counted {
 
 impl fmt::Display for RateLimitSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} a {}{}", self.name, self.limit, self.window.as_str(), self.counted)
+        write!(f, "{}: {} a {}{}", self.name, self.limit, self.window.as_str(), self.scope)
     }
 }
 
@@ -145,41 +146,41 @@ impl fmt::Display for ThresholdSettings {
         for (index, (does, from)) in steps.enumerate() {
             write!(f, "{} {does} from {from}", if index == 0 { ":" } else { "," })?;
         }
-        write!(f, "{}", self.counted)
+        write!(f, "{}", self.scope)
     }
 }
 
-/// A rate limit as it is written: all keys side by side, and no others.
+/// A rate limit as written: all keys at one level, and no others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitKeys {
     name: String,
     limit: u64,
-    window: Span,
+    window: WindowUnit,
     #[serde(default)]
-    source: Words,
+    source: PatternList,
     #[serde(default)]
-    operation: Words,
+    operation: PatternList,
     #[serde(default)]
-    tool: Words,
+    tool: PatternList,
     #[serde(default)]
-    table: Words,
+    table: PatternList,
     #[serde(default)]
-    category: Words,
+    category: PatternList,
     #[serde(default)]
-    caller: Words,
+    caller: PatternList,
     #[serde(default)]
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl From<RateLimitKeys> for RateLimitSettings {
     fn from(keys: RateLimitKeys) -> Self {
         let RateLimitKeys { name, limit, window, source, operation, tool, table, category, caller, per } = keys;
-        Self { name, limit, window, counted: Counted { source, operation, tool, table, category, caller, per } }
+        Self { name, limit, window, scope: CounterScope { source, operation, tool, table, category, caller, per } }
     }
 }
 
-/// A quota as it is written.
+/// A quota as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ThresholdKeys {
@@ -191,54 +192,54 @@ struct ThresholdKeys {
     #[serde(default)]
     hard_stop: Option<f64>,
     #[serde(default)]
-    source: Words,
+    source: PatternList,
     #[serde(default)]
-    operation: Words,
+    operation: PatternList,
     #[serde(default)]
-    tool: Words,
+    tool: PatternList,
     #[serde(default)]
-    table: Words,
+    table: PatternList,
     #[serde(default)]
-    category: Words,
+    category: PatternList,
     #[serde(default)]
-    caller: Words,
+    caller: PatternList,
     #[serde(default)]
-    per: Vec<Per>,
+    per: Vec<PartitionKey>,
 }
 
 impl From<ThresholdKeys> for ThresholdSettings {
     fn from(keys: ThresholdKeys) -> Self {
         let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, tool, table, category, caller, per } =
             keys;
-        let counted = Counted { source, operation, tool, table, category, caller, per };
-        Self { metric, warn, pause, hard_stop, counted }
+        let scope = CounterScope { source, operation, tool, table, category, caller, per };
+        Self { metric, warn, pause, hard_stop, scope }
     }
 }
 
-/// What a call costs.
+/// The price of a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostSettings {
-    /// Patterns over the operation's names, as in rules.
+    /// Patterns for the operation's names, as in rules.
     #[serde(default)]
-    pub operation: Words,
-    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    pub operation: PatternList,
+    /// Patterns for the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
-    pub tool: Words,
-    /// Patterns over the table behind the operation, as the database spells it.
+    pub tool: PatternList,
+    /// Patterns for the table behind the operation, as the database spells it.
     #[serde(default)]
-    pub table: Words,
-    /// Patterns over the source's name.
+    pub table: PatternList,
+    /// Patterns for the source's name.
     #[serde(default)]
-    pub source: Words,
-    /// What one call costs.
+    pub source: PatternList,
+    /// The cost of one call.
     pub cost_per_call: f64,
 }
 
-/// How long something is counted.
+/// The window in which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Span {
+pub enum WindowUnit {
     /// A second.
     Second,
     /// A minute.
@@ -251,37 +252,38 @@ pub enum Span {
     Month,
 }
 
-impl Span {
-    const ALL: [Span; 5] = [Span::Second, Span::Minute, Span::Hour, Span::Day, Span::Month];
+impl WindowUnit {
+    const ALL: [WindowUnit; 5] =
+        [WindowUnit::Second, WindowUnit::Minute, WindowUnit::Hour, WindowUnit::Day, WindowUnit::Month];
 
-    /// The span in one word.
+    /// The window as text.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Span::Second => "second",
-            Span::Minute => "minute",
-            Span::Hour => "hour",
-            Span::Day => "day",
-            Span::Month => "month",
+            WindowUnit::Second => "second",
+            WindowUnit::Minute => "minute",
+            WindowUnit::Hour => "hour",
+            WindowUnit::Day => "day",
+            WindowUnit::Month => "month",
         }
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn duration(self) -> Duration {
         Duration::from_secs(match self {
-            Span::Second => 1,
-            Span::Minute => 60,
-            Span::Hour => 60 * 60,
-            Span::Day => 24 * 60 * 60,
-            Span::Month => 30 * 24 * 60 * 60,
+            WindowUnit::Second => 1,
+            WindowUnit::Minute => 60,
+            WindowUnit::Hour => 60 * 60,
+            WindowUnit::Day => 24 * 60 * 60,
+            WindowUnit::Month => 30 * 24 * 60 * 60,
         })
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Span::ALL.into_iter().find(|span| span.as_str() == name)
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        WindowUnit::ALL.into_iter().find(|span| span.as_str() == name)
     }
 }
 
-/// What is wrong with the settings, everything at once.
+/// All problems of the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct QuotaSettingsError(pub Vec<String>);

@@ -1,4 +1,4 @@
-//! Limits, quotas and prices that count nothing.
+//! Finds limits, quotas and prices that have no effect.
 
 use super::Quotas;
 use crate::policy::selector::Selector;
@@ -10,8 +10,8 @@ impl Quotas {
         !(self.rates.is_empty() && self.quotas.is_empty() && self.prices.is_empty())
     }
 
-    /// Every limit, quota and price of the operator that counts no operation, as far as that can be told.
-    pub(crate) fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
+    /// Every limit, quota and price of the operator that matches no operation, as far as that is known.
+    pub(crate) fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for (rate, number) in self.rates.iter().filter(|rate| !rate.is_declared).zip(1..) {
             let counts = |operation: &Operation| rate.counter.may_count(operation);

@@ -1,7 +1,7 @@
-//! State that outlives a request: in SQLite, in Redis (R-SAF-6).
+//! State across requests: in SQLite or Redis (R-SAF-6).
 //!
-//! Versions are drawn by chance instead of counted. A counter would begin anew with a file that was made anew, or go
-//! back with a Redis that was restored, and a version from before would then fit a record from after.
+//! Versions are random, not counted. A counter would restart with a new file, or go back with a restored Redis, and an
+//! old version could then match a new record.
 
 mod redis;
 mod sqlite;
@@ -11,8 +11,8 @@ pub use sqlite::SqliteStore;
 
 use aquifer_engine::store::StoreError;
 
-/// A version that was not there before: 63 bits of chance, since SQLite's integers have a sign.
+/// A new version: 63 random bits, because SQLite's integers are signed.
 fn new_version() -> Result<u64, StoreError> {
-    let bits = getrandom::u64().map_err(|_| StoreError("the operating system has no randomness to give".into()))?;
+    let bits = getrandom::u64().map_err(|_| StoreError("the operating system provides no random numbers".into()))?;
     Ok(bits >> 1)
 }

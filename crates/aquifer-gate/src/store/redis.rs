@@ -1,11 +1,11 @@
-//! State in Redis: several processes, on several machines, behave as one.
+//! State in Redis, shared by several processes on several machines.
 //!
-//! Whatever must not be torn apart is a script, which Redis runs alone. The time is the latest that any of the processes
-//! has seen, so that the machines' clocks need not agree; Redis's own clock only removes what nobody needs any more. What Redis forgets when it is ended without warning is its operator's choice: without
-//! `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy that touches these keys,
-//! records may go before their time.
+//! Everything that has to be atomic is a script. The time is the latest that any process has seen, so the machines'
+//! clocks need not agree; Redis's own clock only removes expired keys. How much Redis loses in a crash is its
+//! operator's choice: without `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy
+//! that covers these keys, records may be lost before they expire.
 
-mod link;
+mod connection;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,23 +20,23 @@ use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
 
-use link::Link;
+use connection::RedisConnection;
 
 use super::new_version;
 
-/// How many keys one step of a search looks at.
-const STEP: usize = 1000;
-/// What Redis takes for a time to live, and more than anybody waits: a hundred years.
-const MAX_LEN: u64 = 100 * 365 * 24 * 3600 * 1000;
+/// The number of keys per `SCAN` step.
+const SCAN_COUNT: usize = 1000;
+/// Maximum time to live: a hundred years.
+const MAX_TTL_MS: u64 = 100 * 365 * 24 * 3600 * 1000;
 
-/// Where Redis is, and what stands before our keys there.
+/// How to connect to Redis.
 #[derive(Clone)]
 pub struct RedisSettings {
     /// `redis://[USER:PASSWORD@]HOST:PORT/DATABASE`, or `rediss://` for TLS.
     pub url: String,
-    /// The beginning of every key, so that others can use the same Redis.
+    /// The prefix of every key, so that others can use the same Redis.
     pub prefix: String,
-    /// Certificates in PEM of whom to trust instead of whom the system trusts.
+    /// Certificate authorities in PEM, instead of the system's.
     pub authorities: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for RedisSettings {
     }
 }
 
-/// A script that knows what time it is.
+/// A script that starts by reading the time.
 macro_rules! script {
     ($file:literal) => {
         Script::new(concat!(include_str!("redis/high_water.lua"), include_str!($file)))
@@ -63,7 +63,7 @@ macro_rules! script {
 
 /// State in Redis.
 pub struct RedisStore {
-    link: Link,
+    connection: RedisConnection,
     prefix: String,
     time: HighWater,
     get: Script,
@@ -72,27 +72,29 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A store there. Nothing is connected yet: a Redis that cannot be reached is told by the first call.
+    /// A store at this address. Connects on the first call, which reports errors.
     pub fn new(settings: &RedisSettings) -> Result<Self, StoreError> {
         let unusable = |_| {
             StoreError(
-                "this is no URL of a Redis: redis://[USER:PASSWORD@]HOST:PORT/DATABASE, or rediss:// for TLS".into(),
+                "this is not a Redis URL: redis://[USER:PASSWORD@]HOST:PORT/DATABASE, or rediss:// for TLS".into(),
             )
         };
         let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
-        // Whoever came first has chosen the same: there is no other in the graph.
+        // Another crate may have installed the same provider already; it is the only one in use.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let client = match &settings.authorities {
             None => Client::open(info).map_err(unusable)?,
             Some(pem) => {
                 let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.clone()) };
                 Client::build_with_tls(info, certificates).map_err(|_| {
-                    StoreError("the certificates for Redis cannot be read, or the URL is not one of rediss://".into())
+                    StoreError(
+                        "the certificates for Redis cannot be read, or the URL does not begin with rediss://".into(),
+                    )
                 })?
             }
         };
         Ok(Self {
-            link: Link::new(client),
+            connection: RedisConnection::new(client),
             prefix: settings.prefix.clone(),
             time: HighWater::new(Arc::new(SteadyClock::new(Arc::new(SystemClock)))),
             get: script!("redis/get.lua"),
@@ -101,7 +103,7 @@ impl RedisStore {
         })
     }
 
-    /// Counts by this clock, which others share, instead of one of its own.
+    /// Uses this shared clock instead of its own.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<SteadyClock>) -> Self {
         self.time = HighWater::new(clock);
@@ -122,11 +124,11 @@ impl StateStore for RedisStore {
         async move {
             let mut script = self.get.key(self.record_key(key));
             script.key(self.record_key(HIGH_WATER)).arg(self.time.now());
-            let told: (Option<Vec<u8>>, Option<u64>, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+            let reply: (Option<Vec<u8>>, Option<u64>, u64) = self
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
-            let (value, version, now) = told;
+            let (value, version, now) = reply;
             self.time.now_after(now);
             Ok(value.zip(version).map(|(value, version)| Record { value, version }))
         }
@@ -144,14 +146,14 @@ impl StateStore for RedisStore {
             if value.len() > MAX_VALUE_BYTES {
                 return Err(StoreError::too_large(value.len()));
             }
-            let keep = u64::try_from(keep.as_millis()).unwrap_or(MAX_LEN).clamp(1, MAX_LEN);
+            let keep = u64::try_from(keep.as_millis()).unwrap_or(MAX_TTL_MS).clamp(1, MAX_TTL_MS);
             let expected = expected.map(|version| version.to_string()).unwrap_or_default();
             let mut script = self.compare_and_set.key(self.record_key(key));
             script.key(self.record_key(HIGH_WATER));
             script.arg(expected).arg(new_version()?).arg(value).arg(keep).arg(self.time.now());
             let (written, now): (bool, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
             self.time.now_after(now);
             Ok(written)
@@ -159,14 +161,14 @@ impl StateStore for RedisStore {
         .boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
         async move {
             let begin = self.record_key(prefix);
-            let found = self.link.ask(async |connection: &mut MultiplexedConnection| {
+            let found = self.connection.run(async |connection: &mut MultiplexedConnection| {
                 let mut found = Vec::new();
-                for key in search(connection, &begin, most).await? {
-                    // What expired since it was found is left out.
-                    if let Some(record) = read(connection, &key).await? {
+                for key in scan_keys(connection, &begin, limit).await? {
+                    // Records that have expired meanwhile are skipped.
+                    if let Some(record) = read_record(connection, &key).await? {
                         found.push((key, record));
                     }
                 }
@@ -183,49 +185,48 @@ impl StateStore for RedisStore {
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         async move {
             let window = Window::new(window);
-            // One more than the largest is just as unacceptable as anything above, and the script can count so far.
-            let (amount, most) = (amount.min(Window::MAX_AMOUNT + 1), most.min(Window::MAX_AMOUNT));
+            // Amounts above the maximum are refused like the maximum plus one, which the script can represent.
+            let (amount, limit) = (amount.min(Window::MAX_BYTES + 1), limit.min(Window::MAX_BYTES));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
-            script.arg(window.width()).arg(amount).arg(most).arg(self.time.now());
-            let told: (bool, u64, i64, u64) = self
-                .link
-                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+            script.arg(window.width()).arg(amount).arg(limit).arg(self.time.now());
+            let reply: (bool, u64, i64, u64) = self
+                .connection
+                .run(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
-            let (accepted, total, frees, now) = told;
+            let (accepted, total, retry_after, now) = reply;
             self.time.now_after(now);
-            let frees = u64::try_from(frees).map_or(Duration::MAX, Duration::from_millis);
-            Ok(SpendResult { accepted, total, retry_after: frees })
+            let retry_after = u64::try_from(retry_after).map_or(Duration::MAX, Duration::from_millis);
+            Ok(SpendResult { accepted, total, retry_after: retry_after })
         }
         .boxed()
     }
 }
 
-async fn read(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Option<Record>> {
+async fn read_record(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Option<Record>> {
     let mut command = redis::cmd("HMGET");
     command.arg(key).arg("value").arg("version");
     let (value, version): (Option<Vec<u8>>, Option<u64>) = command.query_async(connection).await?;
     Ok(value.zip(version).map(|(value, version)| Record { value, version }))
 }
 
-/// The first keys that begin so. Every key of the database is looked at, a step at a time: this is for people who look
-/// into the store, not for calls.
-async fn search(connection: &mut MultiplexedConnection, begin: &str, most: usize) -> RedisResult<BTreeSet<String>> {
-    let pattern = format!("{}*", literally(begin));
+/// The first keys with this prefix. Scans all keys of the database, so it is for administration, not for calls.
+async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: usize) -> RedisResult<BTreeSet<String>> {
+    let pattern = format!("{}*", escape_pattern(begin));
     let mut first = BTreeSet::new();
     let mut cursor = 0_u64;
     loop {
         let mut command = redis::cmd("SCAN");
-        command.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
+        command.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<String>) = command.query_async(connection).await?;
         for key in keys {
             first.insert(key);
-            if first.len() > most {
+            if first.len() > limit {
                 first.pop_last();
             }
         }
@@ -236,8 +237,8 @@ async fn search(connection: &mut MultiplexedConnection, begin: &str, most: usize
     }
 }
 
-/// A pattern that matches this text only.
-fn literally(text: &str) -> String {
+/// Escapes text so that it matches only itself.
+fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {
         if matches!(character, '*' | '?' | '[' | ']' | '\\' | '^' | '-') {

@@ -1,11 +1,11 @@
-//! State in one SQLite file: it survives a restart, and other processes on the machine share it.
+//! State in one SQLite file: it survives a restart and is shared by all processes of the machine.
 //!
-//! A thread of its own has the file in hand, so that no caller's thread waits for a disk. Callers wait for the thread no
-//! longer than [`TIMEOUT`]; what nobody waits for any more is not begun. A fault of the file is an error of the call
-//! that met it, and the next call opens the file again, so nothing outlasts the fault.
+//! A thread owns the file, so that no caller blocks on the disk. Callers wait at most [`CALL_TIMEOUT`]; calls that
+//! nobody waits for are not started. An error of the file is returned by the call that meets it, and the next call
+//! opens the file again.
 
 mod file;
-mod keeper;
+mod state_file;
 mod tables;
 
 use std::panic::AssertUnwindSafe;
@@ -20,17 +20,18 @@ use aquifer_engine::store::{HighWater, MAX_VALUE_BYTES, Record, SpendResult, Sta
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
-use keeper::Keeper;
+use state_file::StateFile;
 
 use super::new_version;
 
-/// How long a call waits for its turn and its answer.
-const TIMEOUT: Duration = Duration::from_secs(8);
-/// How long it waits for its turn: what would be answered too late is not begun, so that the answer is what happened.
-const TURN: Duration = TIMEOUT.saturating_sub(keeper::MAX_LEN);
-/// How many calls may wait, and what they may all in all have in hand while a disk hangs.
-const WAITING: usize = 4096;
-const WAITING_BYTES: usize = 64 << 20;
+/// How long a call waits in the queue and for its result.
+const CALL_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long a call may wait in the queue. A call that would finish too late is not started, so that a timeout means
+/// that nothing was done.
+const QUEUE_TIMEOUT: Duration = CALL_TIMEOUT.saturating_sub(state_file::MAX_CALL_TIME);
+/// Maximum number and total size of waiting calls.
+const MAX_QUEUED_CALLS: usize = 4096;
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 
 /// State in a SQLite file.
 pub struct SqliteStore {
@@ -38,19 +39,19 @@ pub struct SqliteStore {
     bytes: Arc<AtomicUsize>,
 }
 
-type Job = Box<dyn FnOnce(&mut Keeper) + Send>;
+type Job = Box<dyn FnOnce(&mut StateFile) + Send>;
 
 impl SqliteStore {
-    /// A store in this file, which only its owner can read. The file is made when it is missing, its folder is not.
-    /// Nothing is opened yet: a file that cannot be used is told by the first call.
+    /// A store in this file, readable by its owner only. The file is created if it is missing; its directory is not.
+    /// Nothing is opened yet: the first call reports errors.
     pub fn new(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
-        let mut keeper = Keeper::new(path.into(), HighWater::new(clock));
-        let (jobs, waiting): (_, Receiver<Job>) = sync_channel(WAITING);
+        let mut state_file = StateFile::new(path.into(), HighWater::new(clock));
+        let (jobs, waiting): (_, Receiver<Job>) = sync_channel(MAX_QUEUED_CALLS);
         let work = move || {
             for job in waiting {
-                let done = std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut keeper)));
+                let done = std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut state_file)));
                 if done.is_err() {
-                    keeper.let_go();
+                    state_file.close();
                 }
             }
         };
@@ -59,64 +60,65 @@ impl SqliteStore {
         Ok(Self { jobs, bytes: Arc::default() })
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
-        act: impl FnOnce(&mut Keeper) -> Result<T, StoreError> + Send + 'static,
+        act: impl FnOnce(&mut StateFile) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let asked = Instant::now();
-        let load = Load::take(&self.bytes, bytes)?;
-        let job: Job = Box::new(move |keeper| {
-            let _load = load;
+        let reservation = MemoryReservation::new(&self.bytes, bytes)?;
+        let job: Job = Box::new(move |state_file| {
+            let _reservation = reservation;
             if reply.is_closed() {
                 return;
             }
-            let done = if asked.elapsed() < TURN { act(keeper) } else { Err(late()) };
-            // If nobody waits any more, there is nobody to tell.
+            let done = if asked.elapsed() < QUEUE_TIMEOUT { act(state_file) } else { Err(timed_out()) };
+            // The caller may have stopped waiting.
             let _ = reply.send(done);
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
-            TrySendError::Full(_) => crowded(),
-            TrySendError::Disconnected(_) => StoreError("the thread of the state file is gone".into()),
+            TrySendError::Full(_) => queue_full(),
+            TrySendError::Disconnected(_) => StoreError("the thread of the state file has stopped".into()),
         })?;
-        match tokio::time::timeout(TIMEOUT, answer).await {
+        match tokio::time::timeout(CALL_TIMEOUT, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(StoreError("the state file gave no answer".into())),
-            Err(_) => Err(late()),
+            Err(_) => Err(timed_out()),
         }
     }
 }
 
-/// What a waiting call has in hand; given back when it is done, or was not even begun.
-struct Load(Arc<AtomicUsize>, usize);
+/// Memory that a waiting call uses; released when the call is done or discarded.
+struct MemoryReservation(Arc<AtomicUsize>, usize);
 
-impl Load {
-    fn take(all: &Arc<AtomicUsize>, bytes: usize) -> Result<Self, StoreError> {
+impl MemoryReservation {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Result<Self, StoreError> {
         let before = all.fetch_add(bytes, Ordering::Relaxed);
-        let load = Self(all.clone(), bytes);
-        if before.saturating_add(bytes) > WAITING_BYTES { Err(crowded()) } else { Ok(load) }
+        let reservation = Self(all.clone(), bytes);
+        if before.saturating_add(bytes) > MAX_QUEUED_BYTES { Err(queue_full()) } else { Ok(reservation) }
     }
 }
 
-impl Drop for Load {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.0.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
-fn crowded() -> StoreError {
-    StoreError("too many calls wait for the state file already".into())
+fn queue_full() -> StoreError {
+    StoreError("too many calls wait for the state file".into())
 }
 
-fn late() -> StoreError {
+fn timed_out() -> StoreError {
     StoreError("the state file did not answer in time".into())
 }
 
 impl StateStore for SqliteStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         let key = key.to_owned();
-        self.ask(key.len(), move |keeper| keeper.read(|connection, now| tables::get(connection, now, &key))).boxed()
+        self.run(key.len(), move |state_file| state_file.read(|connection, now| tables::get(connection, now, &key)))
+            .boxed()
     }
 
     fn compare_and_set<'a>(
@@ -132,8 +134,8 @@ impl StateStore for SqliteStore {
                 return Err(StoreError::too_large(value.len()));
             }
             let record = Record { value, version: new_version()? };
-            self.ask(key.len() + record.value.len(), move |keeper| {
-                keeper.write_to_last(|connection, now| {
+            self.run(key.len() + record.value.len(), move |state_file| {
+                state_file.write_durable(|connection, now| {
                     tables::compare_and_set(connection, now, &key, expected, &record, keep)
                 })
             })
@@ -142,10 +144,10 @@ impl StateStore for SqliteStore {
         .boxed()
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
         let prefix = prefix.to_owned();
-        self.ask(prefix.len(), move |keeper| {
-            keeper.read(|connection, now| tables::list(connection, now, &prefix, most))
+        self.run(prefix.len(), move |state_file| {
+            state_file.read(|connection, now| tables::list(connection, now, &prefix, limit))
         })
         .boxed()
     }
@@ -154,13 +156,13 @@ impl StateStore for SqliteStore {
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         let (key, window) = (key.to_owned(), Window::new(window));
-        self.ask(key.len(), move |keeper| match amount {
-            0 => keeper.read(|connection, now| tables::spent(connection, now, &key, most, window)),
-            _ => keeper.write(|connection, now| tables::spend(connection, now, &key, amount, most, window)),
+        self.run(key.len(), move |state_file| match amount {
+            0 => state_file.read(|connection, now| tables::spent(connection, now, &key, limit, window)),
+            _ => state_file.write(|connection, now| tables::spend(connection, now, &key, amount, limit, window)),
         })
         .boxed()
     }

@@ -1,5 +1,5 @@
 //! A dry run that its source guarantees changes nothing, so nobody is asked; it is denied and counted like any call
-//! (R-REQ-9, R-SAF-2). There is no way to have a real call judged as a dry run.
+//! (R-REQ-9, R-SAF-2). A real call cannot pass as a dry run.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,11 +18,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::house::{Hands, anna, code, request, with_person, with_token};
-use crate::stores::place::Folder;
+use crate::harness::{ManualClock, anna, code, request, with_person, with_token};
+use crate::stores::setup::Folder;
 
-/// Three kinds of operations with a parameter `dry_run`: one whose source guarantees it, an upstream's own, and one of an
-/// upstream that claims a guarantee nobody can give.
+/// Three kinds of operations with a parameter `dry_run`: guaranteed by the source, an upstream's own, and an upstream's
+/// with a guarantee that it cannot give.
 #[derive(Clone)]
 struct Rows {
     trust: Trust,
@@ -53,7 +53,7 @@ impl Source for Rows {
     }
 }
 
-struct Stage {
+struct DryRunHarness {
     engine: Engine,
     gate: Arc<SafetyGate>,
     audit: Audit,
@@ -61,13 +61,13 @@ struct Stage {
     folder: Folder,
 }
 
-impl Stage {
+impl DryRunHarness {
     fn new(settings: Value) -> Self {
         Self::trusted(settings, Trust::Validated)
     }
 
     fn trusted(settings: Value, trust: Trust) -> Self {
-        let (clock, folder) = (Hands::new().steady, Folder::new());
+        let (clock, folder) = (ManualClock::new().steady, Folder::new());
         let store = Arc::new(MemoryStore::new(clock.clone(), 1_000));
         let audit = Audit::open(AuditSettings::in_directory(&folder.0), clock.clone(), store.clone()).unwrap();
         let mut gate = GateSettings::default();
@@ -86,7 +86,7 @@ impl Stage {
 
     async fn ask(&self, request: Value) -> Value {
         let arguments = request.as_object().unwrap().clone();
-        // Somebody is there to be asked.
+        // The client can ask its user.
         match self.engine.handle(&Receiver::Unified, arguments, with_person(anna())).await {
             Reply::Response(response) => response.render(&Limits::default()).value(),
             Reply::NeedsInput(_) => json!({ "error": { "code": "asked" } }),
@@ -97,7 +97,7 @@ impl Stage {
         std::mem::take(&mut self.rows.seen.lock().unwrap())
     }
 
-    /// The events on record.
+    /// The recorded events.
     async fn events(&self) -> Vec<String> {
         self.audit.flush().await.unwrap();
         let files = std::fs::read_dir(&self.folder.0).unwrap().map(|file| file.unwrap().path());
@@ -109,21 +109,21 @@ impl Stage {
 
 #[tokio::test]
 async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
-    // (request, what comes of it); "asked" is a question to the person.
+    // (request, result); "asked" is a question to the user.
     let table = [
         (json!({ "params": { "id": "1", "dry_run": true } }), "done"),
         (json!({ "params": { "id": "1", "dryRun": true } }), "done"),
         (json!({ "params": { "id": "1" }, "dry_run": true }), "done"),
         (json!({ "params": { "id": "1" }, "dryRun": true }), "done"),
         (json!({ "id": "1", "dry_run": true }), "done"),
-        // What stands in params wins.
+        // The value in params takes precedence.
         (json!({ "params": { "id": "1", "dry_run": true }, "dry_run": false }), "done"),
         (json!({ "params": { "id": "1", "dry_run": false }, "dry_run": true }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": false }, "dryRun": true }), "asked"),
         (json!({ "params": { "id": "1", "dryRun": false }, "dry_run": true }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": true, "dryRun": false } }), "VALIDATION_INVALID_VALUE"),
         (json!({ "params": { "id": "1", "dryRun": true, "dry_run": false } }), "VALIDATION_INVALID_VALUE"),
-        // Nothing but true is true.
+        // Only true is true.
         (json!({ "params": { "id": "1" } }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": false } }), "asked"),
         (json!({ "params": { "id": "1", "dry_run": "true" } }), "VALIDATION_INVALID_TYPE"),
@@ -131,53 +131,53 @@ async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
         (json!({ "params": { "id": "1", "dry_run": [true] } }), "VALIDATION_INVALID_TYPE"),
         (json!({ "params": { "id": "1", "dry_run": null } }), "VALIDATION_INVALID_TYPE"),
         (json!({ "params": { "id": "1" }, "dry_run": "true" }), "VALIDATION_INVALID_TYPE"),
-        // Nor is anything else its name.
+        // And only `dry_run` is its name.
         (json!({ "params": { "id": "1", "DryRun": true } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1", "DRY_RUN": true } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1", "dry-run": true } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1", "params": { "dry_run": true } } }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "params": { "id": "1" }, "_dry_run": true }), "asked"),
     ];
-    let stage = Stage::new(json!({}));
+    let harness = DryRunHarness::new(json!({}));
     for (mut request, expected) in table {
         request["operation"] = "delete_row".into();
-        let answer = stage.ask(request.clone()).await;
+        let answer = harness.ask(request.clone()).await;
         assert_eq!(code(&answer), expected, "{request}: {answer}");
-        for params in stage.seen() {
+        for params in harness.seen() {
             assert_eq!(params["dry_run"], true, "{request} reached the source as {params}");
         }
     }
-    let events = stage.events().await;
+    let events = harness.events().await;
     assert!(events.iter().all(|event| event == "CONFIRMATION_REQUIRED"), "nothing was done: {events:?}");
 }
 
 #[tokio::test]
 async fn r_req_9_an_upstreams_dry_run_counts_for_nothing() {
-    let stage = Stage::new(json!({}));
+    let harness = DryRunHarness::new(json!({}));
     for operation in ["delete_remote", "delete_claimed"] {
-        let answer = stage.ask(request(operation, json!({ "id": "1", "dry_run": true }))).await;
+        let answer = harness.ask(request(operation, json!({ "id": "1", "dry_run": true }))).await;
         assert_eq!(code(&answer), "asked", "{operation}: {answer}");
     }
-    assert!(stage.seen().is_empty());
+    assert!(harness.seen().is_empty());
 }
 
 #[tokio::test]
 async fn r_req_9_a_dry_run_uses_up_no_token_and_needs_none() {
-    let stage = Stage::new(json!({ "policy": { "strength": { "destructive": "token" } } }));
+    let harness = DryRunHarness::new(json!({ "policy": { "strength": { "destructive": "token" } } }));
     let real = || request("delete_row", json!({ "id": "1" }));
     let rehearsal = || request("delete_row", json!({ "id": "1", "dry_run": true }));
-    let asked = stage.ask(real()).await;
+    let asked = harness.ask(real()).await;
     let token = asked["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{asked}"));
-    assert_eq!(code(&stage.ask(with_token(rehearsal(), token)).await), "done", "a token is no hindrance");
-    assert_eq!(code(&stage.ask(with_token(rehearsal(), "conf_wrong")).await), "done", "nor is a wrong one");
-    assert_eq!(code(&stage.ask(with_token(real(), token)).await), "done", "and it was not used up");
-    assert_eq!(code(&stage.ask(with_token(real(), token)).await), "TOKEN_ALREADY_USED");
-    let runs = stage.seen();
+    assert_eq!(code(&harness.ask(with_token(rehearsal(), token)).await), "done", "a token is no hindrance");
+    assert_eq!(code(&harness.ask(with_token(rehearsal(), "conf_wrong")).await), "done", "nor is a wrong one");
+    assert_eq!(code(&harness.ask(with_token(real(), token)).await), "done", "and it was not used up");
+    assert_eq!(code(&harness.ask(with_token(real(), token)).await), "TOKEN_ALREADY_USED");
+    let runs = harness.seen();
     assert_eq!(runs.iter().filter(|params| params["dry_run"] == true).count(), 2, "{runs:?}");
-    // In a batch nothing halts.
+    // A batch does not halt.
     let batch = json!({ "operations": [rehearsal(), rehearsal()] });
-    assert_eq!(stage.ask(batch).await["summary"], json!({ "total": 2, "succeeded": 2, "failed": 0 }));
-    let intents = stage.events().await.into_iter().filter(|event| event == "OPERATION_INTENT").count();
+    assert_eq!(harness.ask(batch).await["summary"], json!({ "total": 2, "succeeded": 2, "failed": 0 }));
+    let intents = harness.events().await.into_iter().filter(|event| event == "OPERATION_INTENT").count();
     assert_eq!(intents, 1, "only what was really done");
 }
 
@@ -188,16 +188,16 @@ async fn r_req_9_a_dry_run_is_denied_like_the_real_call() {
         { "effect": "deny", "operation": "delete_row", "when": [{ "param": "dry_run", "equals": true }] }
     ] } });
     let stages = [
-        (Stage::new(deny), "PERMISSION_DENIED"),
-        (Stage::new(when), "PERMISSION_DENIED"),
-        (Stage::trusted(json!({}), Trust::Generated), "PERMISSION_DANGER_LEVEL_DENIED"),
-        (Stage::trusted(json!({}), Trust::Untested), "PERMISSION_DANGER_LEVEL_DENIED"),
+        (DryRunHarness::new(deny), "PERMISSION_DENIED"),
+        (DryRunHarness::new(when), "PERMISSION_DENIED"),
+        (DryRunHarness::trusted(json!({}), Trust::Generated), "PERMISSION_DANGER_LEVEL_DENIED"),
+        (DryRunHarness::trusted(json!({}), Trust::Untested), "PERMISSION_DANGER_LEVEL_DENIED"),
     ];
-    for (stage, expected) in stages {
-        let answer = stage.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await;
+    for (harness, expected) in stages {
+        let answer = harness.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await;
         assert_eq!(code(&answer), expected, "{answer}");
-        assert!(stage.seen().is_empty());
-        assert_eq!(stage.events().await, ["OPERATION_DENIED"]);
+        assert!(harness.seen().is_empty());
+        assert_eq!(harness.events().await, ["OPERATION_DENIED"]);
     }
 }
 
@@ -206,9 +206,9 @@ async fn r_req_9_the_strictest_confirmation_is_not_asked_of_a_dry_run() {
     let strict = json!({ "policy": { "rule": [
         { "effect": "confirm", "strength": "approval", "cooldown_seconds": 60, "operation": "delete_row" }
     ] } });
-    let stage = Stage::new(strict);
-    assert_eq!(code(&stage.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await), "done");
-    assert_eq!(code(&stage.ask(request("delete_row", json!({ "id": "1" }))).await), "CONFIRMATION_REQUIRED");
+    let harness = DryRunHarness::new(strict);
+    assert_eq!(code(&harness.ask(request("delete_row", json!({ "id": "1", "dry_run": true }))).await), "done");
+    assert_eq!(code(&harness.ask(request("delete_row", json!({ "id": "1" }))).await), "CONFIRMATION_REQUIRED");
 }
 
 #[tokio::test]
@@ -219,20 +219,20 @@ async fn r_saf_4_limits_count_dry_runs() {
         (json!({ "quota": [{ "metric": "requests_per_day", "pause": 2 }] }), "RATE_LIMIT_QUOTA_PAUSE"),
     ];
     for (limits, expected) in limits {
-        let stage = Stage::new(json!({ "quota": limits }));
+        let harness = DryRunHarness::new(json!({ "quota": limits }));
         let rehearsal = || request("delete_row", json!({ "id": "1", "dry_run": true }));
         for _ in 0..2 {
-            assert_eq!(code(&stage.ask(rehearsal()).await), "done");
+            assert_eq!(code(&harness.ask(rehearsal()).await), "done");
         }
-        assert_eq!(code(&stage.ask(rehearsal()).await), expected);
-        assert_eq!(stage.seen().len(), 2);
+        assert_eq!(code(&harness.ask(rehearsal()).await), expected);
+        assert_eq!(harness.seen().len(), 2);
     }
 }
 
 #[tokio::test]
 async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
-    let stage = Stage::new(json!({}));
-    let snapshot = stage.engine.snapshot();
+    let harness = DryRunHarness::new(json!({}));
+    let snapshot = harness.engine.snapshot();
     for (params, decision) in [(json!({ "id": "1" }), "confirm"), (json!({ "id": "1", "dry_run": true }), "allow")] {
         let wanted = request("delete_row", params.clone());
         let parsed = aquifer_protocol::request::parse(wanted.as_object().unwrap().clone(), 10).unwrap();
@@ -241,7 +241,7 @@ async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
             aquifer_protocol::validate::route(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, parsed);
         let checked =
             routed.unwrap().check(snapshot.catalog(), aquifer_protocol::validate::Strictness::Strict).unwrap();
-        let told = stage.gate.explain(&checked, &anna()).await;
+        let told = harness.gate.explain(&checked, &anna()).await;
         assert_eq!(told["decision"], decision, "{told}");
         assert_eq!(told["dry_run"], "A dry run changes nothing, so nobody is asked", "{told}");
     }

@@ -1,6 +1,6 @@
-//! Faults of what the gate leans on while many callers ask, confirm, replay and cross tokens (R-SAF-3, R-SAF-5, R-SAF-6).
+//! Failures of store and audit while many callers confirm, replay and mix up tokens (R-SAF-3, R-SAF-5, R-SAF-6).
 //!
-//! A thousand gated calls each; `cargo xtask soak gate` has more.
+//! A thousand gated calls each; `cargo xtask soak gate` runs more.
 
 mod callers;
 mod slow;
@@ -14,14 +14,14 @@ use aquifer_engine::store::StateStore;
 use aquifer_gate::store::SqliteStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::house::system_clock;
-use crate::stores::place::{Folder, Process, another, is_mounted, on_a_small_disk};
+use crate::harness::system_clock;
 #[cfg(feature = "redis")]
 use crate::stores::redis_server::Server;
+use crate::stores::setup::{Folder, Process, is_mounted, rerun_test, with_small_disk};
 use callers::{Fault, Trial};
 use slow::{Slow, Slowness};
 
-/// Two stores over one file, as two processes would have them.
+/// Two stores over one file, as in two processes.
 fn two_over(file: &Path) -> [Arc<dyn StateStore>; 2] {
     [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, system_clock()).unwrap()) })
 }
@@ -38,7 +38,7 @@ impl Fault for Server {
 async fn r_saf_6_gated_calls_while_redis_is_killed_and_restarted() {
     let (mut server, audit) = (Server::start(), Folder::new());
     let stores = [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(server.store()) });
-    Trial::over(stores, &audit.0).endures("redis", &mut server, 1, 5).await;
+    Trial::over(stores, &audit.0).run("redis", &mut server, 1, 5).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -46,12 +46,12 @@ async fn r_saf_6_gated_calls_while_the_store_is_slow() {
     let folder = Folder::new();
     let mut slowness = Slowness::default();
     let stores = two_over(&folder.file()).map(|store| -> Arc<dyn StateStore> { Slow::new(store, &slowness) });
-    Trial::over(stores, &folder.0.join("audit")).endures("slow", &mut slowness, slow::STAGES, 1).await;
+    Trial::over(stores, &folder.0.join("audit")).run("slow", &mut slowness, slow::STAGES, 1).await;
 }
 
 const WHERE: &str = "AQUIFER_TEST_GATED_AT";
 
-/// State and audit lie on the same file system: one of its own if we may mount one, else under a limit on files.
+/// State and audit are on the same file system: a separate one if we may mount it, else with a limit on the file size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_gated_calls_while_the_disk_is_full() {
     const TEST: &str = "faults::r_saf_6_gated_calls_while_the_disk_is_full";
@@ -59,14 +59,14 @@ async fn r_saf_6_gated_calls_while_the_disk_is_full() {
         let place = PathBuf::from(place);
         let mut disk = Disk { ballast: place.join("ballast"), mounted: is_mounted() };
         let trial = Trial::over(two_over(&place.join("state.db")), &place.join("audit"));
-        return trial.endures("full", &mut disk, 1, 5).await;
+        return trial.run("full", &mut disk, 1, 5).await;
     }
     let folder = Folder::new();
-    let mut command = on_a_small_disk(&folder.0, "256m", "", TEST);
+    let mut command = with_small_disk(&folder.0, "256m", "", TEST);
     Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
-/// A disk that gets full, and has room again.
+/// A disk that fills up, and has room again.
 struct Disk {
     ballast: PathBuf,
     mounted: bool,
@@ -83,7 +83,7 @@ impl Fault for Disk {
     }
 }
 
-/// To the last page.
+/// Fills the disk to the last page.
 fn fill(ballast: &Path) {
     use std::io::Write;
     let mut file = std::fs::File::create(ballast).unwrap();
@@ -97,25 +97,25 @@ fn fill(ballast: &Path) {
     }
 }
 
-fn limit_files(most: Option<u64>) {
+fn limit_files(limit: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
-    setrlimit(Resource::Fsize, Rlimit { current: most.or(maximum), maximum }).unwrap();
+    setrlimit(Resource::Fsize, Rlimit { current: limit.or(maximum), maximum }).unwrap();
 }
 
-/// As somebody to whom rights apply: the superuser may write everything.
+/// Runs as a user to whom permissions apply: root may write everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
     if let Ok(place) = std::env::var(WHERE) {
         let mut rights = Rights(Path::new(&place).join("state"));
         std::fs::create_dir_all(&rights.0).unwrap();
         let trial = Trial::over(two_over(&rights.file()), &Path::new(&place).join("audit"));
-        return trial.endures("read-only", &mut rights, 2, 3).await;
+        return trial.run("read-only", &mut rights, 2, 3).await;
     }
     let folder = Folder::new();
     std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.0.join("tests");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let mut command = another(&program, "faults::r_saf_6_gated_calls_while_the_file_is_read_only");
+    let mut command = rerun_test(&program, "faults::r_saf_6_gated_calls_while_the_file_is_read_only");
     command.stdout(std::process::Stdio::inherit()).env(WHERE, folder.0.join("own")).current_dir("/");
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         command.uid(65_534).gid(65_534);
@@ -123,7 +123,7 @@ async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
     Process(command.spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
-/// The rights to a folder with a state file in it.
+/// The permissions of a directory with a state file.
 struct Rights(PathBuf);
 
 impl Rights {
@@ -133,14 +133,14 @@ impl Rights {
 }
 
 impl Fault for Rights {
-    /// Out of reach first: whoever has a file open may write to it whatever its rights are later, and lets go of it when
-    /// it is not to be found. Then there again, to be read only.
+    /// First makes the file unreachable: an open file stays writable whatever its permissions become, and is closed
+    /// when it cannot be found. Then makes it reachable again, read-only.
     fn set(&mut self, stage: usize) {
         let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         match stage {
             1 => set(&self.0, 0o000),
             2 => {
-                // The file itself can be reached only through the folder: nobody else opens it in between for long.
+                // The file can only be reached through the directory, so nobody opens it in between for long.
                 set(&self.0, 0o700);
                 set(&self.file(), 0o400);
                 set(&self.0, 0o500);

@@ -1,4 +1,4 @@
-//! The gate as a whole: its order, its record, and what it does when what it leans on is gone.
+//! The gate as a whole: its order, its audit, and what it does without store or audit.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
-use crate::house::{House, OPERATIONS, anna, code, request, with_token};
+use crate::harness::{Harness, OPERATIONS, anna, code, request, with_token};
 
 fn params() -> Value {
     json!({ "id": "x" })
 }
 
-/// Writes to the state store, so that what was written can be read, and cannot be written when that is gone.
-fn audited(settings: &GateSettings, trust: Trust) -> House {
-    House::with(settings, trust, |store, clock| {
+/// A harness whose audit is in the state store, so that it can be read, and fails with the store.
+fn audited(settings: &GateSettings, trust: Trust) -> Harness {
+    Harness::with(settings, trust, |store, clock| {
         let sinks = vec![Sink::Store { keep: Duration::from_secs(3600) }];
         let settings = AuditSettings { sinks, timeout: Duration::from_secs(2), ..AuditSettings::default() };
         Audit::open(settings, clock, store).unwrap()
     })
 }
 
-/// The events on record, each as `event operation result`.
-async fn recorded(house: &House) -> Vec<Value> {
+/// The recorded entries.
+async fn recorded(harness: &Harness) -> Vec<Value> {
     tokio::time::timeout(Duration::from_secs(10), async {
         let mut before = usize::MAX;
         loop {
-            let lines = house.store.inner.list("", 100_000).await.unwrap();
+            let lines = harness.store.inner.list("", 100_000).await.unwrap();
             let events: Vec<Value> = lines
                 .iter()
                 .filter_map(|(_, record)| serde_json::from_slice::<Value>(&record.value).ok())
@@ -46,12 +46,12 @@ async fn recorded(house: &House) -> Vec<Value> {
     .unwrap()
 }
 
-fn of<'a>(events: &'a [Value], event: &str) -> Vec<&'a Value> {
+fn find_events<'a>(events: &'a [Value], event: &str) -> Vec<&'a Value> {
     events.iter().filter(|line| line["event"] == event).collect()
 }
 
 #[tokio::test]
-async fn r_saf_2_each_danger_meets_what_its_source_is_trusted_for() {
+async fn r_saf_2_danger_and_trust_decide_together() {
     let (confirm, danger, trust) =
         ("CONFIRMATION_REQUIRED", "PERMISSION_DANGER_LEVEL_DENIED", "PERMISSION_TRUST_LEVEL_INSUFFICIENT");
     let table = [
@@ -62,29 +62,29 @@ async fn r_saf_2_each_danger_meets_what_its_source_is_trusted_for() {
         (Trust::Certified, ["done", "done", confirm, confirm, confirm]),
     ];
     for (trust, expected) in table {
-        let house = House::with(&GateSettings::default(), trust, |_, clock| Audit::off(clock));
+        let harness = Harness::with(&GateSettings::default(), trust, |_, clock| Audit::disabled(clock));
         let operations = OPERATIONS.iter().map(|(name, _)| *name).filter(|name| *name != "erase_thing");
         for (name, expected) in operations.zip(expected) {
-            let answer = house.ask(request(&format!("alpha_{name}"), params())).await;
+            let answer = harness.ask(request(&format!("alpha_{name}"), params())).await;
             assert_eq!(code(&answer), expected, "{trust} {name}");
         }
-        let read = house.engine.fetch(FetchRequest::Resource("aquifer://alpha/memo://1".to_owned()), anna()).await;
+        let read = harness.engine.fetch(FetchRequest::Resource("aquifer://alpha/memo://1".to_owned()), anna()).await;
         assert_eq!(read.is_ok(), trust > Trust::Untested, "{trust}: a document");
-        assert_eq!(code(&house.ask(request("introspect", json!({ "query": "operations" }))).await), "done");
+        assert_eq!(code(&harness.ask(request("introspect", json!({ "query": "operations" }))).await), "done");
     }
 }
 
 #[tokio::test]
-async fn r_int_6_policy_and_the_token_are_told_by_introspection() {
-    let house = House::new(&GateSettings::default());
-    let told = house.ask(request("introspect", json!({ "query": "policy" }))).await;
+async fn r_int_6_introspection_reports_policy_and_the_token() {
+    let harness = Harness::new(&GateSettings::default());
+    let told = harness.ask(request("introspect", json!({ "query": "policy" }))).await;
     let confirm = told["data"]["policy"]["confirm"].as_array().unwrap();
     assert!(confirm.contains(&json!("alpha_delete_thing")), "{told}");
     assert!(told["data"]["policy"]["allow"].as_array().unwrap().contains(&json!("alpha_get_thing")), "{told}");
-    let listed = house.ask(request("introspect", json!({ "query": "operations" }))).await;
+    let listed = harness.ask(request("introspect", json!({ "query": "operations" }))).await;
     assert_eq!(listed["data"]["_protocol"]["capabilities"]["confirmation"], true);
     for (name, takes) in [("alpha_get_thing", false), ("alpha_create_thing", false), ("alpha_delete_thing", true)] {
-        let told = house.ask(request("introspect", json!({ "query": "operations", "name": name }))).await;
+        let told = harness.ask(request("introspect", json!({ "query": "operations", "name": name }))).await;
         let parameters = told["data"]["operation"]["parameters"].as_array().unwrap();
         let has = parameters.iter().any(|parameter| parameter["name"] == "confirmation_token");
         assert_eq!(has, takes, "{name}");
@@ -93,43 +93,47 @@ async fn r_int_6_policy_and_the_token_are_told_by_introspection() {
 
 #[tokio::test]
 async fn r_saf_6_an_allowed_read_without_limits_touches_neither_store_nor_audit() {
-    let house = audited(&GateSettings::default(), Trust::Certified);
-    let before = *house.store.asked.lock().unwrap();
+    let harness = audited(&GateSettings::default(), Trust::Certified);
+    let before = *harness.store.asked.lock().unwrap();
     for name in ["alpha_get_thing", "beta_get_thing", "introspect"] {
         let params = if name == "introspect" { json!({ "query": "operations" }) } else { params() };
-        assert_eq!(code(&house.ask(request(name, params)).await), "done");
+        assert_eq!(code(&harness.ask(request(name, params)).await), "done");
     }
-    assert_eq!(*house.store.asked.lock().unwrap(), before);
-    assert_eq!(recorded(&house).await, Vec::<Value>::new());
+    assert_eq!(*harness.store.asked.lock().unwrap(), before);
+    assert_eq!(recorded(&harness).await, Vec::<Value>::new());
 }
 
 #[tokio::test]
 async fn r_saf_5_decisions_intents_and_outcomes_are_on_record() {
-    let house = audited(&GateSettings::default(), Trust::CommunityReviewed);
+    let harness = audited(&GateSettings::default(), Trust::CommunityReviewed);
     let delete = || request("alpha_delete_thing", json!({ "id": "x", "pass_code": "sesame-open" }));
-    let token = house.token(delete()).await;
-    house.ask(with_token(delete(), "conf_wrong")).await;
-    assert_eq!(code(&house.ask(with_token(delete(), &token)).await), "done");
-    house.ask(request("alpha_drop_thing", params())).await;
-    let events = recorded(&house).await;
-    assert_eq!(of(&events, "CONFIRMATION_REQUIRED").len(), 1, "{events:#?}");
-    assert_eq!(of(&events, "TOKEN_REJECTED")[0]["code"], "TOKEN_INVALID");
-    assert_eq!(of(&events, "CONFIRMATION_GRANTED").len(), 1);
-    assert_eq!(of(&events, "OPERATION_DENIED")[0]["code"], "PERMISSION_DANGER_LEVEL_DENIED");
-    let intent = of(&events, "OPERATION_INTENT");
+    let token = harness.token(delete()).await;
+    harness.ask(with_token(delete(), "conf_wrong")).await;
+    assert_eq!(code(&harness.ask(with_token(delete(), &token)).await), "done");
+    harness.ask(request("alpha_drop_thing", params())).await;
+    let events = recorded(&harness).await;
+    assert_eq!(find_events(&events, "CONFIRMATION_REQUIRED").len(), 1, "{events:#?}");
+    assert_eq!(find_events(&events, "TOKEN_REJECTED")[0]["code"], "TOKEN_INVALID");
+    assert_eq!(find_events(&events, "CONFIRMATION_GRANTED").len(), 1);
+    assert_eq!(find_events(&events, "OPERATION_DENIED")[0]["code"], "PERMISSION_DANGER_LEVEL_DENIED");
+    let intent = find_events(&events, "OPERATION_INTENT");
     assert_eq!((intent.len(), &intent[0]["parameters"]["id"]), (1, &json!("x")));
-    let outcome = of(&events, "OPERATION_OUTCOME");
+    let outcome = find_events(&events, "OPERATION_OUTCOME");
     assert_eq!((outcome.len(), &outcome[0]["result"]), (1, &json!("done")));
     assert!(outcome[0]["intent"].is_string(), "{outcome:?}");
-    let asked = of(&events, "CONFIRMATION_REQUIRED")[0];
-    assert_eq!(asked["token_id"], of(&events, "CONFIRMATION_GRANTED")[0]["token_id"], "one can follow a token");
+    let asked = find_events(&events, "CONFIRMATION_REQUIRED")[0];
+    assert_eq!(
+        asked["token_id"],
+        find_events(&events, "CONFIRMATION_GRANTED")[0]["token_id"],
+        "one can follow a token"
+    );
     let all = serde_json::to_string(&events).unwrap();
     assert!(!all.contains(&token) && !all.contains("sesame-open"), "{all}");
 }
 
 #[tokio::test]
-async fn r_saf_5_what_cannot_be_on_record_is_not_done() {
-    let house = audited(&GateSettings::default(), Trust::Certified);
+async fn r_saf_5_operations_that_cannot_be_recorded_do_not_run() {
+    let harness = audited(&GateSettings::default(), Trust::Certified);
     let loosened: GateSettings = GateSettings {
         policy: serde_json::from_value(json!({ "rule": [
             { "effect": "allow", "loosen": true, "operation": "*_delete_*" }
@@ -140,15 +144,15 @@ async fn r_saf_5_what_cannot_be_on_record_is_not_done() {
     let free = audited(&loosened, Trust::Certified);
     assert_eq!(code(&free.ask(request("alpha_delete_thing", params())).await), "done");
     assert_eq!(free.done().len(), 1);
-    // The audit lies in the store here: with the store gone nothing destructive happens, asked for or not.
-    for house in [&house, &free] {
-        house.store.set_down(true);
-        let refused = house.ask(request("alpha_delete_thing", params())).await;
+    // The audit is in the store here: without the store nothing destructive runs, confirmed or not.
+    for harness in [&harness, &free] {
+        harness.store.set_down(true);
+        let refused = harness.ask(request("alpha_delete_thing", params())).await;
         assert_eq!(code(&refused), "INTERNAL_ERROR", "{refused}");
-        assert!(house.done().is_empty());
-        assert_eq!(code(&house.ask(request("alpha_get_thing", params())).await), "done");
-        house.done();
-        house.store.set_down(false);
+        assert!(harness.done().is_empty());
+        assert_eq!(code(&harness.ask(request("alpha_get_thing", params())).await), "done");
+        harness.done();
+        harness.store.set_down(false);
     }
     let message = "the audit cannot be written";
     free.store.set_down(true);
@@ -157,68 +161,68 @@ async fn r_saf_5_what_cannot_be_on_record_is_not_done() {
 }
 
 #[tokio::test]
-async fn r_saf_6_with_the_store_gone_reads_go_on_and_gated_operations_do_not() {
+async fn r_saf_6_without_the_store_reads_continue_and_gated_operations_do_not() {
     let quota = serde_json::from_value(json!({
         "rate_limit": [{ "name": "all", "limit": 1000, "window": "minute" }],
         "quota": [{ "metric": "requests_per_day", "hard_stop": 1000 }],
     }))
     .unwrap();
-    let house = House::new(&GateSettings { quota, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { quota, ..GateSettings::default() });
     let delete = || request("alpha_delete_thing", params());
-    let token = house.token(delete()).await;
-    house.store.set_down(true);
-    assert_eq!(code(&house.ask(request("alpha_get_thing", params())).await), "done");
-    assert_eq!(house.done().len(), 1);
+    let token = harness.token(delete()).await;
+    harness.store.set_down(true);
+    assert_eq!(code(&harness.ask(request("alpha_get_thing", params())).await), "done");
+    assert_eq!(harness.done().len(), 1);
     for sent in [delete(), with_token(delete(), &token), request("alpha_create_thing", params())] {
-        let refused = house.ask(sent).await;
+        let refused = harness.ask(sent).await;
         assert_eq!(code(&refused), "INTERNAL_ERROR");
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("state store") && !message.contains("taken away"), "{message}");
     }
-    let told = house.ask(request("introspect", json!({ "query": "quota" }))).await;
+    let told = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
     assert_eq!(told["data"]["quotas"][0]["status"], "unknown", "{told}");
-    assert!(house.done().is_empty());
-    house.store.set_down(false);
-    assert_eq!(code(&house.ask(with_token(delete(), &token)).await), "done", "and recovers without more ado");
-    assert_eq!(house.done().len(), 1);
+    assert!(harness.done().is_empty());
+    harness.store.set_down(false);
+    assert_eq!(code(&harness.ask(with_token(delete(), &token)).await), "done", "and recovers without more ado");
+    assert_eq!(harness.done().len(), 1);
 }
 
 #[tokio::test]
-async fn r_saf_6_a_store_that_never_answers_holds_nobody_for_ever() {
+async fn r_saf_6_a_store_that_never_answers_blocks_no_caller_for_ever() {
     let quota = serde_json::from_value(json!({
         "rate_limit": [{ "name": "all", "limit": 1000, "window": "minute" }],
         "quota": [{ "metric": "requests_per_day", "hard_stop": 1000 }],
     }))
     .unwrap();
-    let house = House::new(&GateSettings { quota, ..GateSettings::default() });
-    house.store.silent.store(true, std::sync::atomic::Ordering::SeqCst);
+    let harness = Harness::new(&GateSettings { quota, ..GateSettings::default() });
+    harness.store.silent.store(true, std::sync::atomic::Ordering::SeqCst);
     let calls = async {
-        let read = || house.ask(request("alpha_get_thing", params()));
+        let read = || harness.ask(request("alpha_get_thing", params()));
         assert_eq!(code(&read().await), "done");
-        // Known to be silent, it is not asked for every read.
-        let asked = *house.store.asked.lock().unwrap();
+        // A silent store is not used for every read.
+        let asked = *harness.store.asked.lock().unwrap();
         for _ in 0..20 {
             assert_eq!(code(&read().await), "done");
         }
-        assert_eq!(*house.store.asked.lock().unwrap(), asked);
-        assert_eq!(code(&house.ask(request("alpha_delete_thing", params())).await), "INTERNAL_ERROR");
+        assert_eq!(*harness.store.asked.lock().unwrap(), asked);
+        assert_eq!(code(&harness.ask(request("alpha_delete_thing", params())).await), "INTERNAL_ERROR");
     };
     tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();
-    assert_eq!(house.done().len(), 21);
+    assert_eq!(harness.done().len(), 21);
 }
 
 #[tokio::test]
-async fn r_bat_3_a_batch_halts_and_goes_on_with_its_token() {
-    let house = House::new(&GateSettings::default());
+async fn r_bat_3_a_batch_halts_and_resumes_with_its_token() {
+    let harness = Harness::new(&GateSettings::default());
     let get = |id: &str| request("alpha_get_thing", json!({ "id": id }));
     let delete = || request("alpha_delete_thing", json!({ "id": "b" }));
     let batch = json!({ "operations": [get("a"), delete(), get("c"), delete()] });
-    let halted = house.ask(batch).await;
+    let halted = harness.ask(batch).await;
     assert_eq!(halted["results"].as_array().unwrap().len(), 1);
     assert_eq!(halted["halted_at"]["index"], 1, "{halted}");
     assert_eq!(halted["summary"]["pending"], 2);
     let token = halted["halted_at"]["result"]["error"]["details"]["confirmation_token"].as_str().unwrap();
-    assert_eq!(house.done().len(), 1);
+    assert_eq!(harness.done().len(), 1);
     let mut rest = vec![with_token(delete(), token)];
     rest.extend(
         halted["pending_operations"]
@@ -227,19 +231,19 @@ async fn r_bat_3_a_batch_halts_and_goes_on_with_its_token() {
             .iter()
             .map(|pending| request(pending["operation"].as_str().unwrap(), pending["params"].clone())),
     );
-    let goes_on = house.ask(json!({ "operations": rest })).await;
-    // The last one is another call, and halts on its own: one token is one deletion.
+    let goes_on = harness.ask(json!({ "operations": rest })).await;
+    // The last one is another call and halts on its own: one token is for one deletion.
     assert_eq!(goes_on["results"].as_array().unwrap().len(), 2, "{goes_on}");
     assert_eq!(goes_on["halted_at"]["index"], 2);
-    let done: Vec<String> = house.done().into_iter().map(|(_, name, _)| name).collect();
+    let done: Vec<String> = harness.done().into_iter().map(|(_, name, _)| name).collect();
     assert_eq!(done, ["delete_thing", "get_thing"]);
-    // The same token twice in a batch does once.
+    // The same token twice in a batch works once.
     let token = goes_on["halted_at"]["result"]["error"]["details"]["confirmation_token"].as_str().unwrap();
     let twice = json!({ "operations": [with_token(delete(), token), with_token(delete(), token)] });
-    let answer = house.ask(twice).await;
+    let answer = harness.ask(twice).await;
     assert_eq!(answer["summary"], json!({ "total": 2, "succeeded": 1, "failed": 1 }));
     assert_eq!(answer["results"][1]["result"]["error"]["code"], "TOKEN_ALREADY_USED");
-    assert_eq!(house.done().len(), 1);
+    assert_eq!(harness.done().len(), 1);
 }
 
 #[tokio::test]
@@ -249,15 +253,15 @@ async fn r_saf_2_denials_say_what_decided() {
         { "effect": "confirm", "operation": "*_get_*", "when": [{ "param": "id", "equals": "x" }] },
     ] }))
     .unwrap();
-    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
-    let denied = house.ask(request("alpha_create_thing", params())).await;
+    let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });
+    let denied = harness.ask(request("alpha_create_thing", params())).await;
     assert_eq!(code(&denied), "PERMISSION_DENIED");
     let reason = "The operator's rule 'hands off' does not allow this: It is closed";
     assert_eq!(denied["error"]["message"], format!("Permission denied: {reason}"));
     assert_eq!(denied["error"]["details"]["policy"], json!({ "decision": "deny", "reason": reason }));
-    // A rule may want confirmation of anything: then that takes a token, too.
+    // A rule may require confirmation for any operation, which then accepts a token.
     let get = || request("alpha_get_thing", params());
-    let token = house.token(get()).await;
-    assert_eq!(code(&house.ask(with_token(get(), &token)).await), "done");
-    assert_eq!(code(&house.ask(request("alpha_get_thing", json!({ "id": "y" }))).await), "done");
+    let token = harness.token(get()).await;
+    assert_eq!(code(&harness.ask(with_token(get(), &token)).await), "done");
+    assert_eq!(code(&harness.ask(request("alpha_get_thing", json!({ "id": "y" }))).await), "done");
 }

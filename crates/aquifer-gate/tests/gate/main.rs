@@ -1,4 +1,4 @@
-//! What the gate promises, as tables. Test names cite the requirement they hold.
+//! The guarantees of the gate, mostly as tables. Test names cite the requirement they cover.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 #![allow(
     clippy::print_stdout,
@@ -11,7 +11,7 @@ mod dry_run;
 #[cfg(unix)]
 mod faults;
 mod gate;
-mod house;
+mod harness;
 mod policy;
 mod quota;
 mod reloaded;

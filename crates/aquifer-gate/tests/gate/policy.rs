@@ -13,14 +13,14 @@ mod unused;
 use std::sync::Arc;
 
 use aquifer_engine::Caller;
-use aquifer_gate::policy::{Cell, Effect, Policy, PolicySettings, Ruling, Subject, matrix};
+use aquifer_gate::policy::{Cell, Effect, Policy, PolicyDecision, PolicySettings, Subject, matrix};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::{Danger, PATTERNS, Place};
 use aquifer_protocol::operation::{Operation, RESERVED};
 use aquifer_protocol::trust::Trust;
 use serde_json::Value;
 
-/// The policy that an operator writes so.
+/// The policy of this configuration.
 pub(crate) fn policy(toml: &str) -> Policy {
     let settings: PolicySettings = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     Policy::new(&settings).unwrap_or_else(|error| panic!("{error}\n{toml}"))
@@ -38,8 +38,8 @@ pub(crate) fn caller(principal: &str) -> Caller {
     Caller { principal: (!principal.is_empty()).then(|| principal.into()), session: None }
 }
 
-/// What is decided about a call with these parameters.
-pub(crate) fn decide(policy: &Policy, operation: &Operation, params: &Value) -> Arc<Ruling> {
+/// The decision about a call with these parameters.
+pub(crate) fn decide(policy: &Policy, operation: &Operation, params: &Value) -> Arc<PolicyDecision> {
     decide_for(policy, operation, "", &[], params)
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn decide_for(
     principal: &str,
     scopes: &[&str],
     params: &Value,
-) -> Arc<Ruling> {
+) -> Arc<PolicyDecision> {
     let scopes: Vec<Arc<str>> = scopes.iter().map(|scope| (*scope).into()).collect();
     let caller = caller(principal);
-    policy.rule(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object(), types: None })
+    policy.decide(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object(), types: None })
 }
 
-/// The whole matrix: what the specification publishes, what holds by default, and the code of a denial.
+/// The whole matrix: the published values, the defaults, and the codes of denials.
 #[test]
 fn r_saf_2_the_whole_matrix() {
     #[rustfmt::skip]
@@ -89,16 +89,16 @@ fn r_saf_2_the_whole_matrix() {
     assert_eq!(table.len(), Danger::ALL.len() * Trust::ALL.len());
     let policy = Policy::default();
     for (danger, trust, published, decided) in table {
-        let (level, trust_level) = (Danger::from_name(danger).unwrap(), Trust::from_name(trust).unwrap());
-        assert_eq!(matrix::published(level, trust_level).as_str(), published, "{danger} {trust}");
+        let (level, trust_level) = (Danger::named(danger).unwrap(), Trust::named(trust).unwrap());
+        assert_eq!(matrix::published_cell(level, trust_level).as_str(), published, "{danger} {trust}");
         let operation = operation("do_it", Category::Execute, level, trust_level);
-        let ruling = decide(&policy, &operation, &Value::Null);
-        let found = ruling.failure(&operation).map_or(ruling.effect.as_str(), |failure| failure.code().as_str());
+        let decision = decide(&policy, &operation, &Value::Null);
+        let found = decision.failure(&operation).map_or(decision.effect.as_str(), |failure| failure.code().as_str());
         assert_eq!(found, decided, "{danger} {trust}");
     }
 }
 
-/// Only the operator's own cell loosens, and only that cell.
+/// An operator's cell loosens only itself.
 #[test]
 fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
     let own =
@@ -117,7 +117,7 @@ fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
     }
 }
 
-/// Every published pattern with the document's examples, and names that only look like one.
+/// Every published pattern with the document's examples, and names that only look similar.
 #[test]
 fn r_saf_1_every_danger_pattern() {
     use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
@@ -168,7 +168,7 @@ fn r_saf_1_without_a_pattern_the_category_decides() {
     }
 }
 
-/// Whatever is written, a caller can always ask what there is.
+/// Whatever is configured, a caller can always introspect.
 #[test]
 fn r_saf_2_the_protocols_own_operations_are_always_allowed() {
     let closed = policy(
@@ -185,7 +185,7 @@ fn r_saf_2_the_protocols_own_operations_are_always_allowed() {
 }
 
 #[test]
-fn r_saf_2_an_operators_minimum_is_a_denial_of_trust() {
+fn r_saf_2_an_operators_minimum_denies_for_lack_of_trust() {
     let strict = policy(
         "[trust_policy]\nminimum_trust_for_writes = \"validated\"\nminimum_trust_for_deletes = \"high\"\n\
          minimum_trust_for_reads = \"generated\"\nrequire_confirmation_below = \"validated\"\n",
@@ -202,11 +202,11 @@ fn r_saf_2_an_operators_minimum_is_a_denial_of_trust() {
         (Category::Delete,  Danger::Forbidden,   Trust::Validated,         "deny",    Some("certified")),
         (Category::Execute, Danger::Safe,        Trust::Untested,          "deny",    Some("validated")),
     ];
-    for (category, danger, trust, decision, required) in table {
+    for (category, danger, trust, expected, required) in table {
         let operation = operation("do_it", category, danger, trust);
-        let ruling = decide(&strict, &operation, &Value::Null);
-        assert_eq!(ruling.effect.as_str(), decision, "{category} {danger} {trust}");
-        let failure = ruling.failure(&operation);
+        let decision = decide(&strict, &operation, &Value::Null);
+        assert_eq!(decision.effect.as_str(), expected, "{category} {danger} {trust}");
+        let failure = decision.failure(&operation);
         assert_eq!(failure.as_ref().map(|failure| failure.details()["required_trust"].as_str()), required.map(Some));
         if let Some(failure) = failure {
             assert_eq!(failure.code().as_str(), "PERMISSION_TRUST_LEVEL_INSUFFICIENT");
@@ -215,7 +215,7 @@ fn r_saf_2_an_operators_minimum_is_a_denial_of_trust() {
 }
 
 #[test]
-fn r_saf_2_every_published_cell_has_a_word_of_its_own() {
+fn r_saf_2_every_published_cell_has_its_own_name() {
     for cell in [Cell::IntrospectOnly, Cell::Deny, Cell::Confirm, Cell::Allow] {
         assert_eq!(serde_json::to_value(cell).unwrap(), cell.as_str());
         assert!(matrix::PUBLISHED.iter().flatten().any(|published| *published == cell));

@@ -1,15 +1,15 @@
-//! Rate limits and quotas (R-SAF-4): what is refused, warned of, paused and told.
+//! Rate limits and quotas (R-SAF-4): refusals, warnings, pauses and the status.
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
-use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, restarted_counts};
+use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, describe_counter_resets};
 use serde_json::{Value, json};
 
-use crate::house::{House, anna, caller, code, request, with_token};
+use crate::harness::{Harness, anna, caller, code, request, with_token};
 
-fn house(quota: Value) -> House {
+fn harness(quota: Value) -> Harness {
     let quota: QuotaSettings = serde_json::from_value(quota).unwrap();
-    House::new(&GateSettings { quota, ..GateSettings::default() })
+    Harness::new(&GateSettings { quota, ..GateSettings::default() })
 }
 
 fn get(source: &str) -> Value {
@@ -21,14 +21,14 @@ fn berta() -> Context {
 }
 
 #[tokio::test]
-async fn r_saf_4_rate_limits_count_what_they_are_told_to_count() {
+async fn r_saf_4_rate_limits_count_what_they_select() {
     let limit = |more: Value| {
         let mut limit = json!({ "name": "l", "limit": 2, "window": "minute" });
         limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({ "rate_limit": [limit] })
     };
     let create = || request("alpha_create_thing", json!({ "id": "x" }));
-    // What the third call is, after two of anna's reads of alpha.
+    // The result of the third call, after two of anna's reads of alpha.
     let table: Vec<(Value, Value, Context, &str)> = vec![
         (json!({}), get("alpha"), anna(), "RATE_LIMIT_EXCEEDED"),
         (json!({}), get("beta"), berta(), "RATE_LIMIT_EXCEEDED"),
@@ -49,11 +49,11 @@ async fn r_saf_4_rate_limits_count_what_they_are_told_to_count() {
         (json!({ "caller": "berta" }), get("alpha"), anna(), "done"),
     ];
     for (more, third, context, expected) in table {
-        let house = house(limit(more.clone()));
+        let harness = harness(limit(more.clone()));
         for _ in 0..2 {
-            assert_eq!(code(&house.ask(get("alpha")).await), "done", "{more}");
+            assert_eq!(code(&harness.ask(get("alpha")).await), "done", "{more}");
         }
-        let answer = house.ask_as(third.clone(), context).await;
+        let answer = harness.ask_as(third.clone(), context).await;
         assert_eq!(code(&answer), expected, "{more} {third}");
         if expected == "RATE_LIMIT_EXCEEDED" {
             let details = &answer["error"]["details"];
@@ -61,26 +61,26 @@ async fn r_saf_4_rate_limits_count_what_they_are_told_to_count() {
             assert_eq!(details["window"], "minute");
             let wait = details["retry_after_seconds"].as_u64().unwrap();
             assert!((1..=61).contains(&wait) && details["resets_at"].is_string(), "{answer}");
-            house.clock.advance(wait);
-            assert_eq!(code(&house.ask_as(third, anna()).await), "done", "who waits so long has waited long enough");
+            harness.clock.advance(wait);
+            assert_eq!(code(&harness.ask_as(third, anna()).await), "done", "who waits so long has waited long enough");
         }
     }
 }
 
 #[tokio::test]
 async fn r_saf_4_introspection_is_never_limited() {
-    let house = house(json!({ "rate_limit": [{ "name": "l", "limit": 1, "window": "day" }] }));
-    assert_eq!(code(&house.ask(get("alpha")).await), "done");
-    assert_eq!(code(&house.ask(get("alpha")).await), "RATE_LIMIT_EXCEEDED");
+    let harness = harness(json!({ "rate_limit": [{ "name": "l", "limit": 1, "window": "day" }] }));
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+    assert_eq!(code(&harness.ask(get("alpha")).await), "RATE_LIMIT_EXCEEDED");
     for _ in 0..5 {
-        assert_eq!(code(&house.ask(request("introspect", json!({ "query": "quota" }))).await), "done");
+        assert_eq!(code(&harness.ask(request("introspect", json!({ "query": "quota" }))).await), "done");
     }
 }
 
-/// When the first of what is counted ceases to count, and what is about one source only.
+/// When the oldest counted call leaves its window, and the status of one source.
 #[tokio::test]
-async fn r_int_6_the_status_tells_the_next_reset_and_can_be_of_one_source() {
-    let house = house(json!({
+async fn r_int_6_status_reports_the_next_reset_for_all_sources_or_one() {
+    let harness = harness(json!({
         "rate_limit": [
             { "name": "all", "limit": 9, "window": "day" },
             { "name": "alphas", "limit": 9, "window": "minute", "source": "alpha" },
@@ -93,21 +93,21 @@ async fn r_int_6_the_status_tells_the_next_reset_and_can_be_of_one_source() {
         if let Some(source) = source {
             params["source"] = json!(source);
         }
-        house.ask(request("introspect", params)).await["data"].clone()
+        harness.ask(request("introspect", params)).await["data"].clone()
     };
     let names = |status: &Value| -> Vec<String> { status["api_limits"].as_object().unwrap().keys().cloned().collect() };
     let nothing = ask_status(None).await;
     assert_eq!((&nothing["adapter"], &nothing["next_reset"]), (&json!("aquifer"), &Value::Null), "{nothing}");
     assert_eq!(names(&nothing), ["all", "alphas", "each"]);
-    assert_eq!(code(&house.ask(get("beta")).await), "done");
+    assert_eq!(code(&harness.ask(get("beta")).await), "done");
     let seconds = |status: &Value| -> i64 {
         let at: jiff::Timestamp = status["next_reset"].as_str().unwrap_or_else(|| panic!("{status}")).parse().unwrap();
         at.as_second() - "2026-01-28T12:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second()
     };
-    // The quota's hour ends before the day; what is counted apart by operation has no number.
+    // The quota's hour ends before the day; counts per operation have no single number.
     let after_beta = ask_status(None).await;
     assert!((3_600..=3_900).contains(&seconds(&after_beta)), "{after_beta}");
-    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
     let after_both = ask_status(None).await;
     assert!((60..=70).contains(&seconds(&after_both)), "{after_both}");
     let of_beta = ask_status(Some("beta")).await;
@@ -117,9 +117,9 @@ async fn r_int_6_the_status_tells_the_next_reset_and_can_be_of_one_source() {
     assert_eq!((&of_alpha["adapter"], &of_alpha["quotas"]), (&json!("alpha"), &json!([])));
 }
 
-/// What sources declare is counted like what the operator says, and never reported as a mistake of the operator.
+/// Limits that sources declare are counted like the operator's, and never reported as the operator's mistakes.
 #[tokio::test]
-async fn r_saf_4_limits_that_sources_declare_are_kept() {
+async fn r_saf_4_limits_that_sources_declare_are_enforced() {
     let limit = |settings: Value| serde_json::from_value(settings).unwrap();
     let declared = DeclaredLimits {
         rate_limit: vec![limit(
@@ -133,15 +133,15 @@ async fn r_saf_4_limits_that_sources_declare_are_kept() {
     };
     let own = json!({ "cost": [{ "cost_per_call": 0.5, "source": "beta" }] });
     let quota = QuotaSettings { declared, ..serde_json::from_value(own).unwrap() };
-    let house = House::new(&GateSettings { quota, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { quota, ..GateSettings::default() });
     for expected in ["done", "done", "done", "RATE_LIMIT_EXCEEDED"] {
-        assert_eq!(code(&house.ask(get("alpha")).await), expected);
+        assert_eq!(code(&harness.ask(get("alpha")).await), expected);
     }
-    // The operator's price counts, not the source's own.
+    // The operator's price applies, not the source's.
     for expected in ["done", "done", "RATE_LIMIT_QUOTA_EXHAUSTED"] {
-        assert_eq!(code(&house.ask(get("beta")).await), expected);
+        assert_eq!(code(&harness.ask(get("beta")).await), expected);
     }
-    let status = house.ask(request("introspect", json!({ "query": "quota" }))).await;
+    let status = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
     assert_eq!(status["data"]["quotas"][0]["currency"], "EUR", "{status}");
 }
 
@@ -153,22 +153,22 @@ fn status(answer: &Value) -> (&str, &Value) {
 #[tokio::test]
 async fn r_saf_4_a_quota_warns_pauses_and_ends() {
     let quota = json!({ "metric": "requests_per_hour", "warn": 2, "pause": 3, "hard_stop": 5, "per": ["caller"] });
-    let house = house(json!({ "quota": [quota] }));
-    let ask_status = || house.ask(request("introspect", json!({ "query": "quota" })));
+    let harness = harness(json!({ "quota": [quota] }));
+    let ask_status = || harness.ask(request("introspect", json!({ "query": "quota" })));
     assert_eq!(status(&ask_status().await), ("ok", &json!(0)));
-    let first = house.ask(get("alpha")).await;
+    let first = harness.ask(get("alpha")).await;
     assert!(first.get("warnings").is_none(), "{first}");
-    let second = house.ask(get("alpha")).await;
+    let second = harness.ask(get("alpha")).await;
     assert_eq!(second["warnings"][0]["code"], "RATE_LIMIT_QUOTA_WARNING", "{second}");
     let details = &second["warnings"][0]["details"];
     let told = ["metric", "current", "warn_threshold", "pause_threshold"].map(|name| details[name].clone());
     assert_eq!(told, [json!("requests_per_hour"), json!(2), json!(2), json!(3)]);
     assert_eq!(status(&ask_status().await), ("warn", &json!(2)));
-    let third = house.ask(get("alpha")).await;
+    let third = harness.ask(get("alpha")).await;
     assert!(third.get("warnings").is_none(), "said once in a session: {third}");
     assert_eq!(status(&ask_status().await), ("paused", &json!(3)));
 
-    let paused = house.ask(get("alpha")).await;
+    let paused = harness.ask(get("alpha")).await;
     assert_eq!(code(&paused), "RATE_LIMIT_QUOTA_PAUSE");
     let details = paused["error"]["details"].as_object().unwrap();
     let names: Vec<&String> = details.keys().collect();
@@ -177,31 +177,31 @@ async fn r_saf_4_a_quota_warns_pauses_and_ends() {
     assert_eq!((&details["current"], &details["expires_at"]), (&json!(3), &json!("2026-01-28T12:05:00Z")));
     let token = details["confirmation_token"].as_str().unwrap();
     assert!(token.starts_with("quota_continue_") && token.len() <= 80, "{token}");
-    assert_eq!(house.done().len(), 3);
+    assert_eq!(harness.done().len(), 3);
     let other = request("beta_get_thing", json!({ "id": "x", "_quota_continue": token }));
-    assert_eq!(code(&house.ask(other).await), "TOKEN_SCOPE_MISMATCH", "it is for that call");
+    assert_eq!(code(&harness.ask(other).await), "TOKEN_SCOPE_MISMATCH", "it is for that call");
     let goes_on = request("alpha_get_thing", json!({ "id": "x", "_quota_continue": token }));
-    assert_eq!(code(&house.ask(goes_on.clone()).await), "done");
-    assert_eq!(code(&house.ask(goes_on).await), "TOKEN_ALREADY_USED");
+    assert_eq!(code(&harness.ask(goes_on.clone()).await), "done");
+    assert_eq!(code(&harness.ask(goes_on).await), "TOKEN_ALREADY_USED");
 
-    // It travels like any other token, too.
-    let token = house.token(get("alpha")).await;
-    assert_eq!(code(&house.ask(with_token(get("alpha"), &token)).await), "done");
+    // It is accepted in the same places as other tokens.
+    let token = harness.token(get("alpha")).await;
+    assert_eq!(code(&harness.ask(with_token(get("alpha"), &token)).await), "done");
     assert_eq!(status(&ask_status().await), ("exhausted", &json!(5)));
-    let ended = house.ask(get("alpha")).await;
+    let ended = harness.ask(get("alpha")).await;
     assert_eq!(code(&ended), "RATE_LIMIT_QUOTA_EXHAUSTED");
     let details = &ended["error"]["details"];
     assert_eq!((&details["current"], &details["hard_stop_threshold"]), (&json!(5), &json!(5)));
     assert!(details["resets_at"].is_string() && details["retry_after_seconds"].is_u64(), "{ended}");
-    assert_eq!(code(&house.ask_as(get("alpha"), berta()).await), "done", "another caller has a quota of its own");
-    house.clock.advance(2 * 60 * 60);
+    assert_eq!(code(&harness.ask_as(get("alpha"), berta()).await), "done", "another caller has a quota of its own");
+    harness.clock.advance(2 * 60 * 60);
     assert_eq!(status(&ask_status().await), ("ok", &json!(0)));
-    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
 }
 
 #[tokio::test]
 async fn r_saf_4_costs_are_added_up_by_operation() {
-    let house = house(json!({
+    let harness = harness(json!({
         "quota": [{ "metric": "cost_per_day", "warn": 0.01, "hard_stop": 0.025 }],
         "cost": [
             { "cost_per_call": 0.001 },
@@ -212,48 +212,48 @@ async fn r_saf_4_costs_are_added_up_by_operation() {
     }));
     let create = || request("alpha_create_thing", json!({ "id": "x" }));
     for _ in 0..50 {
-        assert_eq!(code(&house.ask(get("beta")).await), "done", "what costs nothing uses nothing");
+        assert_eq!(code(&harness.ask(get("beta")).await), "done", "what costs nothing uses nothing");
     }
-    assert_eq!(code(&house.ask(get("alpha")).await), "done");
-    assert_eq!(house.ask(create()).await["warnings"][0]["details"]["current"], 0.011);
-    assert_eq!(code(&house.ask(create()).await), "done");
-    let ended = house.ask(create()).await;
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+    assert_eq!(harness.ask(create()).await["warnings"][0]["details"]["current"], 0.011);
+    assert_eq!(code(&harness.ask(create()).await), "done");
+    let ended = harness.ask(create()).await;
     assert_eq!(code(&ended), "RATE_LIMIT_QUOTA_EXHAUSTED");
     assert_eq!(ended["error"]["details"]["current"], 0.021);
-    assert_eq!(code(&house.ask(get("alpha")).await), "done", "what is cheap still fits");
-    let told = house.ask(request("introspect", json!({ "query": "quota_status" }))).await;
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done", "what is cheap still fits");
+    let told = harness.ask(request("introspect", json!({ "query": "quota_status" }))).await;
     let quota = &told["data"]["quotas"][0];
     assert_eq!((&quota["current"], &quota["hard_stop"]), (&json!(0.022), &json!(0.025)));
     assert_eq!((&quota["currency"], &quota["status"]), (&json!("USD"), &json!("warn")));
 }
 
 #[tokio::test]
-async fn r_saf_4_what_waits_for_confirmation_uses_no_quota() {
-    let house = house(json!({ "quota": [
+async fn r_saf_4_calls_that_wait_for_confirmation_use_no_quota() {
+    let harness = harness(json!({ "quota": [
         { "metric": "requests_per_day", "pause": 1, "hard_stop": 3 },
         { "metric": "requests_per_hour", "pause": 1 },
     ] }));
     let delete = || request("alpha_delete_thing", json!({ "id": "x" }));
     for _ in 0..5 {
-        house.token(delete()).await;
+        harness.token(delete()).await;
     }
-    let told = house.ask(request("introspect", json!({ "query": "quota" }))).await;
+    let told = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
     assert_eq!(status(&told), ("ok", &json!(0)));
-    assert_eq!(code(&house.ask(get("alpha")).await), "done");
-    // Paused and to be confirmed: both tokens come along, and both quotas go on with one of them.
-    let paused = house.ask(delete()).await;
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+    // Paused and to be confirmed: both tokens are sent, and one of them continues both quotas.
+    let paused = harness.ask(delete()).await;
     assert_eq!(code(&paused), "RATE_LIMIT_QUOTA_PAUSE");
     let quota = paused["error"]["details"]["confirmation_token"].as_str().unwrap();
     let asked = request("alpha_delete_thing", json!({ "id": "x", "_quota_continue": quota }));
-    let token = house.token(asked.clone()).await;
+    let token = harness.token(asked.clone()).await;
     assert!(token.starts_with("conf_"), "{token}");
-    assert_eq!(code(&house.ask(with_token(asked.clone(), &token)).await), "done");
-    assert_eq!(code(&house.ask(with_token(asked, &token)).await), "TOKEN_ALREADY_USED");
-    assert_eq!(house.done().len(), 2);
+    assert_eq!(code(&harness.ask(with_token(asked.clone(), &token)).await), "done");
+    assert_eq!(code(&harness.ask(with_token(asked, &token)).await), "TOKEN_ALREADY_USED");
+    assert_eq!(harness.done().len(), 2);
 }
 
 #[test]
-fn r_saf_4_settings_that_make_no_sense_are_refused() {
+fn r_saf_4_invalid_settings_are_refused() {
     let bad = [
         json!({ "quota": [{ "metric": "requests", "warn": 1 }] }),
         json!({ "quota": [{ "metric": "tokens_per_minute", "warn": 1 }] }),
@@ -270,17 +270,17 @@ fn r_saf_4_settings_that_make_no_sense_are_refused() {
     ];
     for settings in bad {
         let quota: QuotaSettings = serde_json::from_value(settings.clone()).unwrap();
-        let clock = crate::house::Hands::new().steady;
+        let clock = crate::harness::ManualClock::new().steady;
         let store = std::sync::Arc::new(aquifer_engine::store::MemoryStore::new(clock.clone(), 10));
-        let audit = aquifer_gate::audit::Audit::off(clock.clone());
+        let audit = aquifer_gate::audit::Audit::disabled(clock.clone());
         let settings_of_gate = GateSettings { quota, ..GateSettings::default() };
         assert!(aquifer_gate::SafetyGate::new(&settings_of_gate, audit, store, clock).is_err(), "{settings}");
     }
 }
 
-/// What of a changed configuration counts from zero.
+/// Which counts restart after a change of the configuration.
 #[test]
-fn r_saf_4_limits_that_forget_what_was_used_are_told() {
+fn r_saf_4_limits_that_lose_their_counts_are_reported() {
     let settings = |quota: &Value| -> QuotaSettings { serde_json::from_value(quota.clone()).unwrap() };
     let rate = |more: Value| {
         let mut limit = json!({ "name": "l", "limit": 2, "window": "hour" });
@@ -301,15 +301,11 @@ fn r_saf_4_limits_that_forget_what_was_used_are_told() {
         (&limit, day.clone(), None),
         (&json!({}), limit.clone(), None),
         (&limit, rate(json!({ "window": "day" })), Some("rate limit 'l' counts from zero: its window changed")),
-        (
-            &limit,
-            rate(json!({ "per": ["caller"] })),
-            Some("rate limit 'l' counts from zero: what it counts apart changed"),
-        ),
+        (&limit, rate(json!({ "per": ["caller"] })), Some("rate limit 'l' counts from zero: its 'per' changed")),
         (
             &limit,
             rate(json!({ "name": "m" })),
-            Some("rate limit 'm' counts from zero: its name is new, and another limit is gone"),
+            Some("rate limit 'm' counts from zero: its name is new, and another limit was removed"),
         ),
         (&day, quota(json!({ "hard_stop": 9, "warn": 1 })), None),
         (&day, both, None),
@@ -330,7 +326,7 @@ fn r_saf_4_limits_that_forget_what_was_used_are_told() {
         ),
     ];
     for (before, after, expected) in table {
-        let found = restarted_counts(&settings(before), &settings(&after));
+        let found = describe_counter_resets(&settings(before), &settings(&after));
         assert_eq!(found.first().map(String::as_str), expected, "{before} {after}");
         assert!(found.len() <= 1, "{found:?}");
     }

@@ -1,5 +1,5 @@
-//! A whole engine behind the gate while operations are renamed under it: no rule, limit or quarantine is evaded by another
-//! name, by a generic operation, by an alias or by a detour, and what is always denied is not shown.
+//! A whole engine behind the gate while operations are renamed: no rule, limit or quarantine is evaded by another name,
+//! a generic operation, an alias or an indirect read, and operations that are always denied are not listed.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,9 +19,9 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::audit::support::{Folder, lines};
-use crate::house::{anna, caller, code, request, system_clock, with_token};
+use crate::harness::{anna, caller, code, request, system_clock, with_token};
 
-/// A database in miniature: two tables, with operations of their own or with generic ones.
+/// A small database: two tables, with operations of their own or with generic ones.
 struct Shop {
     name: &'static str,
     is_generic: bool,
@@ -95,7 +95,7 @@ impl Source for Shop {
     }
 }
 
-/// An engine with such shops behind a gate, and what they did.
+/// An engine with such shops behind a gate, and the calls that reached them.
 struct Street {
     engine: Engine,
     done: Arc<Mutex<Vec<String>>>,
@@ -159,7 +159,7 @@ fn prefixed(mount: Mount, prefix: &str) -> Mount {
     Mount { prefix: Some(prefix.to_owned()), ..mount }
 }
 
-/// An upstream whose tool takes any name, and which hands over whatever it was sent.
+/// An upstream whose tool accepts any parameter and passes it on.
 struct Bank {
     got: Arc<Mutex<Vec<Value>>>,
 }
@@ -191,7 +191,7 @@ impl Source for Bank {
     }
 }
 
-/// Every spelling, beside `params` and inside, once and twice: whatever reaches the source was judged.
+/// Every spelling, beside `params` and inside, once and twice: whatever reaches the source was checked.
 #[tokio::test]
 async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
     let got: Arc<Mutex<Vec<Value>>> = Arc::default();
@@ -244,14 +244,14 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
                 sent += 1;
             }
         }
-        // The rules leave alone what is harmless.
+        // The rules do not affect harmless calls.
         assert_eq!(code(&street.ask(request("pay", json!({ &canonical: good }))).await), "done", "{canonical}");
         assert_eq!(std::mem::take(&mut *got.lock().unwrap()).len(), 1);
     }
     assert!(sent > 250, "{sent}");
 }
 
-/// How a street is built, what deletes an order there, and the rule that denies it whatever it is called.
+/// The mounts, the operation that deletes an order, and the rule that denies it under any name.
 #[tokio::test]
 async fn r_saf_2_no_renaming_gets_past_a_rule() {
     type Mounts = fn(&Arc<Mutex<Vec<String>>>) -> Vec<Mount>;
@@ -279,7 +279,7 @@ async fn r_saf_2_no_renaming_gets_past_a_rule() {
             assert_eq!(code(&answer), "PERMISSION_DENIED", "{street}: {rule} {answer}");
             assert_eq!(street_of.done(), [""; 0], "{street}: {rule}");
         }
-        // Not because everything is denied.
+        // Other operations are still allowed.
         let free = Street::new(json!({ "rule": [{ "effect": "deny", "operation": "delete_orders" }] }), mounts);
         assert_eq!(code(&free.ask(call.clone()).await), "CONFIRMATION_REQUIRED", "{street}");
     }
@@ -287,7 +287,7 @@ async fn r_saf_2_no_renaming_gets_past_a_rule() {
 
 /// A rule or limit may be written for the generic operation, with any name of the table.
 #[tokio::test]
-async fn r_saf_2_rules_about_generic_operations_hold_for_what_they_mean() {
+async fn r_saf_2_rules_about_generic_operations_hold_for_the_operation_they_resolve_to() {
     let when = |test: Value| {
         let mut condition = json!({ "param": "table_name" });
         condition.as_object_mut().unwrap().extend(test.as_object().unwrap().clone());
@@ -301,7 +301,7 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_what_they_mean() {
         (when(json!({ "equals": "orders" })), true),
         (when(json!({ "one_of": ["customers", "orders"] })), true),
         (when(json!({ "matches": "ord*" })), true),
-        // A table is found by its name in any case.
+        // Case does not matter in table names.
         (when(json!({ "equals": "ORDER" })), true),
         (when(json!({ "one_of": ["oRdErS"] })), true),
         (when(json!({ "matches": "ORD*" })), true),
@@ -317,7 +317,7 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_what_they_mean() {
             assert_eq!(code(&answer), expected, "{rule} {alias} {answer}");
         }
     }
-    // What loosens names the source: another database has operations of the same names.
+    // A loosening rule names the source: another database has operations with the same names.
     for (rule, expected) in [
         (json!({ "effect": "allow", "loosen": true, "operation": "delete_record" }), "CONFIRMATION_REQUIRED"),
         (json!({ "effect": "allow", "loosen": true, "operation": "delete_record", "source": "db1" }), "done"),
@@ -350,7 +350,7 @@ async fn r_saf_2_a_rule_outlives_a_collision_and_a_remount() {
     for name in &both {
         assert_eq!(code(&street.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
     }
-    // A call in between has filled every cache; then the names change.
+    // A call has filled every cache; then the names change.
     street.engine.remount(vec![shop("db1", false, &street.done), shop("db2", false, &street.done)]).unwrap();
     for name in ["db1_delete_order", "db2_delete_order"] {
         assert_eq!(code(&street.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
@@ -376,9 +376,9 @@ async fn r_saf_4_renaming_does_not_reset_a_limit() {
     }
 }
 
-/// A rule about what is read, and what comes of reading it by way of another operation.
+/// A rule about what is read, and the result of reading it through another operation.
 #[tokio::test]
-async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
+async fn r_saf_2_reading_indirectly_is_as_restricted_as_reading_directly() {
     let walk = |table: &str| request("walk", json!({ "table_name": table }));
     let deny = |more: Value| {
         let mut rule = json!({ "effect": "deny", "operation": "list_secrets" });
@@ -388,17 +388,17 @@ async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
     let eu = json!([{ "param": "region", "equals": "EU", "not": true }]);
     #[rustfmt::skip]
     let table = [
-        // Hidden, because nobody may do it: then not even its name is told.
+        // Hidden, because nobody may call it: then even its name is not revealed.
         (deny(json!({})), "PERMISSION_DENIED", "Permission denied: This request reads something which is not allowed"),
         (deny(json!({ "operation": [], "table": "SECRETS" })), "PERMISSION_DENIED", "Permission denied: This request reads something which is not allowed"),
         (deny(json!({ "caller": "anna", "name": "anna" })), "PERMISSION_DENIED",
             "Permission denied: This request also needs 'list_secrets', which is not allowed: The operator's rule 'anna' does not allow this"),
         (deny(json!({ "caller": "berta" })), "done", ""),
-        // What is read this way is read without any parameters.
-        (deny(json!({ "when": eu })), "PERMISSION_DENIED", "Permission denied: This request also needs 'list_secrets', which is not allowed: A rule of the operator does not allow this"),
+        // Indirect reads have no parameters.
+        (deny(json!({ "when": eu })), "PERMISSION_DENIED", "Permission denied: This request also needs 'list_secrets', which is not allowed: An operator's rule does not allow this"),
         (deny(json!({ "when": [{ "param": "region", "equals": "EU" }] })), "done", ""),
         (json!({ "effect": "confirm", "operation": "list_secrets" }), "CONFIRMATION_REQUIRED", "This operation requires confirmation"),
-        (json!({ "effect": "deny", "operation": "walk" }), "PERMISSION_DENIED", "Permission denied: A rule of the operator does not allow this"),
+        (json!({ "effect": "deny", "operation": "walk" }), "PERMISSION_DENIED", "Permission denied: An operator's rule does not allow this"),
     ];
     for is_generic in [false, true] {
         for (rule, expected, message) in &table {
@@ -413,14 +413,14 @@ async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
                 assert_eq!(answer["error"]["message"], *message, "{rule}");
                 assert_eq!(street.done(), [""; 0], "{rule}");
             }
-            // Another table is nobody's business.
+            // Another table is not affected.
             let other = street.ask(walk("orders")).await;
             assert_eq!(code(&other), if rule["operation"] == "walk" { "PERMISSION_DENIED" } else { "done" }, "{rule}");
             street.done();
             if *expected == "CONFIRMATION_REQUIRED" {
                 assert_eq!(
                     answer["error"]["details"]["reasons"][0],
-                    "This request also needs 'list_secrets', which a person has to confirm: A rule of the operator wants a person to confirm this"
+                    "This request also needs 'list_secrets', which a person has to confirm: An operator's rule requires a person to confirm this"
                 );
                 let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
                 assert_eq!(code(&street.ask(with_token(walk("secrets"), token)).await), "done");
@@ -440,7 +440,7 @@ async fn r_saf_2_a_detour_is_as_restricted_as_the_way_itself() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_is_quarantined_is_listed_refused_and_on_record() {
+async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     let loose = json!({ "rule": [{ "effect": "allow", "loosen": true, "operation": "*" }] });
     let shared = Arc::new(Mutex::new(None));
     let street = Street::new(loose, |done| {
@@ -455,7 +455,7 @@ async fn r_dis_7a_what_is_quarantined_is_listed_refused_and_on_record() {
     *source.quarantine.lock().unwrap() = Some("its description changed".into());
     assert!(street.engine.refresh().unwrap());
     street.done();
-    // Directly, and by way of something that reads the same.
+    // Directly, and through an operation that reads the same.
     for call in [call(), request("walk", json!({ "table_name": "orders" }))] {
         let refused = street.ask(call).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{refused}");
@@ -474,9 +474,9 @@ async fn r_dis_7a_what_is_quarantined_is_listed_refused_and_on_record() {
     assert_eq!(code(&street.ask(call()).await), "done");
 }
 
-/// With every deletion denied, nothing that a caller can read speaks of one.
+/// With every deletion denied, nothing that a caller can read mentions one.
 #[tokio::test]
-async fn r_saf_2_what_is_always_denied_is_not_advertised() {
+async fn r_saf_2_operations_that_are_always_denied_are_not_advertised() {
     let by_name = json!([{ "effect": "deny", "operation": ["delete_*", "list_secrets"] }]);
     let by_table = json!([{ "effect": "deny", "table": "orders", "category": "DELETE" }, { "effect": "deny", "table": "secrets" }]);
     for (is_generic, rules) in [(false, &by_name), (true, &by_name), (false, &by_table), (true, &by_table)] {
@@ -503,10 +503,10 @@ async fn r_saf_2_what_is_always_denied_is_not_advertised() {
             assert!(!shown.contains(hidden), "{hidden} in {shown}");
         }
         assert!(shown.contains("db1_walk"), "{shown}");
-        // Whoever guesses the name is refused, and told nothing but that.
+        // A caller that guesses the name is refused, and learns nothing else.
         let refused = street.ask(request("db1_delete_order", json!({}))).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{refused}");
-        // Who may do it sees it.
+        // Callers that may call it see it.
         let rule = json!({ "rule": [{ "effect": "deny", "operation": "delete_*", "caller": "anna" }] });
         let street = Street::new(rule, |done| vec![shop("db1", is_generic, done)]);
         let listed = street.ask(request("introspect", json!({ "query": "operations" }))).await.to_string();

@@ -1,13 +1,13 @@
-//! State in memory, in SQLite and in a real Redis behaves alike, and its faults pass.
+//! State in memory, in SQLite and in a real Redis behaves the same, and recovers from faults.
 #![allow(clippy::print_stdout, reason = "one process of a test tells another, and a failure, how far it came")]
 
 mod agreement;
 mod behaviours;
-pub(crate) mod place;
 mod processes;
 #[cfg(feature = "redis")]
 mod redis_faults;
 #[cfg(feature = "redis")]
 pub(crate) mod redis_server;
+pub(crate) mod setup;
 mod sqlite_faults;
 mod sqlite_file;

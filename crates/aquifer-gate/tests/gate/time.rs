@@ -1,4 +1,4 @@
-//! A clock that is set back revives nothing, and one that was set ahead and corrected keeps nothing alive (R-SAF-3,
+//! Setting the clock back revives nothing, and a clock that was ahead and corrected keeps nothing alive (R-SAF-3,
 //! R-SAF-4), in one process, after a restart and in several processes.
 
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, HighWater, MemoryStore, StateStore, milliseconds};
 use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::confirm::approvals::{ApprovalError, Status};
-use aquifer_gate::{GateSettings, keep_time};
+use aquifer_gate::{GateSettings, persist_time};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use crate::confirm::shared::{Open, stores};
-use crate::house::{Hands, House, approve, code, request, with_token};
-use crate::stores::place::{Folder, eventually};
+use crate::harness::{Harness, ManualClock, approve, code, request, with_token};
+use crate::stores::setup::{Folder, eventually};
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
 const YEAR: i64 = 365 * DAY;
 
-/// A token holds for five minutes, and for half a minute more because clocks may differ.
+/// A token is valid for five minutes, and for half a minute more because clocks may differ.
 const LIFETIME: u64 = 330;
 
-/// What is done to the wall clock before anything is issued, and afterwards.
+/// What happens to the wall clock before anything is issued, and afterwards.
 const CHANGES: [(&str, i64, i64); 5] = [
     ("nothing", 0, 0),
     ("back 10 minutes", 0, -10 * MINUTE),
@@ -42,8 +42,8 @@ fn settings() -> GateSettings {
     settings
 }
 
-fn house(hands: &Hands, store: Arc<dyn StateStore>) -> House {
-    House::over(&settings(), Trust::Certified, store, hands.clone(), |_, clock| Audit::off(clock))
+fn harness(clock: &ManualClock, store: Arc<dyn StateStore>) -> Harness {
+    Harness::over(&settings(), Trust::Certified, store, clock.clone(), |_, clock| Audit::disabled(clock))
 }
 
 fn call(operation: &str, id: &str) -> Value {
@@ -52,32 +52,32 @@ fn call(operation: &str, id: &str) -> Value {
 
 /// One process after the other on one store, or only one.
 struct Machine<'a> {
-    hands: Hands,
-    house: House,
+    clock: ManualClock,
+    harness: Harness,
     open: Option<&'a Open>,
 }
 
 impl<'a> Machine<'a> {
     fn new(open: Option<&'a Open>) -> Self {
-        let hands = Hands::new();
+        let clock = ManualClock::new();
         let store: Arc<dyn StateStore> = match open {
-            Some(open) => open(&hands.steady),
-            None => Arc::new(MemoryStore::new(hands.steady.clone(), 1_000)),
+            Some(open) => open(&clock.steady),
+            None => Arc::new(MemoryStore::new(clock.steady.clone(), 1_000)),
         };
-        Self { house: house(&hands, store), hands, open }
+        Self { harness: harness(&clock, store), clock, open }
     }
 
     fn restart(&mut self) {
         if let Some(open) = self.open {
-            self.hands = self.hands.other_process();
-            self.house = house(&self.hands, open(&self.hands.steady));
+            self.clock = self.clock.other_process();
+            self.harness = harness(&self.clock, open(&self.clock.steady));
         }
     }
 
-    /// Calls until a limit refuses, and tells how often that went well.
+    /// Calls until a limit refuses, and returns the number of accepted calls.
     async fn calls(&self, operation: &str) -> usize {
         for count in 0..10 {
-            match code(&self.house.ask(call(operation, "x")).await) {
+            match code(&self.harness.ask(call(operation, "x")).await) {
                 "done" => {}
                 "RATE_LIMIT_EXCEEDED" | "RATE_LIMIT_QUOTA_EXHAUSTED" => return count,
                 other => panic!("{other}"),
@@ -87,49 +87,49 @@ impl<'a> Machine<'a> {
     }
 
     async fn redeem(&self, id: &str, token: &str) -> String {
-        code(&self.house.ask(with_token(call("delete", id), token)).await).to_owned()
+        code(&self.harness.ask(with_token(call("delete", id), token)).await).to_owned()
     }
 }
 
 async fn walk(case: &str, open: Option<&Open>, (ahead, back): (i64, i64), restarts: bool) {
     let mut machine = Machine::new(open);
-    machine.hands.set_wall(ahead);
-    let expired = machine.house.token(call("delete", "expired")).await;
-    machine.hands.advance(LIFETIME + 1);
+    machine.clock.set_wall(ahead);
+    let expired = machine.harness.token(call("delete", "expired")).await;
+    machine.clock.advance(LIFETIME + 1);
     assert_eq!(machine.redeem("expired", &expired).await, "TOKEN_EXPIRED", "{case}");
-    let used = machine.house.token(call("delete", "used")).await;
+    let used = machine.harness.token(call("delete", "used")).await;
     assert_eq!(machine.redeem("used", &used).await, "done", "{case}");
     for operation in ["create", "get"] {
         for _ in 0..2 {
-            assert_eq!(code(&machine.house.ask(call(operation, "x")).await), "done", "{case}");
+            assert_eq!(code(&machine.harness.ask(call(operation, "x")).await), "done", "{case}");
         }
     }
     let (early, late) =
-        (machine.house.token(call("delete", "early")).await, machine.house.token(call("delete", "late")).await);
-    let resting = machine.house.token(call("erase", "resting")).await;
-    let answer = machine.house.ask(call("purge", "approval")).await;
+        (machine.harness.token(call("delete", "early")).await, machine.harness.token(call("delete", "late")).await);
+    let resting = machine.harness.token(call("erase", "resting")).await;
+    let answer = machine.harness.ask(call("purge", "approval")).await;
     let approval = answer["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
 
-    machine.hands.set_wall(back);
+    machine.clock.set_wall(back);
     if restarts {
         machine.restart();
     }
     assert_eq!(machine.redeem("used", &used).await, "TOKEN_ALREADY_USED", "{case}");
     assert_eq!(machine.redeem("expired", &expired).await, "TOKEN_EXPIRED", "{case}");
-    let rested = machine.house.ask(with_token(call("erase", "resting"), &resting)).await;
+    let rested = machine.harness.ask(with_token(call("erase", "resting"), &resting)).await;
     assert_eq!(code(&rested), "CONFIRMATION_REQUIRED", "{case}: it has not rested yet");
     assert_eq!((machine.calls("create").await, machine.calls("get").await), (1, 1), "{case}: what was counted counts");
 
-    machine.hands.advance(200);
+    machine.clock.advance(200);
     assert_eq!(machine.redeem("early", &early).await, "done", "{case}: what holds goes on to hold");
-    let rested = machine.house.ask(with_token(call("erase", "resting"), &resting)).await;
+    let rested = machine.harness.ask(with_token(call("erase", "resting"), &resting)).await;
     assert_eq!(code(&rested), "done", "{case}");
-    machine.hands.advance(LIFETIME - 199);
+    machine.clock.advance(LIFETIME - 199);
     assert_eq!(machine.redeem("late", &late).await, "TOKEN_EXPIRED", "{case}: no token lives longer");
-    let approved = approve(&*machine.house.store, &approval, &*machine.hands.steady).await;
+    let approved = approve(&*machine.harness.store, &approval, &*machine.clock.steady).await;
     assert!(matches!(approved, Err(ApprovalError::Over { status: Status::Expired, .. })), "{case}: {approved:?}");
 
-    machine.hands.advance(2 * 60 * 60);
+    machine.clock.advance(2 * 60 * 60);
     assert_eq!(machine.calls("create").await, 3, "{case}: a limit is free again when its window has passed");
 }
 
@@ -154,16 +154,16 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
         let (stores, _folder) = stores();
         for (name, open) in &stores {
             let case = format!("{name}, {behind} seconds");
-            let (right, wrong) = (Hands::new(), Hands::new());
+            let (right, wrong) = (ManualClock::new(), ManualClock::new());
             wrong.set_wall(-behind);
             let wrong = wrong.other_process();
-            let [one, other] = [&right, &wrong].map(|hands| house(hands, open(&hands.steady)));
-            let keeping = tokio::spawn(keep_time(right.steady.clone(), open(&right.steady)));
+            let [one, other] = [&right, &wrong].map(|clock| harness(clock, open(&clock.steady)));
+            let keeping = tokio::spawn(persist_time(right.steady.clone(), open(&right.steady)));
             let watching = open(&wrong.other_process().steady);
             let passes = async |seconds| {
-                [&right, &wrong].iter().for_each(|hands| hands.advance(seconds));
+                [&right, &wrong].iter().for_each(|clock| clock.advance(seconds));
                 let now = milliseconds(right.now());
-                eventually("the time is kept", async || kept(&*watching).await >= now).await;
+                eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
             };
             let tokens = [one.token(call("delete", "a")).await, one.token(call("delete", "b")).await];
             passes(200).await;
@@ -173,37 +173,37 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
             keeping.abort();
             let redeemed = other.ask(with_token(call("delete", "b"), &tokens[1])).await;
             assert_eq!(code(&redeemed), "TOKEN_EXPIRED", "{case}");
-            // What one spends, the other has spent: no window is open twice.
-            for house in [&one, &other, &one] {
-                assert_eq!(code(&house.ask(call("create", "x")).await), "done", "{case}");
+            // What one spends, the other has spent: no window is used twice.
+            for harness in [&one, &other, &one] {
+                assert_eq!(code(&harness.ask(call("create", "x")).await), "done", "{case}");
             }
-            for house in [&one, &other] {
-                assert_eq!(code(&house.ask(call("create", "x")).await), "RATE_LIMIT_EXCEEDED", "{case}");
+            for harness in [&one, &other] {
+                assert_eq!(code(&harness.ask(call("create", "x")).await), "RATE_LIMIT_EXCEEDED", "{case}");
             }
         }
     }
 }
 
-/// The time that a store has kept, in milliseconds.
-async fn kept(store: &dyn StateStore) -> u64 {
+/// The time in a store, in milliseconds.
+async fn stored_time(store: &dyn StateStore) -> u64 {
     store.get(HIGH_WATER).await.unwrap().map_or(0, |record| HighWater::parse(&record.value))
 }
 
-/// Nobody touches the token, and no call comes, until the process is restarted with a clock that was set back.
+/// The token is not used, and no call comes, until the process is restarted with a clock that was set back.
 #[tokio::test]
 async fn r_saf_3_a_token_that_nobody_touched_has_expired_after_a_restart() {
     let (stores, _folder) = stores();
     for (name, open) in &stores {
         let mut machine = Machine::new(Some(open));
-        let token = machine.house.token(call("delete", "x")).await;
-        let keeping = tokio::spawn(keep_time(machine.hands.steady.clone(), open(&machine.hands.steady)));
-        machine.hands.advance(LIFETIME + 1);
-        let now = milliseconds(machine.hands.now());
+        let token = machine.harness.token(call("delete", "x")).await;
+        let keeping = tokio::spawn(persist_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
+        machine.clock.advance(LIFETIME + 1);
+        let now = milliseconds(machine.clock.now());
         // Read by another process, which itself writes no later time.
-        let watching = open(&machine.hands.other_process().steady);
-        eventually("the time is kept", async || kept(&*watching).await >= now).await;
+        let watching = open(&machine.clock.other_process().steady);
+        eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
         keeping.abort();
-        machine.hands.set_wall(-10 * MINUTE);
+        machine.clock.set_wall(-10 * MINUTE);
         machine.restart();
         assert_eq!(machine.redeem("x", &token).await, "TOKEN_EXPIRED", "{name}");
     }
@@ -215,25 +215,25 @@ async fn r_saf_3_the_time_is_kept_for_tokens_of_an_earlier_process() {
     let (stores, _folder) = stores();
     for (name, open) in &stores {
         let mut machine = Machine::new(Some(open));
-        // The mark is a year ahead: the new process has to learn it first.
-        machine.hands.set_wall(YEAR);
-        let token = machine.house.token(call("delete", "x")).await;
-        machine.hands.set_wall(-YEAR);
+        // The stored time is a year ahead: the new process has to learn it first.
+        machine.clock.set_wall(YEAR);
+        let token = machine.harness.token(call("delete", "x")).await;
+        machine.clock.set_wall(-YEAR);
         machine.restart();
-        let keeping = tokio::spawn(keep_time(machine.hands.steady.clone(), open(&machine.hands.steady)));
-        let start = milliseconds(machine.hands.now());
-        let watching = open(&machine.hands.other_process().steady);
-        eventually("the time was learned", async || milliseconds(machine.hands.now()) > start).await;
-        machine.hands.advance(LIFETIME + 1);
-        let now = milliseconds(machine.hands.now());
-        eventually("the time is kept", async || kept(&*watching).await >= now).await;
+        let keeping = tokio::spawn(persist_time(machine.clock.steady.clone(), open(&machine.clock.steady)));
+        let start = milliseconds(machine.clock.now());
+        let watching = open(&machine.clock.other_process().steady);
+        eventually("the time was learned", async || milliseconds(machine.clock.now()) > start).await;
+        machine.clock.advance(LIFETIME + 1);
+        let now = milliseconds(machine.clock.now());
+        eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
         keeping.abort();
         machine.restart();
         assert_eq!(machine.redeem("x", &token).await, "TOKEN_EXPIRED", "{name}");
     }
 }
 
-/// A time that no clock shows must not be believed for ever, whoever wrote it.
+/// An impossible time must not be believed for ever, whoever wrote it.
 #[tokio::test]
 async fn r_saf_3_a_broken_time_in_the_store_is_replaced() {
     for (broken, version) in
@@ -242,7 +242,7 @@ async fn r_saf_3_a_broken_time_in_the_store_is_replaced() {
         let (stores, folder) = stores();
         let (_, open) = stores.first().unwrap();
         let machine = Machine::new(Some(open));
-        let store = open(&machine.hands.steady);
+        let store = open(&machine.clock.steady);
         assert_eq!(store.spend("s", 1, 1, Duration::from_secs(1)).await.unwrap().total, 1);
         let file = rusqlite::Connection::open(folder.file()).unwrap();
         let changed = file.execute(
@@ -250,28 +250,28 @@ async fn r_saf_3_a_broken_time_in_the_store_is_replaced() {
             rusqlite::params![broken.as_bytes(), version, HIGH_WATER],
         );
         assert_eq!(changed.unwrap(), 1);
-        let late = machine.house.token(call("delete", "y")).await;
-        machine.hands.advance(LIFETIME + 1);
+        let late = machine.harness.token(call("delete", "y")).await;
+        machine.clock.advance(LIFETIME + 1);
         assert_eq!(machine.redeem("y", &late).await, "TOKEN_EXPIRED", "{broken:?}");
-        assert_eq!(kept(&*store).await, milliseconds(machine.hands.now()), "{broken:?}");
+        assert_eq!(stored_time(&*store).await, milliseconds(machine.clock.now()), "{broken:?}");
     }
 }
 
-/// Entries carry the wall clock's time, and the gate's where that is another.
+/// Entries carry the wall clock's time, and the gate's if it differs.
 #[tokio::test]
 async fn r_saf_5_the_audit_has_both_times_where_they_differ() {
     for (back, differs) in [(0, false), (-30, false), (-10 * MINUTE, true)] {
-        let (hands, folder) = (Hands::new(), Folder::new());
-        let steady: Arc<SteadyClock> = hands.steady.clone();
+        let (clock, folder) = (ManualClock::new(), Folder::new());
+        let steady: Arc<SteadyClock> = clock.steady.clone();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(steady, 1_000));
         let audit_settings = AuditSettings::in_directory(&folder.0);
-        let house = House::over(&settings(), Trust::Certified, store, hands.clone(), |store, clock| {
+        let harness = Harness::over(&settings(), Trust::Certified, store, clock.clone(), |store, clock| {
             Audit::open(audit_settings, clock, store).unwrap()
         });
-        let gate_time = hands.now();
-        hands.set_wall(back);
-        let token = house.token(call("delete", "x")).await;
-        assert_eq!(code(&house.ask(with_token(call("delete", "x"), &token)).await), "done");
+        let gate_time = clock.now();
+        clock.set_wall(back);
+        let token = harness.token(call("delete", "x")).await;
+        assert_eq!(code(&harness.ask(with_token(call("delete", "x"), &token)).await), "done");
         let file = std::fs::read_dir(&folder.0).unwrap().find_map(|file| {
             let path = file.unwrap().path();
             path.extension().is_some_and(|ending| ending == "jsonl").then_some(path)

@@ -8,7 +8,7 @@ use anyhow::bail;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{Audit, Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, Reviewed, Status, escape, wrapped};
+use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, ReviewedApproval, Status, escape, wrap_text};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ fn nothing_done() -> anyhow::Result<Ending> {
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
     let reason = format!("approval {} at the command line", decided.id);
-    let entry = Entry::new(event).named(&decided.source, &decided.operation).reason(&reason);
+    let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
         tracing::error!(%error, "the decision is in force, but not on record");
     }
@@ -199,9 +199,9 @@ fn described(approval: &Approval) -> String {
 }
 
 /// An approval with its whole call, line by line.
-fn whole(reviewed: &Reviewed, width: Option<usize>) -> Vec<String> {
+fn whole(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String> {
     let (approval, call) = (reviewed.approval(), reviewed.call());
-    let mut lines = wrapped(&described(approval), width);
+    let mut lines = wrap_text(&described(approval), width);
     lines.extend(call.lines(width));
     let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let mut end = match call.params.len() {

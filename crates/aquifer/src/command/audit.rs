@@ -58,7 +58,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
             false => super::call::print(report.to_string().trim_end())?,
         }
     }
-    Ok(if reports.iter().all(Report::is_beyond_doubt) { Ending::Done } else { Ending::Failure })
+    Ok(if reports.iter().all(Report::is_proven) { Ending::Done } else { Ending::Failure })
 }
 
 /// Where entries and heads are.
@@ -73,7 +73,7 @@ impl Places {
     async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
         // Heads first: what is written meanwhile then stands after them, and is no fault.
         let heads = match &self.store {
-            Some(store) => Some(Heads::all(&**store).await.context("the heads of the audit cannot be read")?),
+            Some(store) => Some(Heads::load(&**store).await.context("the heads of the audit cannot be read")?),
             None => None,
         };
         let mut reports = Vec::new();
@@ -98,9 +98,9 @@ impl Places {
                 reports.push(Report::default());
             }
             for (position, report) in reports.iter_mut().enumerate() {
-                report.judge_strictly(heads.as_ref(), earlier.get(position));
+                report.check_strictly(heads.as_ref(), earlier.get(position));
             }
-            let may_settle = reports.iter().any(Report::may_settle) && self.is_being_written();
+            let may_settle = reports.iter().any(Report::may_be_transient) && self.is_being_written();
             if !may_settle || Instant::now() >= deadline {
                 return Ok(reports);
             }

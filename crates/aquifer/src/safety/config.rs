@@ -60,7 +60,7 @@ impl GateConfig {
     pub(crate) fn names_sources(&self) -> bool {
         let rules = self.rule.iter().map(|rule| [&rule.source, &rule.operation]);
         let counted =
-            self.rate_limit.iter().map(|limit| &limit.counted).chain(self.quota.iter().map(|quota| &quota.counted));
+            self.rate_limit.iter().map(|limit| &limit.scope).chain(self.quota.iter().map(|quota| &quota.scope));
         let counted = counted.map(|counted| [&counted.source, &counted.operation]);
         let costs = self.cost.iter().map(|cost| [&cost.source, &cost.operation]);
         rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())

@@ -2,8 +2,10 @@
 //! files declare.
 
 use aquifer_discovery::adapter::{LimitScope, RateLimits, Window};
-use aquifer_gate::policy::Words;
-use aquifer_gate::quota::{CostSettings, Counted, DeclaredLimits, RateLimitSettings, Span, ThresholdSettings};
+use aquifer_gate::policy::PatternList;
+use aquifer_gate::quota::{
+    CostSettings, CounterScope, DeclaredLimits, RateLimitSettings, ThresholdSettings, WindowUnit,
+};
 
 /// What the gate has to know of the sources.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,12 +22,12 @@ impl SourceFacts {
             name: format!("{}: {}", source.replace('/', "_"), limit.name),
             limit: limit.limit,
             window: match limit.window {
-                Window::Second => Span::Second,
-                Window::Minute => Span::Minute,
-                Window::Hour => Span::Hour,
-                Window::Day => Span::Day,
+                Window::Second => WindowUnit::Second,
+                Window::Minute => WindowUnit::Minute,
+                Window::Hour => WindowUnit::Hour,
+                Window::Day => WindowUnit::Day,
             },
-            counted: counted(source, &limit.scope),
+            scope: counter_scope(source, &limit.scope),
         });
         self.limits.rate_limit.extend(limits);
         let quotas = declared.quotas.iter().map(|quota| ThresholdSettings {
@@ -33,27 +35,31 @@ impl SourceFacts {
             warn: quota.warn,
             pause: quota.pause,
             hard_stop: quota.hard_stop,
-            counted: counted(source, &LimitScope::All),
+            scope: counter_scope(source, &LimitScope::All),
         });
         self.limits.quota.extend(quotas);
         for price in &declared.prices {
             // A price has no category of its own: a file has prices by endpoint only.
-            let Counted { source, operation, .. } = counted(source, &price.scope);
-            let (tool, table) = (Words::default(), Words::default());
+            let CounterScope { source, operation, .. } = counter_scope(source, &price.scope);
+            let (tool, table) = (PatternList::default(), PatternList::default());
             self.limits.cost.push(CostSettings { operation, tool, table, source, cost_per_call: price.cost_per_call });
         }
         self.limits.currency = self.limits.currency.take().or_else(|| declared.currency.clone());
     }
 }
 
-fn counted(source: &str, scope: &LimitScope) -> Counted {
-    let source = Words(vec![literal(source)]);
+fn counter_scope(source: &str, scope: &LimitScope) -> CounterScope {
+    let source = PatternList(vec![literal(source)]);
     match scope {
-        LimitScope::All => Counted { source, ..Counted::default() },
-        LimitScope::Category(category) => {
-            Counted { source, category: Words(vec![category.as_str().to_owned()]), ..Counted::default() }
+        LimitScope::All => CounterScope { source, ..CounterScope::default() },
+        LimitScope::Category(category) => CounterScope {
+            source,
+            category: PatternList(vec![category.as_str().to_owned()]),
+            ..CounterScope::default()
+        },
+        LimitScope::Operations(names) => {
+            CounterScope { source, operation: PatternList(names.clone()), ..CounterScope::default() }
         }
-        LimitScope::Operations(names) => Counted { source, operation: Words(names.clone()), ..Counted::default() },
     }
 }
 

@@ -15,7 +15,7 @@ use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
-use aquifer_gate::{GateSettingsError, SafetyGate, keep_time};
+use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Config, StateConfig};
@@ -89,7 +89,7 @@ impl Safety {
         crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
-        let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));
+        let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
@@ -97,7 +97,7 @@ impl Safety {
     pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        let audit = Audit::off(clock.clone());
+        let audit = Audit::disabled(clock.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
@@ -112,7 +112,12 @@ impl Safety {
     pub(crate) fn problems(config: &Config) -> Vec<String> {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        match SafetyGate::new(&config.gate.settings(&SourceFacts::default()), Audit::off(clock.clone()), store, clock) {
+        match SafetyGate::new(
+            &config.gate.settings(&SourceFacts::default()),
+            Audit::disabled(clock.clone()),
+            store,
+            clock,
+        ) {
             Ok(_) => Vec::new(),
             Err(error) => error.to_string().lines().map(str::to_owned).collect(),
         }

@@ -22,7 +22,7 @@ pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &
     }
     readings.iter().for_each(|reading| inventory.add(reading, None));
     unknown_sources.iter().for_each(|source| inventory.add_unknown_source(source));
-    gate.unused(&inventory)
+    gate.find_unused(&inventory)
 }
 
 /// The sources of which nobody knows yet what they offer.

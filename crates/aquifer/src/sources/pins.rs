@@ -92,7 +92,7 @@ pub(crate) fn record_in(audit: &Audit) {
 }
 
 fn note(audit: &Audit, entry: Entry) {
-    if let Err(error) = audit.note(entry) {
+    if let Err(error) = audit.submit(entry) {
         tracing::error!(%error, "a quarantined definition is not on record");
     }
 }
@@ -102,7 +102,7 @@ struct Observed;
 impl DefinitionObserver for Observed {
     fn quarantined(&self, source: &str, tool: &str, operation: &str, reason: &str) {
         let tool = aquifer_discovery::text::presentable(tool);
-        let entry = Entry::new(Event::DefinitionQuarantined).named(source, operation);
+        let entry = Entry::new(Event::DefinitionQuarantined).operation(source, operation);
         let entry = entry.reason(&format!("tool '{tool}': {reason}"));
         let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
         let record = record.get_or_insert_default();

@@ -1,15 +1,15 @@
-//! Lines of a file, one at a time, none longer than a line can be.
+//! Reads the lines of a file one at a time, with a bounded buffer.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 
-use super::line::MAX_LEN;
+use super::line::MAX_LINE_BYTES;
 
-/// What stands between two newlines.
+/// The text up to the next newline.
 pub(super) enum Line<'a> {
     /// A line, without its newline.
     Whole(&'a [u8]),
-    /// More than any line of ours, skipped.
+    /// Longer than any valid line; skipped.
     TooLong,
     /// The file ends without a newline.
     Unfinished,
@@ -22,7 +22,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new(file: File) -> Self {
-        Self { file: BufReader::with_capacity(MAX_LEN, file), text: Vec::new() }
+        Self { file: BufReader::with_capacity(MAX_LINE_BYTES, file), text: Vec::new() }
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
@@ -42,12 +42,12 @@ impl Lines {
             };
             ended = part.len() < there.len();
             length = length.saturating_add(part.len().max(usize::from(!ended)));
-            if length <= MAX_LEN {
+            if length <= MAX_LINE_BYTES {
                 self.text.extend_from_slice(part);
             }
             let taken = part.len() + usize::from(ended);
             self.file.consume(taken);
         }
-        Ok(Some(if length <= MAX_LEN { Line::Whole(&self.text) } else { Line::TooLong }))
+        Ok(Some(if length <= MAX_LINE_BYTES { Line::Whole(&self.text) } else { Line::TooLong }))
     }
 }

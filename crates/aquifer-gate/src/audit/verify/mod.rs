@@ -1,12 +1,12 @@
-//! Reading it all again: is every line what was written, in its place, and none missing?
+//! Verifies the audit: every line is what was written, in its place, and none is missing.
 //!
-//! Streaming: one line at a time, and a few words for each chain, however long the chains are. Every chain is judged by
-//! itself, and of each the first fault is told, because what follows a fault proves nothing.
+//! Verification streams: it reads one line at a time and keeps little state per chain. Chains are verified
+//! independently. Only the first fault of a chain is reported, because lines after a fault prove nothing.
 
-mod judge;
 mod lines;
 mod report;
 mod strict;
+mod verifier;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,71 +14,71 @@ use std::path::{Path, PathBuf};
 use aquifer_engine::store::{StateStore, StoreError};
 
 use super::AuditError;
-use super::file::Name;
+use super::file::FileName;
 use super::head::Heads;
 use super::line;
 use super::retention::{first_line, in_use};
 use super::store_sink;
 
-use judge::Judge;
 use lines::{Line, Lines};
 pub use report::ChainReport;
 pub use report::Fault;
-pub use report::Kind;
+pub use report::FaultKind;
+pub use report::Location;
 pub use report::Report;
-pub use report::Spot;
-pub use strict::Doubt;
 pub use strict::Problem;
+pub use strict::ProblemKind;
+use verifier::Verifier;
 
-/// Files looked at in one go.
+/// Maximum number of files.
 const MAX_FILES: usize = 100_000;
-/// Lines after the head that are counted in a store.
-const MAX_BEYOND: u64 = 4096;
-/// Files told of that no audit wrote.
-const MAX_UNKNOWN: usize = 100;
-/// How far below the last line found in the store another is looked for.
-const GAP: u64 = 64;
+/// Maximum number of lines after the head that are counted in a store.
+const MAX_LINES_BEYOND_HEAD: u64 = 4096;
+/// Maximum number of unknown files that are reported.
+const MAX_UNKNOWN_FILES: usize = 100;
+/// How many positions below a missing line are searched in the store.
+const MAX_GAP: u64 = 64;
 
-/// Judges the audit files at these paths: files, or directories whose audit files are all meant. The heads must have
-/// been read before, because a process may be writing on; without any only the files can speak for themselves.
-/// Blocks while it reads.
+/// Verifies the audit files with these paths; a directory stands for all audit files in it. Read the heads before
+/// calling this, because processes may be writing. Without heads, missing lines at the end are not detected. Blocks
+/// while it reads.
 pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditError> {
-    let mut judge = Judge::new(heads);
+    let mut verifier = Verifier::new(heads);
     let (mut empty, mut unknown) = (Vec::new(), Vec::new());
-    for file in in_order(paths, &mut unknown)? {
-        // A file may have been dropped since the directory was read; its chain says so.
+    for file in list_files(paths, &mut unknown)? {
+        // The file may have been dropped since the directory was read; its chain records that.
         let opened = match File::open(&file.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             other => other.map_err(|error| AuditError::file(&file.path, &error))?,
         };
-        judge.file(&file.path, file.name.map(|name| name.chain));
+        verifier.file(&file.path, file.name.map(|name| name.chain));
         let mut lines = Lines::new(opened);
         let mut is_empty = true;
         while let Some(line) = lines.next().map_err(|error| AuditError::file(&file.path, &error))? {
             is_empty = false;
             match line {
-                Line::Whole(text) => match line::read(text) {
-                    Ok(sealed) => judge.line(sealed),
-                    Err(flaw) => judge.flaw(flaw),
+                Line::Whole(text) => match line::parse(text) {
+                    Ok(sealed) => verifier.line(sealed),
+                    Err(flaw) => verifier.invalid_line(flaw),
                 },
-                Line::TooLong => judge.flaw(line::Flaw::Form),
-                Line::Unfinished => judge.unfinished(in_use(&file.path)),
+                Line::TooLong => verifier.invalid_line(line::LineError::Form),
+                Line::Unfinished => verifier.unfinished(in_use(&file.path)),
             }
         }
         if is_empty && !in_use(&file.path) {
             empty.push(file.path);
         }
     }
-    Ok(Report { empty, unknown, ..judge.verdict() })
+    Ok(Report { empty, unknown, ..verifier.into_report() })
 }
 
-/// Whether some process is writing an audit file at these paths, as far as the file system can tell.
+/// Whether a process is writing an audit file with these paths, as far as the file system can tell.
 pub fn is_being_written(paths: &[PathBuf]) -> bool {
-    let found = in_order(paths, &mut Vec::new()).unwrap_or_default();
+    let found = list_files(paths, &mut Vec::new()).unwrap_or_default();
     found.iter().any(|file| in_use(&file.path))
 }
 
-/// Judges the lines that a store holds, from the head of each chain back to the oldest that is kept.
+/// Verifies the lines in a store, from the head of each chain back to the oldest line.
 pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Report, StoreError> {
     let mut report = Report::default();
     report.unreadable_heads(heads);
@@ -86,18 +86,20 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         let mut chain = ChainReport::new(&head.chain);
         let (mut sequence, mut hash) = (head.sequence, head.hash.clone());
         while sequence > 0 {
-            let spot = Spot { file: store_sink::key(&head.chain, sequence).into(), line: sequence };
+            let spot = Location { file: store_sink::key(&head.chain, sequence).into(), line: sequence };
             let Some(record) = store.get(&store_sink::key(&head.chain, sequence)).await? else {
-                // Old lines expire in their order. One that is missing above another did not expire.
-                if chain.entries == 0 || stands_below(store, &head.chain, sequence).await? {
-                    chain.fault = Some(Fault::new(Kind::Removed, spot, format!("entry {sequence} is missing")));
+                // Lines expire in order, so a line that is missing above another did not expire.
+                if chain.entries == 0 || has_earlier_line(store, &head.chain, sequence).await? {
+                    chain.fault = Some(Fault::new(FaultKind::Removed, spot, format!("entry {sequence} is missing")));
                 }
                 break;
             };
-            match line::read(&record.value) {
-                Ok(sealed) if sealed.hash == hash && sealed.links.sequence == sequence => hash = sealed.links.previous,
+            match line::parse(&record.value) {
+                Ok(sealed) if sealed.hash == hash && sealed.header.sequence == sequence => {
+                    hash = sealed.header.previous
+                }
                 _ => {
-                    chain.fault = Some(Fault::new(Kind::Altered, spot, format!("entry {sequence} was altered")));
+                    chain.fault = Some(Fault::new(FaultKind::Altered, spot, format!("entry {sequence} was altered")));
                     break;
                 }
             }
@@ -107,7 +109,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         chain.has_head = true;
         chain.first = sequence + 1;
         chain.last = head.sequence;
-        while chain.beyond_head < MAX_BEYOND
+        while chain.beyond_head < MAX_LINES_BEYOND_HEAD
             && store.get(&store_sink::key(&head.chain, chain.last.saturating_add(1))).await?.is_some()
         {
             chain.last = chain.last.saturating_add(1);
@@ -118,8 +120,8 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
     Ok(report)
 }
 
-async fn stands_below(store: &dyn StateStore, chain: &str, sequence: u64) -> Result<bool, StoreError> {
-    for below in (sequence.saturating_sub(GAP).max(1)..sequence).rev() {
+async fn has_earlier_line(store: &dyn StateStore, chain: &str, sequence: u64) -> Result<bool, StoreError> {
+    for below in (sequence.saturating_sub(MAX_GAP).max(1)..sequence).rev() {
         if store.get(&store_sink::key(chain, below)).await?.is_some() {
             return Ok(true);
         }
@@ -127,31 +129,32 @@ async fn stands_below(store: &dyn StateStore, chain: &str, sequence: u64) -> Res
     Ok(false)
 }
 
-struct Found {
+struct ListedFile {
     path: PathBuf,
-    name: Option<Name>,
-    /// Which chain it begins with, and where.
+    name: Option<FileName>,
+    /// The chain and number of its first line.
     order: (String, u64),
 }
 
-/// The files in the order in which they were written, chain by chain. Others that look like audit files are `unknown`.
-fn in_order(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Found>, AuditError> {
+/// The files in the order in which they were written, chain by chain. Other files that look like audit files are added
+/// to `unknown`.
+fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<ListedFile>, AuditError> {
     let mut found = Vec::new();
     for path in paths {
         let metadata = std::fs::metadata(path).map_err(|error| AuditError::file(path, &error))?;
         if metadata.is_file() {
-            found.push(Found::at(path));
+            found.push(ListedFile::new(path));
             continue;
         }
         for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
             let entry = entry.map_err(|error| AuditError::file(path, &error))?;
-            // Nothing but files: whatever else stands there under such a name is not what we wrote.
+            // We only write regular files.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            let is_named = Name::read(&entry.file_name().to_string_lossy()).is_some();
+            let is_named = FileName::parse(&entry.file_name().to_string_lossy()).is_some();
             let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
             if is_file && is_named {
-                found.push(Found::at(&entry.path()));
-            } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN {
+                found.push(ListedFile::new(&entry.path()));
+            } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN_FILES {
                 unknown.push(entry.path());
             }
             if found.len() > MAX_FILES {
@@ -164,12 +167,12 @@ fn in_order(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Found>,
     Ok(found)
 }
 
-impl Found {
-    /// What its first line says counts; what its name says, if that line is no longer one.
-    fn at(path: &Path) -> Self {
-        let name = path.file_name().and_then(|name| Name::read(&name.to_string_lossy()));
+impl ListedFile {
+    /// The first line decides the order; if it is invalid, the name does.
+    fn new(path: &Path) -> Self {
+        let name = path.file_name().and_then(|name| FileName::parse(&name.to_string_lossy()));
         let order = match (first_line(path), &name) {
-            (Some(sealed), _) => (sealed.links.chain, sealed.links.sequence),
+            (Some(sealed), _) => (sealed.header.chain, sealed.header.sequence),
             (None, Some(name)) => (name.chain.clone(), name.first),
             (None, None) => (String::new(), 0),
         };

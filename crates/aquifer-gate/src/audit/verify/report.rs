@@ -1,4 +1,4 @@
-//! What a verification found.
+//! The result of a verification.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,84 +9,84 @@ use serde::Serialize;
 use super::{Heads, Problem};
 use crate::confirm::approvals::escape;
 
-/// What is wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A line is not what was written there.
+pub enum FaultKind {
+    /// A line was altered.
     Altered,
     /// Lines are missing.
     Removed,
-    /// Lines stand in another order.
+    /// Lines are in the wrong order.
     Reordered,
-    /// A line stands there again.
+    /// A line is duplicated.
     Duplicated,
     /// Lines are missing at the end.
     CutOff,
-    /// The head of the chain cannot be read.
+    /// The head of the chain is unreadable.
     Head,
 }
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Spot {
+pub struct Location {
     /// The file, or the record in a store.
     pub file: PathBuf,
     /// The line, counted from 1.
     pub line: u64,
 }
 
-/// The first thing that is wrong with a chain.
+/// The first fault of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// What.
-    pub kind: Kind,
-    /// Where it is noticed first.
-    pub spot: Spot,
-    /// In words.
+    /// The kind.
+    pub kind: FaultKind,
+    /// Where it was detected.
+    pub spot: Location,
+    /// A description.
     pub words: String,
 }
 
 impl Fault {
-    pub(super) fn new(kind: Kind, spot: Spot, words: String) -> Self {
+    pub(super) fn new(kind: FaultKind, spot: Location, words: String) -> Self {
         Self { kind, spot, words }
     }
 }
 
-/// What is to be said of one chain.
+/// The result for one chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChainReport {
     /// The chain.
     pub chain: String,
-    /// Entries that are whole: all of them, or those before the fault.
+    /// Number of intact entries: all of them, or those before the fault.
     pub entries: u64,
-    /// The number of the first entry there is.
+    /// The number of the first entry.
     pub first: u64,
-    /// The number of the last entry that is whole.
+    /// The number of the last intact entry.
     pub last: u64,
-    /// Whether the head was at hand. Without it nobody can tell whether entries are missing at the end.
+    /// Whether the head was available. Without it, missing entries at the end are not detected.
     pub has_head: bool,
-    /// Whole entries after the head: written by a process that is running, or ended before it could move the head. They
-    /// are chained, but nothing else vouches for them.
+    /// Intact entries after the head. They were written by a running process, or by one that ended before it could
+    /// advance the head. They are linked to the chain, but nothing else confirms them.
     pub beyond_head: u64,
-    /// An unfinished last line that nobody was told is on record: the process ended while it wrote.
-    pub unfinished: Option<Spot>,
+    /// An unfinished last line that was never acknowledged: the process ended while writing it.
+    pub unfinished: Option<Location>,
     /// Whether a process is writing that line.
     #[serde(skip)]
     pub(super) is_open: bool,
-    /// Where the last whole entry stands.
+    /// The location of the last intact entry.
     #[serde(skip)]
-    pub(super) end: Option<Spot>,
-    /// Whether there are entries that the state store says were dropped.
+    pub(super) end: Option<Location>,
+    /// Whether the chain has entries that were dropped according to the state store.
     #[serde(skip)]
     pub(super) is_restored: bool,
-    /// The chain that its first line says came before.
+    /// The preceding chain of the same process, as its first line says.
     #[serde(skip)]
     pub(super) after: Option<String>,
-    /// The first entry whose time is much earlier than one before.
+    /// The first entry whose time is much earlier than that of an entry before it.
     #[serde(skip)]
-    pub(super) clock_went_back: Option<Spot>,
-    /// What is wrong.
+    pub(super) clock_went_back: Option<Location>,
+    /// The first fault.
     pub fault: Option<Fault>,
 }
 
@@ -110,44 +110,44 @@ impl ChainReport {
     }
 }
 
-/// What is to be said of all chains.
+/// The result for all chains.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
-    /// Every chain found or known by its head.
+    /// Every chain that was found or has a head.
     pub chains: Vec<ChainReport>,
     /// Faults in files that belong to no chain.
     pub stray: Vec<Fault>,
-    /// What strict verification adds.
+    /// Problems found by strict verification.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// Chains that were dropped on purpose, as the store or other chains say.
+    /// Chains that were dropped, according to the store or to other chains.
     #[serde(skip)]
     pub(super) dropped: BTreeSet<String>,
-    /// Audit files without a line.
+    /// Empty audit files.
     #[serde(skip)]
     pub(super) empty: Vec<PathBuf>,
-    /// Files in an audit directory that look like audit files and are none.
+    /// Other files in an audit directory that look like audit files.
     #[serde(skip)]
     pub(super) unknown: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
-    pub fn is_whole(&self) -> bool {
+    /// Whether there is no fault.
+    pub fn is_intact(&self) -> bool {
         self.stray.is_empty() && self.chains.iter().all(|chain| chain.fault.is_none())
     }
 
-    /// Chains in which nothing is wrong.
-    pub fn whole_chains(&self) -> usize {
+    /// Number of chains without a fault.
+    pub fn intact_chains(&self) -> usize {
         self.chains.iter().filter(|chain| chain.fault.is_none()).count()
     }
 
-    /// Entries that are whole, over all chains.
-    pub fn whole_entries(&self) -> u64 {
+    /// Number of intact entries in all chains.
+    pub fn intact_entries(&self) -> u64 {
         self.chains.iter().map(|chain| chain.entries).sum()
     }
 
-    /// Every fault, one of each chain.
+    /// All faults; at most one per chain.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.chains.iter().filter_map(|chain| chain.fault.as_ref()).chain(&self.stray)
     }
@@ -158,28 +158,29 @@ impl Report {
 
     pub(super) fn unreadable_heads(&mut self, heads: &Heads) {
         for chain in &heads.unreadable {
-            let spot = Spot { file: format!("audit/head/{chain}").into(), line: 1 };
-            self.stray.push(Fault::new(Kind::Head, spot, "the head in the state store cannot be read".to_owned()));
+            let spot = Location { file: format!("audit/head/{chain}").into(), line: 1 };
+            self.stray.push(Fault::new(FaultKind::Head, spot, "the head in the state store cannot be read".to_owned()));
         }
     }
 }
 
-/// Whoever changed the files chose names of chains and files. They must not look like lines of the report.
+/// Names of chains and files may have been chosen by an attacker. They must not look like lines of the report.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |spot: &Spot| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
-        let (whole, all) = (self.whole_chains(), self.chains.len());
-        writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.whole_entries())?;
+        let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
+        let (whole, all) = (self.intact_chains(), self.chains.len());
+        let entries = count_entries(self.intact_entries());
+        writeln!(f, "{entries} and {whole} of {all} chains are intact.")?;
         for fault in self.faults() {
             writeln!(f, "{}: {}", place(&fault.spot), escape(&fault.words))?;
         }
         for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
             let name = escape(&chain.chain);
             if !chain.has_head && self.problems.is_empty() {
-                writeln!(f, "chain {name}: no head is known; entries missing at its end would not show")?;
+                writeln!(f, "chain {name}: no head is known, so entries missing at its end are not detected")?;
             }
             if chain.has_head && chain.beyond_head > 0 && self.problems.is_empty() {
-                writeln!(f, "chain {name}: {} entries after the head", chain.beyond_head)?;
+                writeln!(f, "chain {name}: {} after the head", count_entries(chain.beyond_head))?;
             }
             if let Some(spot) = chain.unfinished.as_ref().filter(|_| self.problems.is_empty()) {
                 writeln!(f, "{}: an unfinished line, as a crash leaves it", place(spot))?;
@@ -195,15 +196,19 @@ impl fmt::Display for Report {
     }
 }
 
+pub(super) fn count_entries(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn r_saf_5_names_from_files_do_not_look_like_lines_of_the_report() {
-        let forged = "x\n9 entries are whole; 9 of 9 chains are.\u{9b}2J";
-        let spot = Spot { file: forged.into(), line: 1 };
-        let fault = Fault::new(Kind::Altered, spot.clone(), forged.to_owned());
+        let forged = "x\n9 entries and 9 of 9 chains are intact.\u{9b}2J";
+        let spot = Location { file: forged.into(), line: 1 };
+        let fault = Fault::new(FaultKind::Altered, spot.clone(), forged.to_owned());
         let chain = ChainReport { unfinished: Some(spot), ..ChainReport::new(forged) };
         let report = Report { chains: vec![chain], stray: vec![fault], ..Report::default() }.to_string();
         assert_eq!(report.lines().count(), 4, "{report}");

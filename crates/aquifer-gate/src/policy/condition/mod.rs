@@ -1,8 +1,8 @@
 //! Conditions on parameters.
 //!
-//! A condition has to hold for whatever the source will see, not for one spelling of it: [`path`] finds the values under
-//! every spelling of a name, [`text`] and [`number`] compare them as the source does. What cannot be told counts against
-//! the caller: see [`Doubt`].
+//! A condition has to hold for whatever the source will see, not for one spelling of it. [`path`] finds the values
+//! under every spelling of a name; [`text`] and [`number`] compare them as the source does. If the result is uncertain,
+//! the caller does not benefit: see [`RuleDirection`].
 
 mod number;
 mod path;
@@ -12,15 +12,15 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Schema, Types};
 use serde_json::{Map, Value};
 
-use super::problem::Complaints;
+use super::problem::ProblemCollector;
 use super::settings::ConditionSettings;
 use number::{Number, NumberText};
-use path::{Found, Path};
+use path::{FoundValue, Path};
 use text::{TextPatterns, TextReading};
 
 pub(super) use path::Presence;
 
-/// A condition, read.
+/// A parsed condition.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     path: Path,
@@ -38,12 +38,12 @@ enum Test {
     Present(bool),
 }
 
-/// Who gets the benefit of the doubt.
+/// Whether a rule restricts or loosens. This decides what an uncertain comparison means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum RuleDirection {
     /// The rule restricts: one value that passes, or that cannot be compared, is enough.
     Restricts,
-    /// The rule loosens: every value has to pass, and there has to be one.
+    /// The rule loosens: there has to be a value, and every value has to pass.
     Loosens,
 }
 
@@ -56,11 +56,11 @@ enum Verdict {
     Unsure,
 }
 
-/// What an operation accepts.
+/// An operation and the types of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shapes<'a> {
     pub(super) operation: &'a Operation,
-    /// The types that its parameters refer to, where they are known.
+    /// The types that the parameters refer to, if known.
     pub(super) types: Option<&'a Types>,
 }
 
@@ -79,8 +79,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict that several readings of one value agree on.
-    fn agreed(verdicts: impl IntoIterator<Item = Self>) -> Self {
+    /// The common verdict of several readings of a value; `Unsure` if they differ.
+    fn merge(verdicts: impl IntoIterator<Item = Self>) -> Self {
         let merge = |one: Self, other: Self| if one == other { one } else { Verdict::Unsure };
         verdicts.into_iter().reduce(merge).unwrap_or(Verdict::Unsure)
     }
@@ -100,9 +100,9 @@ impl Verdict {
 }
 
 impl Condition {
-    pub(super) fn new(settings: &ConditionSettings, complaints: &mut Complaints<'_>) -> Option<Self> {
+    pub(super) fn new(settings: &ConditionSettings, collector: &mut ProblemCollector<'_>) -> Option<Self> {
         let Some(path) = Path::parse(&settings.param) else {
-            complaints.add("a condition needs 'param': a parameter's name, with dots to go into it");
+            collector.add("a condition needs 'param': a parameter's name, with dots to go into it");
             return None;
         };
         let ConditionSettings { param, equals, one_of, matches, greater, less, present, not, ignore_case } = settings;
@@ -110,7 +110,7 @@ impl Condition {
         tests.extend(equals.clone().map(|value| Test::OneOf(vec![value])));
         tests.extend(one_of.clone().map(Test::OneOf));
         tests.extend(matches.as_ref().map(|words| {
-            Test::Matches(TextPatterns::new(words, |problem| complaints.add(format!("'{param}': {problem}"))))
+            Test::Matches(TextPatterns::new(words, |problem| collector.add(format!("'{param}': {problem}"))))
         }));
         tests.extend(greater.map(Test::Greater));
         tests.extend(less.map(Test::Less));
@@ -120,36 +120,36 @@ impl Condition {
             Err(several) => {
                 let known = "equals, one_of, matches, greater, less or present";
                 let problem = if several.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
-                complaints.add(format!("the condition on '{param}' {problem}. A condition has one of {known}"));
+                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {known}"));
                 return None;
             }
         };
         match &test {
             Test::OneOf(values) if values.is_empty() => {
-                complaints.add(format!("the condition on '{param}' can never hold: 'one_of' is empty"));
+                collector.add(format!("the condition on '{param}' can never hold: 'one_of' is empty"));
             }
             Test::OneOf(values) if values.iter().any(|value| value.is_array() || value.is_object()) => {
                 let words = "compares with a list or a table: name single values, a path goes into lists by itself";
-                complaints.add(format!("the condition on '{param}' {words}"));
+                collector.add(format!("the condition on '{param}' {words}"));
             }
             Test::Greater(number) | Test::Less(number) if !number.is_finite() => {
-                complaints.add(format!("the condition on '{param}' compares with what is no number"));
+                collector.add(format!("the condition on '{param}' compares with something other than a number"));
             }
             _ => {}
         }
         if *ignore_case && !test.compares_text() {
-            complaints.add(format!("the condition on '{param}' compares no text, so there is no case to ignore"));
+            collector.add(format!("the condition on '{param}' compares no text, so there is no case to ignore"));
         }
         Some(Self { path, test, not: *not, ignore_case: *ignore_case })
     }
 
-    /// Whether it holds. What was not sent has its default, as far as one is declared.
-    pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, doubt: Doubt) -> bool {
-        // A parameter that the operation does not have proves nothing: whoever takes it may well ignore it.
-        if doubt == Doubt::Loosens && !self.path.begins_in(shapes.operation) {
+    /// Whether the condition holds. A parameter that was not sent has its declared default.
+    pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, direction: RuleDirection) -> bool {
+        // A parameter that the operation does not declare proves nothing: the source may ignore it.
+        if direction == RuleDirection::Loosens && !self.path.begins_in(shapes.operation) {
             return false;
         }
-        if let Test::Present(wanted) = self.test {
+        if let Test::Present(expected) = self.test {
             let sent = self.path.sent(shapes, params);
             let is_sent = match (sent.is_empty(), sent.iter().any(|found| found.is_certain)) {
                 (true, _) => Verdict::No,
@@ -157,10 +157,10 @@ impl Condition {
                 // Sent in another spelling, which the source may ignore.
                 (false, false) => Verdict::Unsure,
             };
-            let verdict = if wanted { is_sent } else { is_sent.not() };
-            return match doubt {
-                Doubt::Restricts => verdict != Verdict::No,
-                Doubt::Loosens => verdict == Verdict::Yes,
+            let verdict = if expected { is_sent } else { is_sent.not() };
+            return match direction {
+                RuleDirection::Restricts => verdict != Verdict::No,
+                RuleDirection::Loosens => verdict == Verdict::Yes,
             };
         }
         let found = self.path.values(shapes, params);
@@ -168,23 +168,23 @@ impl Condition {
             let verdict = self.verdict(found, shapes);
             if self.not { verdict.not() } else { verdict }
         });
-        // The source may ignore a value in another spelling; then nothing was sent.
+        // The source may ignore a value in another spelling; then the parameter is missing.
         let may_be_missing = !found.iter().any(|found| found.is_certain);
-        match doubt {
-            Doubt::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
-            Doubt::Loosens => !may_be_missing && verdicts.all(|verdict| verdict == Verdict::Yes),
+        match direction {
+            RuleDirection::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
+            RuleDirection::Loosens => !may_be_missing && verdicts.all(|verdict| verdict == Verdict::Yes),
         }
     }
 
-    fn verdict(&self, found: &Found<'_>, shapes: Shapes<'_>) -> Verdict {
-        // A source finds a table by its name in any case.
+    fn verdict(&self, found: &FoundValue<'_>, shapes: Shapes<'_>) -> Verdict {
+        // Sources ignore the case of table names.
         let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(shapes.operation));
-        let readings = || TextReading::of(&found.schemas, shapes, ignore_case);
+        let readings = || TextReading::from_schemas(&found.schemas, shapes, ignore_case);
         match &self.test {
             _ if found.is_structured_text => Verdict::Unsure,
-            Test::OneOf(wanted) => {
+            Test::OneOf(expected) => {
                 let readings = readings();
-                Verdict::any(wanted.iter().map(|wanted| equal(wanted, found.value, &readings)))
+                Verdict::any(expected.iter().map(|expected| equal(expected, found.value, &readings)))
             }
             Test::Matches(patterns) => match found.value {
                 Value::String(text) => patterns.matches(text, &readings()),
@@ -195,23 +195,23 @@ impl Condition {
                 Value::Bool(_) => patterns.matches_plain(&found.value.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => Verdict::Unsure,
             },
-            Test::Greater(than) => ordered(found.value, *than, std::cmp::Ordering::Greater),
-            Test::Less(than) => ordered(found.value, *than, std::cmp::Ordering::Less),
-            Test::Present(wanted) => Verdict::from(*wanted),
+            Test::Greater(than) => compare_order(found.value, *than, std::cmp::Ordering::Greater),
+            Test::Less(than) => compare_order(found.value, *than, std::cmp::Ordering::Less),
+            Test::Present(expected) => Verdict::from(*expected),
         }
     }
 
-    /// Whether the operation has the parameter that it is about.
+    /// Whether the operation has the parameter.
     pub(super) fn presence(&self, shapes: Shapes<'_>) -> Presence {
         self.path.declared(shapes).0
     }
 
-    /// The parameter as it is written in the rule.
+    /// The parameter as written in the rule.
     pub(super) fn param(&self) -> &str {
         self.path.written()
     }
 
-    /// The condition in words, with what is compared where that is not obvious.
+    /// The condition in words, including how values are compared if that is not obvious.
     pub(super) fn describe(&self, shapes: Option<Shapes<'_>>) -> String {
         let param = self.path.written();
         let is = if self.not { "is not" } else { "is" };
@@ -235,7 +235,7 @@ impl Condition {
         if self.test.compares_text() {
             let schemas: Vec<&Schema> = shapes.map(|shapes| self.path.declared(shapes).1).unwrap_or_default();
             let readings = match shapes {
-                Some(shapes) => TextReading::of(&schemas, shapes, self.ignore_case),
+                Some(shapes) => TextReading::from_schemas(&schemas, shapes, self.ignore_case),
                 None => vec![TextReading::plain(self.ignore_case)],
             };
             for reading in readings.iter().filter_map(|reading| reading.describe()) {
@@ -257,48 +257,48 @@ impl Test {
     }
 }
 
-/// Whether a value is more, or less, than a number.
-fn ordered(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdict {
+/// Whether a value is greater or less than a number.
+fn compare_order(value: &Value, than: f64, expected: std::cmp::Ordering) -> Verdict {
     let number = match value {
         Value::Number(number) => Number::from_json(number),
-        Value::String(text) => match NumberText::read(text) {
+        Value::String(text) => match NumberText::parse(text) {
             NumberText::Number(number) => Some(number),
-            // Also what is plainly none: whoever compares it may take it for anything.
+            // A source may compare text that is not a number in any way.
             NumberText::None | NumberText::Unclear => None,
         },
         _ => None,
     };
     let ordering = number.and_then(|number| number.compare(Number::from_float(than)));
-    ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == wanted))
+    ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == expected))
 }
 
-/// Whether a value is the wanted one. A source may read one kind of value as another: the text `"100"` as a number, the
-/// number 1 as true.
-fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
+/// Whether a value equals the wanted one. A source may convert values: the text `"100"` to a number, the number 1 to
+/// true.
+fn equal(expected: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
     let unsure_if = |alike: bool| if alike { Verdict::Unsure } else { Verdict::No };
-    match (wanted, value) {
-        (Value::String(wanted), Value::String(text)) => {
-            Verdict::agreed(readings.iter().map(|reading| reading.equal(wanted, text)))
+    match (expected, value) {
+        (Value::String(expected), Value::String(text)) => {
+            Verdict::merge(readings.iter().map(|reading| reading.equal(expected, text)))
         }
-        (Value::Number(wanted), Value::Number(number)) => {
-            let (wanted, number) = (Number::from_json(wanted), Number::from_json(number));
-            let ordering = wanted.zip(number).and_then(|(wanted, number)| wanted.compare(number));
+        (Value::Number(expected), Value::Number(number)) => {
+            let (expected, number) = (Number::from_json(expected), Number::from_json(number));
+            let ordering = expected.zip(number).and_then(|(expected, number)| expected.compare(number));
             ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering.is_eq()))
         }
-        // `86400` and `P1D` are one interval.
+        // `86400` and `P1D` are the same interval.
         (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
             if readings.contains(&TextReading::Opaque) =>
         {
             Verdict::Unsure
         }
-        (Value::Bool(wanted), Value::Bool(flag)) => Verdict::from(wanted == flag),
+        (Value::Bool(expected), Value::Bool(flag)) => Verdict::from(expected == flag),
         (Value::Null, Value::Null) => Verdict::Yes,
-        // It may hold an operator of the source's own, such as `{"$in": […]}`.
+        // The value may be an operator of the source's own, such as `{"$in": […]}`.
         (_, Value::Object(_) | Value::Array(_)) | (Value::Object(_) | Value::Array(_), _) => Verdict::Unsure,
-        // Almost anything is true or false to somebody.
+        // Some source may convert almost any value to a boolean.
         (Value::Bool(_), _) => Verdict::Unsure,
         (Value::Number(number), Value::String(text)) | (Value::String(text), Value::Number(number)) => {
-            match NumberText::read(text) {
+            match NumberText::parse(text) {
                 NumberText::Number(read) => {
                     let ordering = Number::from_json(number).and_then(|number| number.compare(read));
                     unsure_if(ordering.is_none_or(std::cmp::Ordering::is_eq))
@@ -307,9 +307,9 @@ fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
                 NumberText::Unclear => Verdict::Unsure,
             }
         }
-        (Value::String(text), Value::Bool(flag)) => unsure_if(text::means(text, *flag)),
+        (Value::String(text), Value::Bool(flag)) => unsure_if(text::may_mean_bool(text, *flag)),
         (Value::Number(number), Value::Bool(flag)) => unsure_if(number.as_f64() == Some(if *flag { 1.0 } else { 0.0 })),
-        (Value::String(text), Value::Null) | (Value::Null, Value::String(text)) => unsure_if(text::means_nothing(text)),
+        (Value::String(text), Value::Null) | (Value::Null, Value::String(text)) => unsure_if(text::may_mean_null(text)),
         (Value::Number(number), Value::Null) | (Value::Null, Value::Number(number)) => {
             unsure_if(number.as_f64() == Some(0.0))
         }

@@ -1,14 +1,14 @@
-//! Numbers, and text that a source might read as one.
+//! Numbers, and text that a source may read as one.
 
 use std::cmp::Ordering;
 
-/// Digits beyond which a float may not be what was written.
+/// Maximum number of digits that a float represents exactly.
 const MAX_EXACT_DIGITS: usize = 15;
 
-/// Whole numbers of more digits are not compared.
+/// Maximum number of digits of whole numbers that are compared.
 const MAX_WHOLE_DIGITS: usize = 30;
 
-/// Floats below this are whole numbers that fit.
+/// Floats below this fit into a whole number.
 const MAX_WHOLE: f64 = 1e36;
 
 /// A finite number.
@@ -18,14 +18,14 @@ pub(super) enum Number {
     Real(f64),
 }
 
-/// Text, as a source might read it.
+/// Text, as a source may read it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NumberText {
-    /// Plainly a number.
+    /// Certainly a number.
     Number(Number),
-    /// Plainly none: it has no digit, or begins with a letter.
+    /// Certainly not a number: it has no digit, or starts with a letter.
     None,
-    /// A number to some: `1_000`, `0x64`, `٣`, `010`, `100 EUR`.
+    /// A number to some sources: `1_000`, `0x64`, `٣`, `010`, `100 EUR`.
     Unclear,
 }
 
@@ -43,7 +43,7 @@ impl Number {
         if real.fract() == 0.0 && real.abs() < MAX_WHOLE { Number::Whole(real as i128) } else { Number::Real(real) }
     }
 
-    /// Which of the two is more; nothing if that cannot be told.
+    /// Compares two numbers. `None` if that is not possible.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a float with a fraction is far below where whole numbers lose digits"
@@ -59,7 +59,7 @@ impl Number {
 }
 
 impl NumberText {
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(number) = plain(text) {
             return NumberText::Number(number);
@@ -70,12 +70,12 @@ impl NumberText {
     }
 }
 
-/// A number as JSON writes it, which every source reads alike.
+/// A number in JSON syntax, which every source reads the same way.
 fn plain(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let digits_of = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits_of(unsigned);
-    // Zeros in front make some read the rest as octal.
+    // Some sources read leading zeros as octal.
     if whole == 0 || (whole > 1 && unsigned.starts_with('0')) {
         return None;
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<f64> {
-        match NumberText::read(text) {
+        match NumberText::parse(text) {
             #[expect(clippy::cast_precision_loss, reason = "the table has small numbers")]
             NumberText::Number(Number::Whole(whole)) => Some(whole as f64),
             NumberText::Number(Number::Real(real)) => Some(real),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_2_text_is_a_number_only_if_everybody_reads_it_as_that_one() {
+    fn r_saf_2_text_is_a_number_only_if_every_source_reads_it_so() {
         for (text, number) in [
             ("0", 0.0),
             ("-7", -7.0),
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn r_saf_2_large_numbers_are_compared_to_the_last_digit() {
-        let read = |text: &str| match NumberText::read(text) {
+        let read = |text: &str| match NumberText::parse(text) {
             NumberText::Number(number) => number,
             other => panic!("{text} {other:?}"),
         };

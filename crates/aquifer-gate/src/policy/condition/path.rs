@@ -1,10 +1,9 @@
-//! Where a condition looks: the values under a path, whatever spelling their names have.
+//! Finds the values that a condition is about, whatever the spelling of their names.
 //!
-//! Servers differ in how closely they look at names (see [`aquifer_protocol::spelling`]), and some take a flat name for a
-//! nested one (`items[0].amount`), an object with numbered keys for a list, or text for an object. So every key that could be
-//! taken for a part of the path is followed, and text where the path goes on is in doubt if it could hold the rest of the
-//! path. A value is certain if it stands under a declared name, or under exactly the name in the rule; others may be ignored
-//! by the source.
+//! Servers differ in how strictly they match names (see [`aquifer_protocol::spelling`]). Some accept a flat name for a
+//! nested one (`items[0].amount`), an object with numbered keys for a list, or text for an object. So every key that
+//! may match a part of the path is followed, and text is uncertain if it may contain the rest of the path. A value is
+//! certain if it is under a declared name, or under exactly the name in the rule; the source may ignore others.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema};
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::Shapes;
 
-/// Types that refer to types, followed no further than this.
+/// Maximum number of type references that are followed.
 const MAX_REFERENCES: usize = 64;
 
 /// A path into parameters.
@@ -30,30 +29,30 @@ struct Name {
     folded: String,
 }
 
-/// A value under a path.
+/// A value found under a path.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundValue<'a> {
     pub(super) value: &'a Value,
-    /// The shapes that are declared for it.
+    /// Its declared schemas.
     pub(super) schemas: Vec<&'a Schema>,
     pub(super) is_certain: bool,
-    /// Whether it is text that a source may read as an object or a list.
+    /// Whether it is text that a source may parse as an object or a list.
     pub(super) is_structured_text: bool,
 }
 
-/// Whether an operation has something under a path.
+/// Whether an operation has a parameter under a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Presence {
-    /// It does not.
+    /// It has none.
     Absent,
-    /// It may: whatever is sent there is accepted.
+    /// It accepts any value there.
     Possible,
     /// It declares it.
     Declared,
 }
 
-/// A value on the way.
-struct Place<'a, 'p> {
+/// A value from which the path continues.
+struct PendingValue<'a, 'p> {
     value: &'a Value,
     schemas: Vec<&'a Schema>,
     rest: &'p [Name],
@@ -65,8 +64,8 @@ impl Name {
         if self.folded.is_empty() { key == self.written } else { folds_to(key, &self.folded) }
     }
 
-    /// Whether it names this parameter, as we or as its source calls it.
-    fn is_of(&self, parameter: &Parameter) -> bool {
+    /// Whether it is the name of this parameter, either ours or its source's.
+    fn names(&self, parameter: &Parameter) -> bool {
         self.is_spelled(&parameter.name) || parameter.original_name.as_deref().is_some_and(|name| self.is_spelled(name))
     }
 }
@@ -83,38 +82,42 @@ impl Path {
         &self.written
     }
 
-    /// Whether the operation declares the parameter in which the path begins.
+    /// Whether the operation declares the first name of the path.
     pub(super) fn begins_in(&self, operation: &Operation) -> bool {
         let first = self.names.first();
-        first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.is_of(parameter)))
+        first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.names(parameter)))
     }
 
-    /// Whether it is the parameter of a generic operation with the name of the table.
+    /// Whether the path is the table name parameter of a generic operation.
     pub(super) fn names_table(&self, operation: &Operation) -> bool {
         operation.generic_name.is_some() && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
     }
 
-    /// Every value that the path leads to. Lists on the way, and where it ends, are gone through; what was not sent has its
-    /// declared default.
-    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+    /// Every value that the path leads to. Lists are expanded. A parameter that was not sent has its declared default.
+    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
         self.walk(shapes, params, true)
     }
 
-    /// Every value that was sent under the path. A list counts as one, even an empty one.
-    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+    /// Every value that was sent under the path. A list counts as one value, even if it is empty.
+    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
         self.walk(shapes, params, false)
     }
 
-    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<Found<'a>> {
+    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<FoundValue<'a>> {
         let mut found = Vec::new();
         let mut open = Vec::new();
         let declared: Vec<&Parameter> = shapes.operation.parameters.iter().collect();
         step(params, &declared, &[], &self.names, true, for_values, &mut open);
-        while let Some(Place { value, schemas, rest, is_certain }) = open.pop() {
+        while let Some(PendingValue { value, schemas, rest, is_certain }) = open.pop() {
             match value {
                 Value::Array(items) if for_values || !rest.is_empty() => {
                     let schemas = item_shapes(&schemas, shapes);
-                    open.extend(items.iter().map(|value| Place { value, schemas: schemas.clone(), rest, is_certain }));
+                    open.extend(items.iter().map(|value| PendingValue {
+                        value,
+                        schemas: schemas.clone(),
+                        rest,
+                        is_certain,
+                    }));
                 }
                 Value::Object(object) if !rest.is_empty() => {
                     let (declared, others) = field_shapes(&schemas, shapes);
@@ -122,25 +125,25 @@ impl Path {
                 }
                 Value::String(text) if !rest.is_empty() => {
                     if may_hold(text, rest) {
-                        found.push(Found { value, schemas, is_certain: false, is_structured_text: true });
+                        found.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
-                // A path that goes on where the value does not leads nowhere.
+                // The path continues but the value does not.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
                     let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
-                    found.push(Found { value, schemas, is_certain, is_structured_text });
+                    found.push(FoundValue { value, schemas, is_certain, is_structured_text });
                 }
-                _ => found.push(Found { value, schemas, is_certain, is_structured_text: false }),
+                _ => found.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
             }
         }
         found
     }
 
-    /// Whether the operation has something under the path, and the shapes that it declares for it.
+    /// Whether the operation has a parameter under the path, and its declared schemas.
     pub(super) fn declared<'a>(&self, shapes: Shapes<'a>) -> (Presence, Vec<&'a Schema>) {
         let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
-        let own = shapes.operation.parameters.iter().filter(|parameter| first.is_of(parameter));
+        let own = shapes.operation.parameters.iter().filter(|parameter| first.names(parameter));
         let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
         if schemas.is_empty() {
             let presence = if shapes.operation.open { Presence::Possible } else { Presence::Absent };
@@ -148,11 +151,11 @@ impl Path {
         }
         for name in rest {
             let (mut next, mut presence) = (Vec::new(), Presence::Absent);
-            // Lists are gone into; one may be a list of itself.
+            // Lists are expanded; a list type may contain itself.
             for schema in item_variants(&schemas, shapes) {
                 match &schema.kind {
                     Kind::Object(shape) => {
-                        let fields = shape.fields.iter().filter(|field| name.is_of(field));
+                        let fields = shape.fields.iter().filter(|field| name.names(field));
                         let before = next.len();
                         next.extend(fields.map(|field| &field.schema));
                         if next.len() == before && !matches!(shape.rest, Rest::Refused) {
@@ -172,7 +175,7 @@ impl Path {
     }
 }
 
-/// Follows every key of an object that could be meant by the first names of a path.
+/// Follows every key of an object that may match the first names of a path.
 fn step<'a, 'p>(
     object: &'a Map<String, Value>,
     declared: &[&'a Parameter],
@@ -180,7 +183,7 @@ fn step<'a, 'p>(
     rest: &'p [Name],
     is_certain: bool,
     with_defaults: bool,
-    open: &mut Vec<Place<'a, 'p>>,
+    open: &mut Vec<PendingValue<'a, 'p>>,
 ) {
     let Some((first, inside)) = rest.split_first() else { return };
     for (key, value) in object {
@@ -190,29 +193,29 @@ fn step<'a, 'p>(
             for used in names_in(key, rest) {
                 let is_certain = is_certain && used == 1 && *key == first.written;
                 let rest = rest.get(used..).unwrap_or_default();
-                open.push(Place { value, schemas: others.to_vec(), rest, is_certain });
+                open.push(PendingValue { value, schemas: others.to_vec(), rest, is_certain });
             }
-        } else if own.iter().any(|parameter| first.is_of(parameter)) {
-            open.push(Place { value, schemas: own_schemas(), rest: inside, is_certain });
-        } else if let Some(used) = whole_names_in(key, rest) {
+        } else if own.iter().any(|parameter| first.names(parameter)) {
+            open.push(PendingValue { value, schemas: own_schemas(), rest: inside, is_certain });
+        } else if let Some(used) = exact_names_in(key, rest) {
             // Declared flat: `options.max_amount` is one name to this source.
             let rest = rest.get(used..).unwrap_or_default();
-            open.push(Place { value, schemas: own_schemas(), rest, is_certain: false });
+            open.push(PendingValue { value, schemas: own_schemas(), rest, is_certain: false });
         }
     }
     let missing = declared.iter().filter(|parameter| with_defaults && !object.contains_key(&*parameter.name));
-    for parameter in missing.filter(|parameter| first.is_of(parameter)) {
+    for parameter in missing.filter(|parameter| first.names(parameter)) {
         if let Some(value) = &parameter.schema.default {
-            open.push(Place { value, schemas: vec![&parameter.schema], rest: inside, is_certain });
+            open.push(PendingValue { value, schemas: vec![&parameter.schema], rest: inside, is_certain });
         }
     }
 }
 
-/// How many names of a path a key may spell. `options.max_amount` spells both of its names, and so does
-/// `options[0].max_amount`, because a number may be the index of a list. A key that is nothing but an index spells none and is
+/// How many names of a path a key may match. `options.max_amount` matches two names, and so does
+/// `options[0].max_amount`, because a number may be a list index. A key that is only an index matches none and is
 /// passed through.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
-    let mut found: Vec<usize> = whole_names_in(key, names).into_iter().collect();
+    let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
     if key.contains(|letter: char| letter.is_numeric()) {
         found.extend(names_around_indices(key, names));
         found.sort_unstable();
@@ -221,8 +224,8 @@ fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     found
 }
 
-/// How many names of a path a key spells, if every letter and digit of it belongs to them.
-fn whole_names_in(key: &str, names: &[Name]) -> Option<usize> {
+/// How many names of a path a key matches if all its letters and digits belong to them.
+fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     let (first, others) = names.split_first()?;
     if first.is_spelled(key) {
         return Some(1);
@@ -241,10 +244,10 @@ fn whole_names_in(key: &str, names: &[Name]) -> Option<usize> {
     None
 }
 
-/// The same where any segment of digits may be an index instead of a part of a name.
+/// The same, if any group of digits may be an index instead of a part of a name.
 fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
     let spelled: String = names.iter().map(|name| name.folded.as_str()).collect();
-    // How much of the names has been spelled so far, in every way to read the segments.
+    // How much of the names is matched so far, for every way to read the segments.
     let mut ends: Vec<usize> = vec![0];
     for segment in fold_segments(key) {
         let is_next = |end: &&usize| spelled.get(**end..).is_some_and(|left| left.starts_with(segment.as_str()));
@@ -265,10 +268,10 @@ fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
     used.map(|(used, _)| used).collect()
 }
 
-/// Characters that are not displayed but may stand before a value.
+/// Invisible characters that may precede a value.
 const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
 
-/// Text that a lenient source may read as an object, a list or another text.
+/// Whether a lenient source may parse the text as an object, a list or another text.
 fn is_structured(text: &str) -> bool {
     let text =
         text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
@@ -276,14 +279,14 @@ fn is_structured(text: &str) -> bool {
     text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
 }
 
-/// Whether a source may find the rest of a path in a text: as JSON, wherever it begins, as YAML, as a query string. Escapes
-/// may hide the name.
+/// Whether a source may find the rest of a path in a text: as embedded JSON, YAML or a query string. Escapes may hide
+/// the name.
 fn may_hold(text: &str, rest: &[Name]) -> bool {
     let has_name = || rest.last().is_none_or(|last| fold(text).contains(last.folded.as_str()));
     is_structured(text) || text.contains(['{', '[', '\\', '%', '&']) || has_name()
 }
 
-/// Whether a value of these shapes can only be text.
+/// Whether these schemas allow only text.
 fn are_texts(schemas: &[&Schema], shapes: Shapes<'_>) -> bool {
     let variants = variants(schemas, shapes);
     let may_be_read =
@@ -291,7 +294,7 @@ fn are_texts(schemas: &[&Schema], shapes: Shapes<'_>) -> bool {
     !variants.is_empty() && !variants.iter().any(may_be_read)
 }
 
-/// The shapes themselves: names looked up, unions taken apart.
+/// Resolves named types and unions.
 pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
     let mut open: Vec<&Schema> = schemas.to_vec();
     let mut found = Vec::new();
@@ -309,7 +312,7 @@ pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'
     found
 }
 
-/// The shapes of a list's elements.
+/// The element schemas of lists.
 fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
     let items = variants(schemas, shapes).into_iter().filter_map(|schema| match &schema.kind {
         Kind::Array(items) => items.as_deref(),
@@ -318,7 +321,7 @@ fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema
     items.collect()
 }
 
-/// The shapes, and those of the elements of lists among them.
+/// The schemas, with lists replaced by their elements.
 fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
     let mut found = Vec::new();
     let mut open = variants(schemas, shapes);
@@ -332,7 +335,7 @@ fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Sche
     found
 }
 
-/// The declared fields of objects of these shapes, and the shapes of what else they may hold.
+/// The declared fields of objects, and the schemas of additional fields.
 fn field_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
     let (mut declared, mut others) = (Vec::new(), Vec::new());
     for schema in variants(schemas, shapes) {

@@ -1,8 +1,8 @@
-//! Text, compared as its source compares it.
+//! Compares text as its source does.
 //!
-//! A rule about `admin` has to hold for `ADMIN` where the database takes both for the same row, and one about a point in
-//! time for every spelling of it. Where a source's comparison is not known, or two readings of a text differ, the verdict
-//! is that it cannot be told. Of values in a syntax of the source's own only the very same text is known to be equal.
+//! A rule about `admin` has to hold for `ADMIN` if the database treats both as the same row, and a rule about a point
+//! in time for every spelling of it. If a source's comparison is unknown, or two readings of a text differ, the verdict
+//! is `Unsure`. Values in a syntax of the source's own are only known to be equal if their text is.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 use super::number::NumberText;
 use super::path::variants;
 use super::{Shapes, Verdict};
-use crate::policy::settings::Words;
+use crate::policy::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};
 
-/// Points in time that are nearer than this may be the same to a source that keeps fewer digits.
+/// Points in time that differ by less may be the same to a source that stores fewer digits.
 const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);
 
 /// How a source reads a text.
@@ -26,11 +26,11 @@ pub(super) enum TextReading {
     IgnoreCase,
     IgnoreTrailingBlanks,
     Uuid,
-    /// In a way only the source knows.
+    /// In a way that only the source knows.
     Unknown,
-    /// In a syntax of the source's own: no two different texts are known to differ.
+    /// In a syntax of the source's own: two different texts may be equal.
     Opaque,
-    /// Mostly without case, as addresses of mail and of the web are.
+    /// Mostly ignoring case, as with mail and web addresses.
     Address,
     Instant,
     Date,
@@ -41,14 +41,14 @@ pub(super) enum TextReading {
 }
 
 impl TextReading {
-    /// The readings of a value of these shapes. Letter by letter, where nothing is declared.
-    pub(super) fn of(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
+    /// The readings that these schemas allow. Exact if nothing is declared.
+    pub(super) fn from_schemas(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
         let mut readings: Vec<Self> = Vec::new();
         for schema in variants(schemas, shapes) {
             let reading = match &schema.kind {
-                Kind::String | Kind::Any => Self::of_text(schema, ignore_case),
+                Kind::String | Kind::Any => Self::from_text_schema(schema, ignore_case),
                 Kind::Integer | Kind::Number => TextReading::Number,
-                // Text does not come here.
+                // Text is never validated against these.
                 _ => continue,
             };
             if !readings.contains(&reading) {
@@ -61,12 +61,12 @@ impl TextReading {
         readings
     }
 
-    /// The reading of text about which nothing is declared.
+    /// The reading of text without a declaration.
     pub(super) fn plain(ignore_case: bool) -> Self {
         if ignore_case { TextReading::IgnoreCase } else { TextReading::Exact }
     }
 
-    fn of_text(schema: &Schema, ignore_case: bool) -> Self {
+    fn from_text_schema(schema: &Schema, ignore_case: bool) -> Self {
         match (&schema.format, schema.comparison) {
             (Some(Format::DateTime), _) => TextReading::Instant,
             (Some(Format::Date), _) => TextReading::Date,
@@ -84,7 +84,7 @@ impl TextReading {
         }
     }
 
-    /// What is compared, in words, where that is not letter by letter.
+    /// How text is compared, in words; `None` for exact comparison.
     pub(super) fn describe(self) -> Option<&'static str> {
         Some(match self {
             TextReading::Exact => return None,
@@ -103,19 +103,19 @@ impl TextReading {
         })
     }
 
-    /// Whether two texts are the same.
-    pub(super) fn equal(self, wanted: &str, text: &str) -> Verdict {
-        if wanted == text {
+    /// Whether two texts are equal.
+    pub(super) fn equal(self, expected: &str, text: &str) -> Verdict {
+        if expected == text {
             return Verdict::Yes;
         }
         let parsed = match self {
-            TextReading::Instant => both(wanted, text, instant).map(is_same_time),
-            TextReading::TimeOfDay => both(wanted, text, time_of_day).map(is_same_time),
-            TextReading::Date => both(wanted, text, date).map(is_same),
-            TextReading::Duration => both(wanted, text, duration).map(is_same_duration),
-            TextReading::Uuid => both(wanted, text, uuid).map(is_same),
-            TextReading::Ip => both(wanted, text, ip).map(is_same),
-            TextReading::Number => both(wanted, text, number)
+            TextReading::Instant => both(expected, text, instant).map(is_same_time),
+            TextReading::TimeOfDay => both(expected, text, time_of_day).map(is_same_time),
+            TextReading::Date => both(expected, text, date).map(is_same),
+            TextReading::Duration => both(expected, text, duration).map(is_same_duration),
+            TextReading::Uuid => both(expected, text, uuid).map(is_same),
+            TextReading::Ip => both(expected, text, ip).map(is_same),
+            TextReading::Number => both(expected, text, number)
                 .map(|(one, other)| one.compare(other).map_or(Verdict::Unsure, |ordering| ordering.is_eq().into())),
             TextReading::Exact
             | TextReading::IgnoreCase
@@ -125,19 +125,19 @@ impl TextReading {
             | TextReading::Address => None,
         };
         parsed.unwrap_or_else(|| match self {
-            TextReading::Exact => unsure_if(wanted.trim() == text.trim()),
-            // Databases differ in how far beyond ASCII they ignore case.
-            TextReading::IgnoreCase if wanted.eq_ignore_ascii_case(text) => Verdict::Yes,
-            TextReading::IgnoreTrailingBlanks if without_blanks(wanted) == without_blanks(text) => Verdict::Yes,
+            TextReading::Exact => unsure_if(expected.trim() == text.trim()),
+            // Databases differ in how they ignore case outside of ASCII.
+            TextReading::IgnoreCase if expected.eq_ignore_ascii_case(text) => Verdict::Yes,
+            TextReading::IgnoreTrailingBlanks if without_blanks(expected) == without_blanks(text) => Verdict::Yes,
             TextReading::Opaque => Verdict::Unsure,
-            TextReading::Unknown if may_be_number(wanted) && may_be_number(text) => Verdict::Unsure,
-            TextReading::Unknown => unsure_if(Loose::new(text).may_equal(&Loose::new(wanted))),
-            TextReading::IgnoreTrailingBlanks => unsure_if(wanted.trim() == text.trim()),
-            _ => unsure_if(fold_case(wanted.trim()) == fold_case(text.trim())),
+            TextReading::Unknown if may_be_number(expected) && may_be_number(text) => Verdict::Unsure,
+            TextReading::Unknown => unsure_if(LooseText::new(text).may_equal(&LooseText::new(expected))),
+            TextReading::IgnoreTrailingBlanks => unsure_if(expected.trim() == text.trim()),
+            _ => unsure_if(fold_case(expected.trim()) == fold_case(text.trim())),
         })
     }
 
-    /// The texts that a source may take this one for.
+    /// The texts that a source may read this one as.
     fn spellings(self, text: &str) -> Vec<String> {
         let mut spellings = vec![text.to_owned()];
         spellings.extend(match self {
@@ -152,23 +152,23 @@ impl TextReading {
     }
 }
 
-/// Patterns over text, in every way they may have to be compared.
+/// Patterns over text, prepared for every kind of comparison.
 #[derive(Debug, Clone)]
 pub(super) struct TextPatterns {
-    written: Words,
+    written: PatternList,
     exact: Patterns,
     folded: Patterns,
-    /// Those that select and those that exclude, with everything optional that a source may not look at.
-    loose_only: Vec<Loose>,
-    loose_never: Vec<Loose>,
+    /// The selecting and the excluding patterns for sources whose comparison is unknown.
+    loose_only: Vec<LooseText>,
+    loose_never: Vec<LooseText>,
 }
 
 impl TextPatterns {
-    pub(super) fn new(words: &Words, complain: impl FnMut(String)) -> Self {
-        let exact = Patterns::new(words.iter(), complain);
+    pub(super) fn new(words: &PatternList, report: impl FnMut(String)) -> Self {
+        let exact = Patterns::new(words.iter(), report);
         let loose = |excludes: bool| {
             let own = words.iter().filter(move |word| word.starts_with('!') == excludes);
-            own.map(|word| Loose::pattern(word.trim_start_matches('!'))).collect()
+            own.map(|word| LooseText::pattern(word.trim_start_matches('!'))).collect()
         };
         Self {
             exact,
@@ -179,24 +179,24 @@ impl TextPatterns {
         }
     }
 
-    /// Whether a text matches, in each of these readings and in whatever spelling the source takes it for.
+    /// Whether a text matches, for all of these readings and all spellings.
     pub(super) fn matches(&self, text: &str, readings: &[TextReading]) -> Verdict {
-        Verdict::agreed(readings.iter().flat_map(|reading| {
+        Verdict::merge(readings.iter().flat_map(|reading| {
             let spellings = reading.spellings(text);
             spellings.into_iter().map(|spelling| self.matches_as(&spelling, *reading)).collect::<Vec<_>>()
         }))
     }
 
-    /// Whether a number matches, as it may be written.
+    /// Whether a number matches, for all of its spellings.
     pub(super) fn matches_number(&self, number: &serde_json::Number) -> Verdict {
         let written = number.to_string();
-        // 404.0 is 404 to most.
+        // Most sources treat 404.0 as 404.
         let whole = number.as_f64().filter(|real| real.fract() == 0.0).map(|real| format!("{real:.0}"));
         let spellings = std::iter::once(written).chain(whole);
-        Verdict::agreed(spellings.map(|spelling| self.matches_plain(&spelling)))
+        Verdict::merge(spellings.map(|spelling| self.matches_plain(&spelling)))
     }
 
-    /// Whether a text matches letter by letter.
+    /// Whether a text matches exactly.
     pub(super) fn matches_plain(&self, text: &str) -> Verdict {
         Verdict::from(self.exact.admits(text))
     }
@@ -206,7 +206,8 @@ impl TextPatterns {
         match reading {
             TextReading::IgnoreCase | TextReading::Uuid | TextReading::Address => {
                 let folded = self.folded.admits(text);
-                // Databases differ in how far beyond ASCII they ignore case, and addresses in which part has none.
+                // Databases differ in how they ignore case outside of ASCII, and addresses in which part is case
+                // sensitive.
                 let is_ascii = text.is_ascii() && self.written.iter().all(str::is_ascii);
                 let is_certain = is_ascii && reading != TextReading::Address;
                 if exact == folded || is_certain { Verdict::from(folded) } else { Verdict::Unsure }
@@ -214,8 +215,8 @@ impl TextPatterns {
             TextReading::Opaque => self.matches_by_spelling(text),
             TextReading::Unknown if may_be_number(text) && self.may_match_numbers() => self.matches_by_spelling(text),
             TextReading::Unknown => {
-                let text = Loose::new(text);
-                let may = |patterns: &[Loose]| patterns.iter().any(|pattern| text.may_equal(pattern));
+                let text = LooseText::new(text);
+                let may = |patterns: &[LooseText]| patterns.iter().any(|pattern| text.may_equal(pattern));
                 let may_be_wanted = self.loose_only.is_empty() || may(&self.loose_only);
                 match (exact, may_be_wanted) {
                     (true, _) if !may(&self.loose_never) => Verdict::Yes,
@@ -229,15 +230,15 @@ impl TextPatterns {
 }
 
 impl TextPatterns {
-    /// Whether a number could be among what is selected.
+    /// Whether a number may match the selecting patterns.
     fn may_match_numbers(&self) -> bool {
         let may = |word: &str| word.chars().all(|letter| is_part_of_number(letter) || matches!(letter, '*' | '?'));
         let mut selecting = self.written.iter().filter(|word| !word.starts_with('!')).peekable();
         selecting.peek().is_none() || selecting.any(may)
     }
 
-    /// Whether a text matches that the source may take for any other: certain only where it is written out in full, or where
-    /// every text matches.
+    /// Whether a text matches if the source may treat it as equal to any other. The result is certain only if the
+    /// pattern is exactly this text, or if every text matches.
     fn matches_by_spelling(&self, text: &str) -> Verdict {
         let is_written = |word: &str| word == text && !word.contains(['*', '?']);
         let excludes = self.written.iter().any(|word| word.starts_with('!'));
@@ -259,19 +260,19 @@ impl fmt::Display for TextPatterns {
     }
 }
 
-/// A text reduced to what every collation looks at: its plain letters and digits without case. Letters with accents may
-/// stand for any others: to some `é` is an `e`, and `ß` two letters.
+/// A text reduced to what every collation compares: ASCII letters and digits without case. Other letters may match
+/// anything: to some collations `é` equals `e`, and `ß` equals two letters.
 #[derive(Debug, Clone)]
-struct Loose {
+struct LooseText {
     parts: Vec<String>,
 }
 
-impl Loose {
+impl LooseText {
     fn new(text: &str) -> Self {
         Self::reduce(text, |_| false)
     }
 
-    /// The same of a pattern, whose `*` and `?` stand for anything.
+    /// The same for a pattern, whose `*` and `?` match anything.
     fn pattern(pattern: &str) -> Self {
         Self::reduce(pattern, |letter| matches!(letter, '*' | '?'))
     }
@@ -290,7 +291,7 @@ impl Loose {
         Self { parts }
     }
 
-    /// Whether some collation may take both for the same. Two texts that both have gaps are not looked into.
+    /// Whether some collation may treat both as equal. If both have gaps, the answer is yes.
     fn may_equal(&self, other: &Self) -> bool {
         match (self.parts.as_slice(), other.parts.as_slice()) {
             ([text], _) => other.admits(text),
@@ -299,7 +300,7 @@ impl Loose {
         }
     }
 
-    /// Whether a text has the parts in their order, the first and the last where they belong.
+    /// Whether a text contains the parts in order, starting with the first and ending with the last.
     fn admits(&self, text: &str) -> bool {
         let Some((first, rest)) = self.parts.split_first() else { return false };
         let Some((last, middle)) = rest.split_last() else { return first == text };
@@ -314,20 +315,20 @@ impl Loose {
     }
 }
 
-/// Whether a text is read as this truth value by some.
-pub(super) fn means(text: &str, flag: bool) -> bool {
+/// Whether some source may read a text as this boolean.
+pub(super) fn may_mean_bool(text: &str, flag: bool) -> bool {
     let words: &[&str] =
         if flag { &["true", "t", "yes", "y", "on", "1"] } else { &["false", "f", "no", "n", "off", "0", ""] };
     words.iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
-/// Whether a text is read as nothing by some.
-pub(super) fn means_nothing(text: &str) -> bool {
+/// Whether some source may read a text as null.
+pub(super) fn may_mean_null(text: &str) -> bool {
     ["", "null", "none", "nil"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
-/// Whether some column could take the text for a number, and so keep `01`, `1.0` and `1e0` as one value. Numbers are not
-/// compared: columns round them.
+/// Whether some column may convert the text to a number, and so treat `01`, `1.0` and `1e0` as equal. The numbers are
+/// not compared, because columns round them.
 fn may_be_number(text: &str) -> bool {
     let text = text.trim();
     text.contains(|letter: char| letter.is_ascii_digit()) && text.chars().all(is_part_of_number)
@@ -369,7 +370,7 @@ fn duration(text: &str) -> Option<Span> {
     text.trim().parse().ok()
 }
 
-/// Months and years have no length of their own.
+/// Months and years have no fixed length.
 fn is_same_duration((one, other): (Span, Span)) -> Verdict {
     let length = |span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok();
     length(one).zip(length(other)).map_or(Verdict::Unsure, is_same)
@@ -380,13 +381,13 @@ fn ip(text: &str) -> Option<std::net::IpAddr> {
 }
 
 fn number(text: &str) -> Option<super::number::Number> {
-    match NumberText::read(text) {
+    match NumberText::parse(text) {
         NumberText::Number(number) => Some(number),
         NumberText::None | NumberText::Unclear => None,
     }
 }
 
-/// The digits of a UUID, in whatever spelling a database accepts.
+/// The digits of a UUID in any spelling that a database accepts.
 fn uuid(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text
@@ -399,7 +400,7 @@ fn uuid(text: &str) -> Option<String> {
     is_uuid.then(|| digits.to_ascii_lowercase())
 }
 
-/// A UUID as it is usually written.
+/// A UUID in the usual spelling.
 fn hyphenated(digits: &str) -> String {
     let mut written = String::with_capacity(36);
     for (letter, index) in digits.chars().zip(0..) {

@@ -1,16 +1,16 @@
-//! The file itself: made for its owner alone, and told from another that took its place.
+//! The state file: created for its owner only, and recognized if another file took its place.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// SQLite's log, and the index of the log.
-const RESTS: [&str; 2] = ["-wal", "-shm"];
-/// How long another process may take to make the file.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// SQLite's write-ahead log and its index.
+const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
+/// How long another process may take to create the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Which file stands at a path. While one is open, no other gets its number.
+/// Identifies the file behind a path. While it is open, no other file gets its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -22,68 +22,71 @@ pub(super) fn identity(path: &Path) -> Result<Identity> {
     Ok(system::identity(&found))
 }
 
-/// Makes the file if it is missing, and keeps others from reading it.
+/// Creates the file if it is missing, and restricts it to its owner.
 pub(super) fn prepare(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) => {
-            system::close_to_others(path, &found)?;
-            // SQLite makes these as it finds the file. If the file could only be read then, so can they now.
-            for rest in RESTS.map(|ending| beside(path, ending)) {
-                system::as_the_other(&rest, &found);
+            system::restrict_to_owner(path, &found)?;
+            // SQLite creates these with the mode of the state file. If that was read-only, they still are.
+            for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
+                system::copy_mode(&rest, &found);
             }
-            // Whoever can open the lock can hold it. Nothing in it is secret, so a failure is no reason to stop.
-            let lock = beside(path, "-lock");
+            // Restricted as well, because whoever can open the lock file can hold the lock. It contains nothing secret,
+            // so a failure is ignored.
+            let lock = sibling(path, "-lock");
             if let Ok(found) = std::fs::metadata(&lock) {
-                let _ = system::close_to_others(&lock, &found);
+                let _ = system::restrict_to_owner(&lock, &found);
             }
             Ok(())
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => make(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => create(path),
         Err(error) => Err(error),
     }
 }
 
-/// If the file was deleted, its log and index may have been left behind. A new file must not find them, and they must
-/// not be taken from under a process that has just made one: whoever makes the file holds a lock.
-fn make(path: &Path) -> Result<()> {
-    let _lock = lock(&beside(path, "-lock"))?;
+/// Creates the file under a lock. If an earlier file was deleted, its log and index may be left. A new file must not
+/// find them, and they must not be deleted while another process has just created them.
+fn create(path: &Path) -> Result<()> {
+    let _lock = lock(&sibling(path, "-lock"))?;
     if std::fs::exists(path)? {
         return Ok(());
     }
-    for rest in RESTS.map(|ending| beside(path, ending)) {
+    for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
         match std::fs::remove_file(rest) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    // Closing a file lets go of the locks that this process has on it, so it is closed before anybody can have one.
-    let draft = beside(path, "-new");
-    for_owner().truncate(true).open(&draft)?;
+    // Closing a file releases this process's locks on it, so it is closed before anybody can hold one.
+    let draft = sibling(path, "-new");
+    owner_only().truncate(true).open(&draft)?;
     std::fs::rename(&draft, path)
 }
 
-/// The lock is let go of when the file is dropped.
+/// Takes the lock. It is released when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
-    let file = for_owner().truncate(false).open(path)?;
-    let until = Instant::now() + TIMEOUT;
+    let file = owner_only().truncate(false).open(path)?;
+    let until = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Err(TryLockError::WouldBlock) => return Err(Error::new(ErrorKind::TimedOut, "another process makes it")),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::new(ErrorKind::TimedOut, "another process is creating it"));
+            }
         }
     }
 }
 
-fn for_owner() -> OpenOptions {
+fn owner_only() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true);
-    system::for_owner(&mut options);
+    system::owner_only(&mut options);
     options
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -103,27 +106,27 @@ mod system {
         Identity { device: found.dev(), number: found.ino() }
     }
 
-    pub(super) fn close_to_others(path: &Path, found: &Metadata) -> Result<()> {
+    pub(super) fn restrict_to_owner(path: &Path, found: &Metadata) -> Result<()> {
         if found.mode() & OTHERS == 0 {
             return Ok(());
         }
         std::fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY))
     }
 
-    /// If it is there and may be changed; SQLite tells what is wrong otherwise.
-    pub(super) fn as_the_other(path: &Path, other: &Metadata) {
+    /// Copies the mode if possible; otherwise SQLite reports the problem.
+    pub(super) fn copy_mode(path: &Path, other: &Metadata) {
         let mode = other.mode() & OWNER_ONLY;
         if std::fs::metadata(path).is_ok_and(|found| found.mode() & (OWNER_ONLY | OTHERS) != mode) {
             let _ = std::fs::set_permissions(path, Permissions::from_mode(mode));
         }
     }
 
-    pub(super) fn for_owner(options: &mut OpenOptions) {
+    pub(super) fn owner_only(options: &mut OpenOptions) {
         options.mode(OWNER_ONLY);
     }
 }
 
-/// Elsewhere an open file cannot be deleted, and a folder's rights are its files'.
+/// Elsewhere an open file cannot be deleted, and files inherit the permissions of their directory.
 #[cfg(not(unix))]
 mod system {
     use super::{Identity, Metadata, OpenOptions, Path, Result};
@@ -132,11 +135,11 @@ mod system {
         Identity { device: 0, number: 0 }
     }
 
-    pub(super) fn close_to_others(_: &Path, _: &Metadata) -> Result<()> {
+    pub(super) fn restrict_to_owner(_: &Path, _: &Metadata) -> Result<()> {
         Ok(())
     }
 
-    pub(super) fn as_the_other(_: &Path, _: &Metadata) {}
+    pub(super) fn copy_mode(_: &Path, _: &Metadata) {}
 
-    pub(super) fn for_owner(_: &mut OpenOptions) {}
+    pub(super) fn owner_only(_: &mut OpenOptions) {}
 }

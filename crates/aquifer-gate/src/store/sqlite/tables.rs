@@ -1,14 +1,14 @@
-//! What stands in the file, and the statements that read and change it.
+//! The tables of the state file, and the statements that read and change them.
 
 use std::time::Duration;
 
 use aquifer_engine::store::{HIGH_WATER, HighWater, Record, SpendResult, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-/// Written into the file, so that nobody's own database is taken for ours: "Aqst".
-pub(super) const APPLICATION: i64 = 0x4171_7374;
-/// The layout of the tables.
-pub(super) const LAYOUT: i64 = 1;
+/// SQLite's application id of our files, so that no other database is mistaken for one: "Aqst".
+pub(super) const APPLICATION_ID: i64 = 0x4171_7374;
+/// The version of the tables.
+pub(super) const SCHEMA_VERSION: i64 = 1;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS records (
@@ -22,59 +22,60 @@ const TABLES: &str = "
     CREATE INDEX IF NOT EXISTS spent_until ON spent (until);
 ";
 
-/// How many expired rows of a table go at once, so that no call waits long for them.
-const SWEPT: usize = 1000;
-/// How long they stay after they expired, in milliseconds: another process may be behind by as much.
-const GRACE: u64 = 600_000;
+/// Maximum number of expired rows removed at once, so that no call waits long.
+const SWEEP_BATCH: usize = 1000;
+/// How long expired rows are kept, in milliseconds, because the clocks of other processes may be behind.
+const SWEEP_GRACE_MS: u64 = 600_000;
 
-/// The start of the year 2200 in milliseconds: a later time was a broken clock, and is overwritten.
-const MAX_TIME: u64 = 7_258_118_400_000;
+/// The start of the year 2200 in milliseconds. A later time comes from a broken clock and is overwritten.
+const MAX_TIME_MS: u64 = 7_258_118_400_000;
 
-/// Whose file it is.
+/// Who created the file.
 pub(super) enum Owner {
     Ours,
-    /// Nothing is in it yet.
-    Nobody,
-    /// Ours, but of a later layout.
-    Later,
+    /// The file is empty.
+    Empty,
+    /// A newer version of Aquifer.
+    NewerVersion,
     Other,
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
-    // One look at one moment: another process may be making the tables just now.
-    let look = connection.unchecked_transaction()?;
-    let number = |pragma: &str| look.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let objects: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One consistent read: another process may be creating the tables.
+    let transaction = connection.unchecked_transaction()?;
+    let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let objects: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match (number("application_id")?, number("user_version")?) {
-        (APPLICATION, LAYOUT) => Owner::Ours,
-        (APPLICATION, _) => Owner::Later,
-        (0, 0) if objects == 0 => Owner::Nobody,
+        (APPLICATION_ID, SCHEMA_VERSION) => Owner::Ours,
+        (APPLICATION_ID, _) => Owner::NewerVersion,
+        (0, 0) if objects == 0 => Owner::Empty,
         _ => Owner::Other,
     })
 }
 
-/// Makes the tables. Several processes may do so at once.
-pub(super) fn make(connection: &mut Connection) -> Result<()> {
+/// Creates the tables. Several processes may do this at once.
+pub(super) fn create(connection: &mut Connection) -> Result<()> {
     let change = begin(connection)?;
     change.execute_batch(TABLES)?;
-    change.pragma_update(None, "application_id", APPLICATION)?;
-    change.pragma_update(None, "user_version", LAYOUT)?;
+    change.pragma_update(None, "application_id", APPLICATION_ID)?;
+    change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     change.commit()
 }
 
-/// Takes the lock for writing at once: a change that began by reading could not get it later.
+/// Takes the write lock at the start: a transaction that began by reading could fail to get it later.
 fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// The latest time the file was used at; zero if it has none.
+/// The latest time at which the file was used; zero if there is none.
 pub(super) fn high_water(connection: &Connection) -> Result<u64> {
     let mut statement = connection.prepare_cached("SELECT value FROM records WHERE key = ?1")?;
     let value: Option<Vec<u8>> = statement.query_row([HIGH_WATER], |row| row.get(0)).optional()?;
     Ok(value.map_or(0, |value| HighWater::parse(&value)))
 }
 
-/// Writes the time, unless another process has written a later one. It is the record's version, too: neither comes again.
+/// Writes the time, unless another process has written a later one. The time is also the record's version, so versions
+/// are not repeated.
 pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> {
     connection
         .prepare_cached(
@@ -82,7 +83,7 @@ pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> 
              SET value = excluded.value, version = excluded.version, until = excluded.until \
              WHERE version < excluded.version OR version >= ?5",
         )?
-        .execute(params![HIGH_WATER, now.to_string().into_bytes(), now, i64::MAX, MAX_TIME])?;
+        .execute(params![HIGH_WATER, now.to_string().into_bytes(), now, i64::MAX, MAX_TIME_MS])?;
     Ok(())
 }
 
@@ -113,18 +114,18 @@ pub(super) fn compare_and_set(
             "INSERT INTO records (key, value, version, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO UPDATE \
              SET value = excluded.value, version = excluded.version, until = excluded.until",
         )?
-        .execute(params![key, record.value, record.version, later(now, keep)])?;
+        .execute(params![key, record.value, record.version, saturating_add(now, keep)])?;
     write_high_water(&change, now)?;
     change.commit()?;
     Ok(true)
 }
 
-pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize) -> Result<Vec<(String, Record)>> {
+pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize) -> Result<Vec<(String, Record)>> {
     let mut statement = connection
         .prepare_cached("SELECT key, value, version FROM records WHERE key >= ?1 AND until > ?2 ORDER BY key")?;
     let mut rows = statement.query(params![prefix, now])?;
     let mut found = Vec::new();
-    while found.len() < most {
+    while found.len() < limit {
         let Some(row) = rows.next()? else { break };
         let key: String = row.get(0)?;
         if !key.starts_with(prefix) {
@@ -135,9 +136,9 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize)
     Ok(found)
 }
 
-/// What was spent, without spending.
-pub(super) fn spent(connection: &Connection, now: u64, key: &str, most: u64, window: Window) -> Result<SpendResult> {
-    Ok(window.check(&buckets(connection, now, key, window)?, now, 0, most))
+/// Reads what was spent.
+pub(super) fn spent(connection: &Connection, now: u64, key: &str, limit: u64, window: Window) -> Result<SpendResult> {
+    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, limit))
 }
 
 pub(super) fn spend(
@@ -145,11 +146,11 @@ pub(super) fn spend(
     now: u64,
     key: &str,
     amount: u64,
-    most: u64,
+    limit: u64,
     window: Window,
 ) -> Result<SpendResult> {
     let change = begin(connection)?;
-    let judged = window.check(&buckets(&change, now, key, window)?, now, amount, most);
+    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, limit);
     if judged.accepted {
         let (bucket, living) = (window.bucket(now), window.live_buckets(now));
         change
@@ -178,25 +179,25 @@ fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Resu
         .collect()
 }
 
-/// Removes what has expired, a bounded part of it. Says whether that was all.
+/// Removes a bounded number of expired rows. Returns whether those were all.
 pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
-    let expired = now.saturating_sub(GRACE);
+    let expired = now.saturating_sub(SWEEP_GRACE_MS);
     let change = begin(connection)?;
     let records = change.execute(
         "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![expired, SWEPT],
+        params![expired, SWEEP_BATCH],
     )?;
     let spent = change.execute(
         "DELETE FROM spent WHERE (key, width, bucket) IN \
          (SELECT key, width, bucket FROM spent WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![expired, SWEPT],
+        params![expired, SWEEP_BATCH],
     )?;
     change.commit()?;
-    Ok(records < SWEPT && spent < SWEPT)
+    Ok(records < SWEEP_BATCH && spent < SWEEP_BATCH)
 }
 
-/// A moment so much later, as far as SQLite can count.
-fn later(now: u64, keep: Duration) -> u64 {
+/// Adds a duration, up to the largest integer of SQLite.
+fn saturating_add(now: u64, keep: Duration) -> u64 {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     now.saturating_add(keep).min(i64::MAX.unsigned_abs())
 }

@@ -1,13 +1,13 @@
-//! Every event that the documentation names appears in a real audit, and no other does.
+//! Every documented event appears in a real audit, and no other event does.
 
 use std::collections::BTreeSet;
 
 use aquifer_gate::audit::{AuditSettings, Sink};
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::harness::AuditHarness;
 use super::support::*;
-use crate::house::{anna, answering, with_person};
+use crate::harness::{anna, answering, with_person};
 
 /// The events in the table of docs/audit.md.
 fn documented() -> BTreeSet<String> {
@@ -25,38 +25,38 @@ fn token(answer: &Value, name: &str) -> Value {
     token.clone()
 }
 
-/// Everything a gate can decide, once.
-async fn all_decisions(stage: &Stage) {
+/// Makes the gate take every kind of decision once.
+async fn all_decisions(harness: &AuditHarness) {
     // Policy denies it.
-    assert_eq!(stage.code("run_job", json!({})).await, "PERMISSION_DENIED");
-    // Confirmed with a token; a token that is none.
-    let asked = stage.ask("update_remote", json!({})).await;
+    assert_eq!(harness.code("run_job", json!({})).await, "PERMISSION_DENIED");
+    // Confirmed with a token; an invalid token.
+    let asked = harness.ask("update_remote", json!({})).await;
     let confirmation = token(&asked, "confirmation_token");
-    assert_eq!(stage.code("update_remote", json!({ "confirmation_token": "conf_none" })).await, "TOKEN_INVALID");
-    assert_eq!(stage.code("update_remote", json!({ "confirmation_token": confirmation })).await, "done");
-    // The person says no.
+    assert_eq!(harness.code("update_remote", json!({ "confirmation_token": "conf_none" })).await, "TOKEN_INVALID");
+    assert_eq!(harness.code("update_remote", json!({ "confirmation_token": confirmation })).await, "done");
+    // The user declines.
     let request = json!({ "operation": "create_remote", "params": {} }).as_object().unwrap().clone();
     let receiver = aquifer_protocol::surface::Receiver::Unified;
     let aquifer_engine::Reply::NeedsInput(question) =
-        stage.engine.handle(&receiver, request, with_person(anna())).await
+        harness.engine.handle(&receiver, request, with_person(anna())).await
     else {
         panic!("nobody was asked");
     };
     let no = answering(with_person(anna()), &question.key, "decline");
-    stage.ask_as("create_remote", json!({}), no).await;
-    // Destructive, and allowed without a question.
-    assert_eq!(stage.code("delete_item", json!({})).await, "done");
-    // A quota is near, pauses, goes on and ends.
+    harness.ask_as("create_remote", json!({}), no).await;
+    // Destructive, and allowed without confirmation.
+    assert_eq!(harness.code("delete_item", json!({})).await, "done");
+    // A quota warns, pauses, continues and is exhausted.
     for _ in 0..2 {
-        assert_eq!(stage.code("get_item", json!({})).await, "done");
+        assert_eq!(harness.code("get_item", json!({})).await, "done");
     }
-    let paused = stage.ask("get_item", json!({})).await;
+    let paused = harness.ask("get_item", json!({})).await;
     let goes_on = json!({ "_quota_continue": token(&paused, "confirmation_token") });
-    assert_eq!(stage.code("get_item", goes_on).await, "done", "{paused}");
-    assert_eq!(stage.code("get_item", json!({})).await, "RATE_LIMIT_QUOTA_EXHAUSTED");
+    assert_eq!(harness.code("get_item", goes_on).await, "done", "{paused}");
+    assert_eq!(harness.code("get_item", json!({})).await, "RATE_LIMIT_QUOTA_EXHAUSTED");
     // A flood of refusals.
     for _ in 0..200 {
-        stage.ask("run_job", json!({})).await;
+        harness.ask("run_job", json!({})).await;
     }
 }
 
@@ -73,25 +73,25 @@ async fn r_saf_5_documented_events_are_emitted_and_emitted_events_are_documented
             { "metric": "requests_per_hour", "warn": 1, "pause": 2, "hard_stop": 3, "operation": "get_item" },
         ] },
     });
-    let stage = Stage::with(&settings, |_| {});
-    all_decisions(&stage).await;
-    let mut emitted: BTreeSet<String> = stage.entries().await.iter().map(|entry| word(entry, "event")).collect();
+    let harness = AuditHarness::with(&settings, |_| {});
+    all_decisions(&harness).await;
+    let mut emitted: BTreeSet<String> = harness.entries().await.iter().map(|entry| word(entry, "event")).collect();
     emitted.insert("CHAIN_STARTED".to_owned());
-    let warned: Vec<_> = stage.entries().await.into_iter().filter(|entry| entry["event"] == "QUOTA_WARNED").collect();
+    let warned: Vec<_> = harness.entries().await.into_iter().filter(|entry| entry["event"] == "QUOTA_WARNED").collect();
     assert_eq!(warned.len(), 1, "once, when the threshold is reached: {warned:?}");
     assert_eq!(warned[0]["quota"], json!({ "name": "requests_per_hour", "used": 1, "most": 1 }));
 
     // Small files, so that the chain continues and old files are dropped.
-    let stage = Stage::with(&settings, |settings| {
+    let harness = AuditHarness::with(&settings, |settings| {
         settings.sinks = vec![Sink::File { directory: directory_of(settings), size: 4_000, keep: 2 }];
     });
     for _ in 0..30 {
-        stage.ask("create_item", json!({})).await;
-        stage.audit.flush().await.unwrap();
+        harness.ask("create_item", json!({})).await;
+        harness.audit.flush().await.unwrap();
     }
-    emitted.extend(events(&stage.folder.0));
+    emitted.extend(events(&harness.folder.0));
 
-    // Emitted by commands, and held by tests of the program: approvals.rs and quarantine.rs.
+    // Written by commands and covered by the binary's tests: approvals.rs and quarantine.rs.
     let by_commands = ["APPROVAL_GRANTED", "DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED"];
     emitted.extend(by_commands.map(str::to_owned));
     assert_eq!(emitted, documented());

@@ -1,30 +1,30 @@
-//! What can go wrong around it: told quickly, and over when it is over.
+//! Failures around the audit: reported quickly, and over as soon as the cause is.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::store::StateStore;
-use aquifer_gate::audit::{AuditError, AuditSettings, Heads, Kind, Sink, verify, verify_store};
+use aquifer_gate::audit::{AuditError, AuditSettings, FaultKind, Heads, Sink, verify, verify_store};
 
 use super::support::*;
 
 #[tokio::test]
-async fn r_saf_5_a_deleted_directory_is_noticed_and_made_again() {
+async fn r_saf_5_a_deleted_directory_is_detected_and_recreated() {
     let (folder, store) = (Folder::new(), memory());
     let directory = folder.0.join("audit");
     let audit = open(files(&directory, 1 << 20, 3), &store);
     audit.record(intent("before")).await.unwrap();
     std::fs::remove_dir_all(&directory).unwrap();
-    // A file that nobody can find any more is no record, so this goes into a new one.
+    // A file that was deleted no longer counts, so this goes into a new one.
     audit.record(intent("after")).await.unwrap();
     let lines = lines(&directory);
     assert_eq!(lines.last().unwrap()["request_id"], "after");
     assert!(lines[0]["after"].is_string(), "the new chain does not say which it follows");
-    let report = judged(&directory, &store).await;
-    assert_eq!((report.chains.len(), report.whole_chains()), (2, 1), "{report}");
-    assert_eq!(report.faults().next().unwrap().kind, Kind::Removed);
+    let report = verify_directory(&directory, &store).await;
+    assert_eq!((report.chains.len(), report.intact_chains()), (2, 1), "{report}");
+    assert_eq!(report.faults().next().unwrap().kind, FaultKind::Removed);
 
-    // Something stands where the directory was.
+    // Something else is in the directory's place.
     std::fs::remove_dir_all(&directory).unwrap();
     std::fs::write(&directory, "in the way").unwrap();
     let error = audit.record(intent("nowhere")).await.unwrap_err();
@@ -53,14 +53,14 @@ async fn r_saf_5_a_file_that_others_changed_is_left_as_evidence() {
         audit.record(intent("three")).await.unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), changed, "{what}");
         assert_eq!(listed(&folder.0).len(), 2, "{what}");
-        let chain = Heads::all(&*store).await.unwrap().known;
+        let chain = Heads::load(&*store).await.unwrap().known;
         let here: Vec<_> = chain
             .into_iter()
             .filter(|head| listed(&folder.0).iter().any(|file| file.to_string_lossy().contains(&head.chain)))
             .collect();
         let heads = Heads { known: here, unreadable: Vec::new() };
         let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
-        assert_eq!((report.whole_chains(), report.faults().count()), (1, 1), "{what}: {report}");
+        assert_eq!((report.intact_chains(), report.faults().count()), (1, 1), "{what}: {report}");
     }
 }
 
@@ -77,29 +77,29 @@ async fn r_saf_5_a_copy_in_place_of_the_file_is_not_written_to() {
     for file in [&file, &folder.0.join("elsewhere")] {
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
-    let report = judged(&folder.0, &store).await;
-    assert!(report.is_whole() && report.chains.len() == 2, "{report}");
+    let report = verify_directory(&folder.0, &store).await;
+    assert!(report.is_intact() && report.chains.len() == 2, "{report}");
 }
 
 #[tokio::test]
-async fn r_saf_5_without_the_head_nothing_is_on_record() {
+async fn r_saf_5_an_entry_without_its_head_is_not_recorded() {
     let folder = Folder::new();
-    let moody = Moody::new();
-    let store: Arc<dyn StateStore> = moody.clone();
+    let scripted = ScriptedStore::new();
+    let store: Arc<dyn StateStore> = scripted.clone();
     let mut settings = files(&folder.0, 1 << 20, 3);
     settings.timeout = Duration::from_secs(2);
     let audit = open(settings, &store);
     audit.record(intent("one")).await.unwrap();
-    moody.is(Mood::Down);
+    scripted.set_mode(StoreMode::Down);
     let error = audit.record(intent("two")).await.unwrap_err();
     assert!(error.to_string().contains("it is down"), "{error}");
-    moody.is(Mood::Silent);
+    scripted.set_mode(StoreMode::Silent);
     let error = tokio::time::timeout(DEADLINE, audit.record(intent("three"))).await.unwrap().unwrap_err();
     assert!(matches!(error, AuditError::Store(_) | AuditError::Busy), "{error}");
-    moody.is(Mood::Well);
+    scripted.set_mode(StoreMode::Well);
     record_soon(&audit, "four").await;
-    let report = judged(&folder.0, &store).await;
-    assert!(report.is_whole(), "{report}");
+    let report = verify_directory(&folder.0, &store).await;
+    assert!(report.is_intact(), "{report}");
     assert_eq!(report.chains[0].beyond_head, 0);
 }
 
@@ -114,11 +114,11 @@ async fn record_soon(audit: &aquifer_gate::audit::Audit, mark: &str) {
 }
 
 #[tokio::test]
-async fn r_saf_5_lines_that_the_store_missed_come_later() {
+async fn r_saf_5_lines_that_the_store_missed_are_written_later() {
     for with_files in [true, false] {
         let folder = Folder::new();
-        let moody = Moody::new();
-        let store: Arc<dyn StateStore> = moody.clone();
+        let scripted = ScriptedStore::new();
+        let store: Arc<dyn StateStore> = scripted.clone();
         let mut settings = AuditSettings { timeout: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 3) };
         if !with_files {
             settings.sinks.clear();
@@ -126,20 +126,20 @@ async fn r_saf_5_lines_that_the_store_missed_come_later() {
         settings.sinks.push(Sink::Store { keep: Duration::from_secs(3600) });
         let audit = open(settings, &store);
         audit.record(intent("one")).await.unwrap();
-        moody.is(Mood::Down);
+        scripted.set_mode(StoreMode::Down);
         audit.record(intent("two")).await.unwrap_err();
         audit.record(intent("three")).await.unwrap_err();
-        moody.is(Mood::Well);
+        scripted.set_mode(StoreMode::Well);
         audit.record(intent("four")).await.unwrap();
-        let heads = Heads::all(&*store).await.unwrap();
+        let heads = Heads::load(&*store).await.unwrap();
         let report = verify_store(&*store, &heads).await.unwrap();
-        assert!(report.is_whole(), "{report}");
-        assert_eq!(report.whole_entries(), 5);
+        assert!(report.is_intact(), "{report}");
+        assert_eq!(report.intact_entries(), 5);
     }
 }
 
-/// The largest file a process may write is a disk that is full, for which nobody needs to be root. The signal that comes
-/// with it is ignored by the shell that starts us.
+/// A limit on the file size stands in for a full disk, because it does not need root. The shell that starts us ignores
+/// the signal that comes with it.
 #[cfg(unix)]
 #[tokio::test]
 async fn r_saf_5_when_the_disk_is_full() {
@@ -162,7 +162,7 @@ async fn r_saf_5_when_the_disk_is_full() {
         limit_files(Some(good + room));
         let failed: Vec<_> = futures::future::join_all((0..4).map(|_| audit.record(intent("lost")))).await;
         assert!(failed.iter().any(|result| matches!(result, Err(AuditError::File { .. }))), "{room}: {failed:?}");
-        // One by one some may fit, but never more than there is room for.
+        // Written one at a time some may fit, but never more than there is room for.
         let mut fitted = 0;
         while audit.record(intent("perhaps")).await.is_ok() {
             fitted += 1;
@@ -171,24 +171,24 @@ async fn r_saf_5_when_the_disk_is_full() {
         audit.record(intent("lost")).await.unwrap_err();
         limit_files(None);
         audit.record(intent(&format!("after {room}"))).await.unwrap();
-        let report = judged(&directory, &store).await;
-        assert!(report.is_whole(), "{room}: {report}");
+        let report = verify_directory(&directory, &store).await;
+        assert!(report.is_intact(), "{room}: {report}");
         assert_eq!((report.chains.len(), report.chains[0].beyond_head), (1, 0), "{report}");
     }
     println!("{CHILD_DONE}");
 }
 
 #[cfg(unix)]
-fn limit_files(most: Option<u64>) {
+fn limit_files(limit: Option<u64>) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Fsize).maximum;
-    setrlimit(Resource::Fsize, Rlimit { current: most.or(maximum), maximum }).unwrap();
+    setrlimit(Resource::Fsize, Rlimit { current: limit.or(maximum), maximum }).unwrap();
 }
 
 #[cfg(unix)]
 const CHILD_DONE: &str = "the child has come to its end";
 
-/// It did what it was to do, and not just nothing.
+/// The child reached its end.
 #[cfg(unix)]
 fn passes(mut command: std::process::Command) {
     let done = command.output().unwrap();
@@ -196,8 +196,8 @@ fn passes(mut command: std::process::Command) {
     assert!(done.status.success() && out.contains(CHILD_DONE), "{out}{err}");
 }
 
-/// A file system of its own: really full, then really read-only. Needs a mount namespace, which root has and others get
-/// from the kernel.
+/// A separate file system: first full, then read-only. Needs a mount namespace, which root has and others may get from
+/// the kernel.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn r_saf_5_on_a_file_system_that_is_full_or_read_only() {
@@ -244,14 +244,14 @@ async fn r_saf_5_on_a_file_system_that_is_full_or_read_only() {
     let error = lost.unwrap();
     assert!(error.to_string().contains("space"), "{error}");
     audit.record(intent("lost")).await.unwrap_err();
-    let report = judged(&directory, &store).await;
+    let report = verify_directory(&directory, &store).await;
     assert!(report.faults().next().is_none(), "{report}");
     for number in 0..=filled {
         let _ = std::fs::remove_file(ballast.with_file_name(format!("ballast-{number}")));
     }
     audit.record(intent("again")).await.unwrap();
-    let report = judged(&directory, &store).await;
-    assert!(report.is_whole(), "{report}");
+    let report = verify_directory(&directory, &store).await;
+    assert!(report.is_intact(), "{report}");
     assert_eq!((report.chains.len(), report.chains[0].unfinished.as_ref()), (1, None), "{report}");
     assert_eq!(lines(&directory).last().unwrap()["request_id"], "again");
     println!("{CHILD_DONE}");

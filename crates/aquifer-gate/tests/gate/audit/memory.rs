@@ -1,4 +1,4 @@
-//! Verification takes as much memory for much as for little.
+//! Verification uses the same amount of memory for small and large audits.
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -7,10 +7,10 @@ fn r_saf_5_verification_streams() {
     const TEST: &str = "audit::memory::r_saf_5_verification_streams";
     if let Some(directory) = in_child() {
         let report = aquifer_gate::audit::verify(&[directory], None).unwrap();
-        assert!(report.is_whole(), "{report}");
+        assert!(report.is_intact(), "{report}");
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        println!("\nentries {} peak {}", report.whole_entries(), peak.trim().strip_suffix(" kB").unwrap());
+        println!("\nentries {} peak {}", report.intact_entries(), peak.trim().strip_suffix(" kB").unwrap());
         return;
     }
     let measure = |entries: u64| -> u64 {
@@ -23,12 +23,12 @@ fn r_saf_5_verification_streams() {
         assert_eq!(counted.parse::<u64>().unwrap(), entries);
         peak.parse().unwrap()
     };
-    // Some hundred kilobytes, and thirty megabytes.
+    // A few hundred kilobytes, and thirty megabytes.
     let (little, much) = (measure(100), measure(8000));
     assert!(much < little + 4096, "{little} kB for little, {much} kB for much");
 }
 
-/// A chain of long lines, made as the documentation says they are made.
+/// Writes a chain of long lines, built as documented.
 #[cfg(target_os = "linux")]
 fn make(path: &std::path::Path, entries: u64) {
     use std::io::Write as _;

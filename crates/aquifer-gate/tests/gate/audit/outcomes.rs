@@ -1,4 +1,4 @@
-//! Every intent has exactly one outcome, and the outcome is what is known: no more.
+//! Every intent has exactly one outcome, and it says no more than is known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use aquifer_engine::Context;
 use futures::FutureExt;
 use serde_json::json;
 
-use super::stage::{Stage, assert_paired};
+use super::harness::{AuditHarness, assert_paired};
 use super::support::*;
-use crate::house::anna;
+use crate::harness::anna;
 
 #[tokio::test]
 async fn r_saf_5_outcomes_say_what_is_known() {
@@ -23,11 +23,11 @@ async fn r_saf_5_outcomes_say_what_is_known() {
         ("panic", "unknown", None, None),
     ];
     for operation in ["create_item", "update_remote", "delete_item", "run_job"] {
-        let stage = Stage::new();
+        let harness = AuditHarness::new();
         for (then, ..) in table {
-            stage.ask(operation, json!({ "then": then })).await;
+            harness.ask(operation, json!({ "then": then })).await;
         }
-        let entries = stage.entries().await;
+        let entries = harness.entries().await;
         assert_paired(&entries);
         let outcomes: Vec<_> = entries.iter().filter(|entry| entry["event"] == "OPERATION_OUTCOME").collect();
         assert_eq!(outcomes.len(), table.len(), "{operation}");
@@ -36,19 +36,20 @@ async fn r_saf_5_outcomes_say_what_is_known() {
             assert_eq!(outcome["code"].as_str(), *code, "{operation} {then}");
             assert_eq!(outcome["reason"].as_str(), *reason, "{operation} {then}");
         }
-        assert!(judged(&stage.folder.0, &stage.moody.inner).await.is_whole());
+        assert!(verify_directory(&harness.folder.0, &harness.store.inner).await.is_intact());
     }
 }
 
-/// A caller may give up at any moment: while the intent is recorded, while the call runs, while its outcome is recorded.
+/// A caller may be cancelled at any moment: while the intent is recorded, while the call runs, while its outcome is
+/// recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
-    let stage = Arc::new(Stage::new());
+    let harness = Arc::new(AuditHarness::new());
     for operation in ["create_item", "delete_item"] {
-        // Polled this often, then dropped. Some get to their end.
+        // Polled this often, then dropped. Some finish.
         for polls in 0..40 {
-            let stage = stage.clone();
-            let asked = stage.ask_as(operation, json!({}), anna());
+            let harness = harness.clone();
+            let asked = harness.ask_as(operation, json!({}), anna());
             let mut asked = Box::pin(asked);
             for _ in 0..polls {
                 if (&mut asked).now_or_never().is_some() {
@@ -58,9 +59,9 @@ async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
             }
         }
     }
-    let entries = stage.entries().await;
+    let entries = harness.entries().await;
     assert_paired(&entries);
-    let ran = stage.source.started.lock().unwrap().len();
+    let ran = harness.source.started.lock().unwrap().len();
     let not_run = entries.iter().filter(|entry| entry["reason"] == "it was not run").count();
     let intents = entries.iter().filter(|entry| entry["event"] == "OPERATION_INTENT").count();
     assert_eq!(intents - not_run, ran, "an operation ran without an intent, or its intent says otherwise");
@@ -70,32 +71,32 @@ async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
 #[tokio::test]
 async fn r_saf_5_a_cancelled_call_has_an_unknown_outcome() {
     for operation in ["create_item", "delete_item"] {
-        let stage = Arc::new(Stage::new());
+        let harness = Arc::new(AuditHarness::new());
         let context = Context { ..anna() };
-        let (cancelled, running) = (context.cancelled.clone(), stage.clone());
+        let (cancelled, running) = (context.cancelled.clone(), harness.clone());
         let call = tokio::spawn(async move { running.ask_as(operation, json!({ "then": "hang" }), context).await });
-        tokio::time::timeout(DEADLINE, stage.source.has_started.notified()).await.unwrap();
+        tokio::time::timeout(DEADLINE, harness.source.has_started.notified()).await.unwrap();
         cancelled.cancel();
         tokio::time::timeout(DEADLINE, call).await.unwrap().unwrap();
-        let entries = stage.entries().await;
+        let entries = harness.entries().await;
         assert_paired(&entries);
         assert_eq!(entries.last().unwrap()["result"], "unknown");
     }
 }
 
-/// The outcome is not lost because the queue is full at the moment when the caller leaves.
+/// The outcome is not lost if the queue is full when the caller is cancelled.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
-    let stage = Arc::new(Stage::with(&all, |settings| {
+    let harness = Arc::new(AuditHarness::with(&all, |settings| {
         settings.queue = 2;
         settings.timeout = Duration::from_secs(30);
     }));
     let callers: Vec<_> = (0..50)
         .map(|number| {
-            let stage = stage.clone();
+            let harness = harness.clone();
             let then = if number % 2 == 0 { "done" } else { "panic" };
-            tokio::spawn(async move { stage.ask("delete_item", json!({ "then": then })).await })
+            tokio::spawn(async move { harness.ask("delete_item", json!({ "then": then })).await })
         })
         .collect();
     for caller in callers {
@@ -103,7 +104,7 @@ async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     }
     let complete = async {
         loop {
-            let entries = stage.entries().await;
+            let entries = harness.entries().await;
             let outcomes = entries.iter().filter(|entry| entry["event"] == "OPERATION_OUTCOME").count();
             if outcomes >= 50 {
                 return entries;
@@ -114,40 +115,40 @@ async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     assert_paired(&tokio::time::timeout(DEADLINE, complete).await.unwrap());
 }
 
-/// An intent that reached the file although its call was refused says so.
+/// An intent that was written although its call was refused is followed by an outcome that says so.
 #[tokio::test]
 async fn r_saf_5_an_intent_without_a_head_is_followed_by_its_refusal() {
-    let stage = Stage::new();
-    assert_eq!(stage.code("delete_item", json!({})).await, "done");
-    stage.moody.is(Mood::Down);
-    assert_eq!(stage.code("delete_item", json!({})).await, "INTERNAL_ERROR");
-    stage.moody.is(Mood::Well);
-    assert_eq!(stage.code("delete_item", json!({})).await, "done");
-    let entries = stage.entries().await;
+    let harness = AuditHarness::new();
+    assert_eq!(harness.code("delete_item", json!({})).await, "done");
+    harness.store.set_mode(StoreMode::Down);
+    assert_eq!(harness.code("delete_item", json!({})).await, "INTERNAL_ERROR");
+    harness.store.set_mode(StoreMode::Well);
+    assert_eq!(harness.code("delete_item", json!({})).await, "done");
+    let entries = harness.entries().await;
     assert_paired(&entries);
     assert_eq!(entries.iter().filter(|entry| entry["reason"] == "it was not run").count(), 1, "{entries:#?}");
-    assert_eq!(stage.source.started.lock().unwrap().len(), 2);
-    assert!(judged(&stage.folder.0, &stage.moody.inner).await.is_whole());
+    assert_eq!(harness.source.started.lock().unwrap().len(), 2);
+    assert!(verify_directory(&harness.folder.0, &harness.store.inner).await.is_intact());
 }
 
-/// An intent that never reached the file has no outcome either.
+/// An intent that was never written has no outcome.
 #[tokio::test]
 async fn r_saf_5_a_refused_call_without_an_intent_has_no_outcome() {
-    let stage = Stage::new();
+    let harness = AuditHarness::new();
     for operation in ["delete_item", "create_item"] {
-        assert_eq!(stage.code(operation, json!({})).await, "done");
+        assert_eq!(harness.code(operation, json!({})).await, "done");
     }
-    let before = stage.entries().await.len();
-    std::fs::remove_dir_all(&stage.folder.0).unwrap();
-    std::fs::write(&stage.folder.0, "in the way").unwrap();
+    let before = harness.entries().await.len();
+    std::fs::remove_dir_all(&harness.folder.0).unwrap();
+    std::fs::write(&harness.folder.0, "in the way").unwrap();
     // The first failure is known before the second call, which therefore waits.
     for operation in ["delete_item", "create_item", "run_job"] {
-        assert_eq!(stage.code(operation, json!({})).await, "INTERNAL_ERROR", "{operation}");
+        assert_eq!(harness.code(operation, json!({})).await, "INTERNAL_ERROR", "{operation}");
     }
-    std::fs::remove_file(&stage.folder.0).unwrap();
-    assert_eq!(stage.code("create_item", json!({})).await, "done");
-    let entries = stage.entries().await;
+    std::fs::remove_file(&harness.folder.0).unwrap();
+    assert_eq!(harness.code("create_item", json!({})).await, "done");
+    let entries = harness.entries().await;
     assert_paired(&entries);
     assert!(entries.len() < before, "{entries:#?}");
-    assert_eq!(stage.source.started.lock().unwrap().len(), 3);
+    assert_eq!(harness.source.started.lock().unwrap().len(), 3);
 }

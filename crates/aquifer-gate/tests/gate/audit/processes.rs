@@ -1,4 +1,4 @@
-//! Processes that are killed, and processes whose error output nobody reads.
+//! Processes that are killed, and processes whose standard error nobody reads.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,27 +8,27 @@ use aquifer_gate::audit::{AuditError, AuditSettings, Head, Heads, Sink, verify};
 
 use super::support::*;
 
-/// Ends with its test, whatever happens.
-struct Running(Child);
+/// Killed when its test ends.
+struct ChildProcess(Child);
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn start(test: &str, folder: &std::path::Path, stderr: Stdio) -> (Running, BufReader<ChildStdout>) {
+fn start(test: &str, folder: &std::path::Path, stderr: Stdio) -> (ChildProcess, BufReader<ChildStdout>) {
     let mut child = again(test, folder).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
-    (Running(child), out)
+    (ChildProcess(child), out)
 }
 
-/// Several processes write into one directory as fast as they can and are killed in the middle of it. They tell the head
-/// after each entry, so the last told is what a store that outlives them would have, or one before.
+/// Several processes write into one directory as fast as they can and are killed. They print the head after each entry,
+/// so the last printed head is the stored one, or one before it.
 #[tokio::test(flavor = "multi_thread")]
-async fn r_saf_5_killed_while_writing() {
-    const TEST: &str = "audit::processes::r_saf_5_killed_while_writing";
+async fn r_saf_5_a_killed_writer_leaves_an_intact_chain() {
+    const TEST: &str = "audit::processes::r_saf_5_a_killed_writer_leaves_an_intact_chain";
     if let Some(directory) = in_child() {
         return write_for_ever(&directory).await;
     }
@@ -63,11 +63,11 @@ async fn r_saf_5_killed_while_writing() {
     }
     assert_eq!(heads.known.len(), 8);
     let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
-    assert!(report.is_whole(), "{report}");
+    assert!(report.is_intact(), "{report}");
     assert_eq!(report.chains.len(), 8, "{report}");
     let vouched: u64 = heads.known.iter().map(|head| head.sequence).sum();
-    assert!(vouched > 300 && report.whole_entries() >= vouched, "{vouched}: {report}");
-    // What a kill in the middle of a line leaves is told apart from what a person cut.
+    assert!(vouched > 300 && report.intact_entries() >= vouched, "{vouched}: {report}");
+    // A line cut by a kill is distinguished from one that a person cut.
     let last =
         listed(&folder.0).into_iter().find(|file| file.to_string_lossy().contains(&heads.known[0].chain)).unwrap();
     let whole = report.chains.iter().find(|chain| chain.chain == heads.known[0].chain).unwrap().clone();
@@ -76,7 +76,7 @@ async fn r_saf_5_killed_while_writing() {
     std::fs::write(&last, &bytes).unwrap();
     let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
     let now = report.chains.iter().find(|chain| chain.chain == whole.chain).unwrap();
-    assert!(report.is_whole() && now.unfinished.is_some() && now.entries == whole.entries, "{report}");
+    assert!(report.is_intact() && now.unfinished.is_some() && now.entries == whole.entries, "{report}");
 }
 
 async fn write_for_ever(directory: &std::path::Path) {
@@ -86,15 +86,15 @@ async fn write_for_ever(directory: &std::path::Path) {
     while std::time::Instant::now() < deadline {
         let many = (0..5).map(|_| audit.record(intent("again and again")));
         futures::future::join_all(many).await.into_iter().for_each(|noted| drop(noted.unwrap()));
-        let heads = Heads::all(&*store).await.unwrap();
+        let heads = Heads::load(&*store).await.unwrap();
         println!("head {}", serde_json::to_string(&heads.known[0]).unwrap());
     }
 }
 
-/// The error output is a pipe that nobody empties: entries fail instead of waiting for ever, and work again later.
+/// Standard error is a pipe that nobody reads: entries fail instead of waiting for ever, and succeed again later.
 #[tokio::test(flavor = "multi_thread")]
-async fn r_saf_5_nobody_reads_the_error_output() {
-    const TEST: &str = "audit::processes::r_saf_5_nobody_reads_the_error_output";
+async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
+    const TEST: &str = "audit::processes::r_saf_5_an_unread_error_output_blocks_no_caller_for_ever";
     if in_child().is_some() {
         return write_to_stderr().await;
     }
@@ -105,7 +105,7 @@ async fn r_saf_5_nobody_reads_the_error_output() {
         line.clear();
         assert!(out.read_line(&mut line).unwrap() > 0, "the child ended early");
     }
-    // Now somebody does.
+    // Now somebody reads it.
     let mut err = running.0.stderr.take().unwrap();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -121,10 +121,10 @@ async fn r_saf_5_nobody_reads_the_error_output() {
         text.lines().filter(|line| line.starts_with("{\"sequence\"")).map(|line| format!("{line}\n")).collect();
     std::fs::write(&file, lines).unwrap();
     let report = verify(&[file], None).unwrap();
-    assert!(report.is_whole() && report.whole_entries() > 10, "{report}");
+    assert!(report.is_intact() && report.intact_entries() > 10, "{report}");
 }
 
-/// With files beside it, what nobody reads is lost, and the files have it all.
+/// If there are files as well, lines that nobody reads are lost, and the files have all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_files_do_not_wait_for_the_error_output() {
     const TEST: &str = "audit::processes::r_saf_5_files_do_not_wait_for_the_error_output";
@@ -137,7 +137,7 @@ async fn r_saf_5_files_do_not_wait_for_the_error_output() {
         for _ in 0..2000 {
             audit.record(intent("x").reason(&long)).await.unwrap();
         }
-        assert!(judged(&directory, &store).await.is_whole());
+        assert!(verify_directory(&directory, &store).await.is_intact());
         println!("all of them");
         return;
     }
@@ -164,7 +164,7 @@ async fn write_to_stderr() {
         }
     }
     assert_eq!(failed, Some(AuditError::Busy));
-    // From now on it does not even wait.
+    // From now on nothing waits for it.
     for _ in 0..1000 {
         assert_eq!(audit.record(entry()).await, Err(AuditError::Busy));
     }

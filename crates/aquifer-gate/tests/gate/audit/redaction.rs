@@ -1,4 +1,4 @@
-//! No secret gets into the files.
+//! No secret is written to the files.
 
 use aquifer_engine::Caller;
 use aquifer_gate::audit::{Entry, Event};
@@ -9,10 +9,10 @@ use super::support::*;
 
 const PLANTED: &str = "hunter2-planted";
 
-/// What makes it as long and as random as a real token.
+/// Makes an invented credential as long and random as a real one.
 const REST: &str = "-q3Zk9wVb2Xh7LtYc0RfPdGm1AsJ";
 
-/// Invented credentials, each with the text around it.
+/// Invented credentials with their surrounding text.
 fn credentials() -> Vec<(String, String)> {
     let lines = include_str!("../../../../aquifer-protocol/tests/data/credentials.txt").lines();
     let read = |line: &str| {
@@ -28,12 +28,12 @@ fn parameter(name: &str, kind: Kind, sensitive: bool) -> Parameter {
     Parameter { name: name.into(), schema: Schema { kind, ..Schema::default() }, sensitive, ..Parameter::default() }
 }
 
-/// What is written of these parameters.
+/// The entry for these parameters.
 fn written(params: &Value, operation: &aquifer_protocol::operation::Operation, types: Option<&Types>) -> Entry {
-    Entry::about(Event::Intent, operation).parameters(operation, types, params.as_object().unwrap())
+    Entry::for_operation(Event::Intent, operation).parameters(operation, types, params.as_object().unwrap())
 }
 
-/// An operation with secrets at every depth of its definition.
+/// An operation with sensitive fields at every depth.
 fn careful() -> (aquifer_protocol::operation::Operation, Types) {
     let mut operation = deletion();
     let inner = Shape { fields: vec![parameter("recipe", Kind::String, true)], rest: Rest::Free };
@@ -59,7 +59,7 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
     let token = |template: &str| template.replace('*', &format!("{PLANTED}{REST}"));
     let nested = secret("{\"user\":{\"password\":\"*\"}}");
     let planted = [
-        // As the definition says.
+        // By definition.
         json!({ "diagnosis": PLANTED }),
         json!({ "diagnosis": { "deep": [PLANTED] } }),
         json!({ "kitchen": { "recipe": PLANTED } }),
@@ -79,7 +79,7 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
         json!({ "a": { "b": [{ "c": { "secret": PLANTED } }] } }),
         json!({ "headers": [{ "name": "Authorization", "value": PLANTED }] }),
         json!({ "filter": { "field": "password", "op": "eq", "value": PLANTED } }),
-        // By form.
+        // By format.
         json!({ "note": secret("Bearer *"), "other": token("conf_*"), "more": token("quota_continue_*") }),
         json!({ "url": secret("postgres://me:*@host/db"), "text": secret("see https://a:*@b.example/x for it") }),
         json!({ "key": token("sk-proj-*"), "web": token("eyJhbGciOiJI.*"), "pem": secret("-----BEGIN PRIVATE KEY-----*") }),
@@ -100,9 +100,9 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
         audit.record(entry).await.unwrap();
     }
     let token = token("conf_*");
-    let entry = Entry::about(Event::Confirmed, &deletion())
+    let entry = Entry::for_operation(Event::Confirmed, &deletion())
         .token(&token)
-        .by(&Caller::session(secret("session-*")))
+        .caller(&Caller::session(secret("session-*")))
         .reason(&format!("{token} was spent"));
     audit.record(entry).await.unwrap();
     let bytes: Vec<u8> = listed(&folder.0).iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
@@ -110,7 +110,7 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
     let leaking: Vec<&str> = text.lines().filter(|line| line.contains(PLANTED)).collect();
     assert!(leaking.is_empty(), "{leaking:#?}");
     assert_eq!(text.lines().count(), planted.len() + 2);
-    // Nor in what the store has.
+    // The store has none either.
     for (_, record) in store.list("", 1000).await.unwrap() {
         assert!(!String::from_utf8_lossy(&record.value).contains(PLANTED));
     }
@@ -137,13 +137,14 @@ fn r_saf_5_every_format_of_credentials_is_redacted_wherever_it_stands() {
             assert!(!entry.contains(escaped), "{params}: {entry}");
         }
         let entry =
-            serde_json::to_string(&Entry::about(Event::Denied, &operation).reason(&format!("no: {text}"))).unwrap();
+            serde_json::to_string(&Entry::for_operation(Event::Denied, &operation).reason(&format!("no: {text}")))
+                .unwrap();
         assert!(!entry.contains(&secret), "{entry}");
     }
 }
 
 #[test]
-fn r_saf_5_innocent_text_is_written_as_it_is() {
+fn r_saf_5_harmless_text_is_written_unchanged() {
     let lines = include_str!("../../../../aquifer-protocol/tests/data/innocent.txt").lines();
     let innocents: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
     assert!(innocents.len() >= 60, "{}", innocents.len());
@@ -161,7 +162,7 @@ fn r_saf_5_innocent_text_is_written_as_it_is() {
 }
 
 #[tokio::test]
-async fn r_saf_5_what_is_no_secret_stays_readable() {
+async fn r_saf_5_values_that_are_no_secret_stay_readable() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 1 << 20, 3), &store);
     let (operation, types) = careful();
@@ -176,7 +177,7 @@ async fn r_saf_5_what_is_no_secret_stays_readable() {
 }
 
 #[tokio::test]
-async fn r_saf_5_an_entry_has_a_size() {
+async fn r_saf_5_an_entry_has_a_maximum_size() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 64 << 20, 3), &store);
     let operation = deletion();
@@ -205,5 +206,5 @@ async fn r_saf_5_an_entry_has_a_size() {
     let lines = lines(&folder.0);
     let told = lines[4]["parameters"]["long"].as_str().unwrap();
     assert!(told.starts_with("xxx") && told.ends_with("(1048576 characters)"), "{told}");
-    assert!(judged(&folder.0, &store).await.is_whole());
+    assert!(verify_directory(&folder.0, &store).await.is_intact());
 }

@@ -1,4 +1,4 @@
-//! No credential of a known format reaches the audit or the state store, wherever in a call it stands.
+//! No credential of a known format is written to the audit or the state store, wherever it is in a call.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use aquifer_engine::store::StateStore as _;
 use aquifer_gate::audit::Sink;
 use serde_json::{Map, Value, json};
 
-use super::stage::Stage;
+use super::harness::AuditHarness;
 use super::support::*;
-use crate::house::{caller, code};
+use crate::harness::{caller, code};
 
-/// What it is, the text it stands in, and the credential itself.
+/// A description, the text, and the credential in it.
 fn credentials() -> Vec<(&'static str, String, String)> {
     let table = include_str!("../../../../aquifer-protocol/tests/data/credentials.txt");
     let read = |line: &'static str| {
@@ -23,7 +23,7 @@ fn credentials() -> Vec<(&'static str, String, String)> {
     table.lines().filter(|line| !line.starts_with('#')).map(read).collect()
 }
 
-/// Calls that hold the text: as a value, nested, inside other text, inside JSON in text, in lists, and as a name.
+/// Calls that contain the text: as a value, nested, inside other text, inside JSON in text, in lists, and as a name.
 fn calls(text: &str) -> Vec<Value> {
     let named = |value: Value| Value::Object(Map::from_iter([(text.to_owned(), value)]));
     vec![
@@ -47,7 +47,7 @@ async fn r_saf_5_no_credential_reaches_the_audit_or_the_store() {
         { "effect": "deny", "operation": "run_job" },
         { "effect": "confirm", "strength": "token", "operation": "update_remote" },
     ] } });
-    let stage = Stage::with(&settings, |settings| {
+    let harness = AuditHarness::with(&settings, |settings| {
         settings.sinks.push(Sink::Store { keep: Duration::from_secs(3600) });
         for sink in &mut settings.sinks {
             if let Sink::File { size, .. } = sink {
@@ -59,40 +59,40 @@ async fn r_saf_5_no_credential_reaches_the_audit_or_the_store() {
     assert!(credentials.len() >= 60, "{}", credentials.len());
     let mut recorded = 0;
     for (number, (kind, text, _)) in credentials.iter().enumerate() {
-        // Confirmations are limited for each caller.
+        // Confirmations are limited per caller.
         let who = || caller(Some(&format!("anna {number}")), Some(&format!("session {number}")));
         let calls = calls(text);
         let turn = number % calls.len();
         for (position, params) in calls.into_iter().enumerate() {
-            // Allowed and on record.
-            let answer = stage.ask_as("create_remote", params.clone(), who()).await;
+            // Allowed and recorded.
+            let answer = harness.ask_as("create_remote", params.clone(), who()).await;
             assert_eq!(code(&answer), "done", "{kind} {params}");
             recorded += 1;
             if position != turn {
                 continue;
             }
-            // Denied, and confirmed: one form of each.
-            let answer = stage.ask_as("run_job", params.clone(), who()).await;
+            // Denied, and confirmed: one of each.
+            let answer = harness.ask_as("run_job", params.clone(), who()).await;
             assert_eq!(code(&answer), "PERMISSION_DENIED", "{kind} {params}");
-            let asked = stage.ask_as("update_remote", params.clone(), who()).await;
+            let asked = harness.ask_as("update_remote", params.clone(), who()).await;
             let mut confirmed = params.clone();
             confirmed["confirmation_token"] = asked["error"]["details"]["confirmation_token"].clone();
-            let answer = stage.ask_as("update_remote", confirmed, who()).await;
+            let answer = harness.ask_as("update_remote", confirmed, who()).await;
             assert_eq!(code(&answer), "done", "{kind} {params}: {asked}");
             recorded += 1;
         }
     }
-    let entries = stage.entries().await;
+    let entries = harness.entries().await;
     let intents = entries.iter().filter(|entry| entry["event"] == "OPERATION_INTENT").count();
     assert_eq!(intents, recorded);
-    let files: String = listed(&stage.folder.0).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
-    let records = stage.moody.list("", 100_000).await.unwrap();
+    let files: String = listed(&harness.folder.0).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let records = harness.store.list("", 100_000).await.unwrap();
     assert!(records.iter().any(|(key, _)| key.starts_with("audit/line/")), "the store has the lines, too");
     let store: Vec<u8> =
         records.into_iter().flat_map(|(key, record)| [key.into_bytes(), record.value]).flatten().collect();
     let store = String::from_utf8_lossy(&store);
     for (kind, _, secret) in &credentials {
-        // As it is, and as JSON would write it.
+        // As it is, and as JSON escapes it.
         let escaped = serde_json::to_string(secret).unwrap();
         for form in [secret.as_str(), escaped.trim_matches('"')] {
             let twice = serde_json::to_string(form).unwrap();
@@ -105,7 +105,7 @@ async fn r_saf_5_no_credential_reaches_the_audit_or_the_store() {
     }
 }
 
-/// What stands before a finding.
+/// The text before a finding.
 fn context(text: &str, found: usize) -> String {
     let before: Vec<char> = text[..found].chars().rev().take(300).collect();
     before.into_iter().rev().collect()

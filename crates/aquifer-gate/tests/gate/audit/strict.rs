@@ -1,4 +1,5 @@
-//! What somebody can do who writes the directory or loses the store: plain verification may be content, strict is not.
+//! What somebody who can write the directory or delete the store can do: plain verification may accept it, strict
+//! verification does not.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,39 +7,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::store::StateStore;
-use aquifer_gate::audit::{Audit, Doubt, Heads, Report, is_being_written, verify};
+use aquifer_gate::audit::{Audit, Heads, ProblemKind, Report, is_being_written, verify};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::support::*;
-use crate::house::Hands;
+use crate::harness::ManualClock;
 
-/// An audit of a process that has ended.
-struct Ended {
+/// The audit of a process that has ended.
+struct StoppedAudit {
     folder: Folder,
     store: Arc<dyn StateStore>,
     heads: Heads,
 }
 
-impl Ended {
+impl StoppedAudit {
     async fn new() -> Self {
         let (folder, store) = (Folder::new(), memory());
         let audit = open(files(&folder.0, 2600, 100), &store);
         for number in 0..12 {
             audit.record(intent(&format!("request {number}"))).await.unwrap();
         }
-        Self::of(folder, store, audit).await
+        Self::stop(folder, store, audit).await
     }
 
-    async fn of(folder: Folder, store: Arc<dyn StateStore>, audit: Audit) -> Self {
+    async fn stop(folder: Folder, store: Arc<dyn StateStore>, audit: Audit) -> Self {
         drop(audit);
-        let ended = async {
+        let stopped = async {
             while is_being_written(std::slice::from_ref(&folder.0)) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        tokio::time::timeout(DEADLINE, ended).await.unwrap();
-        let heads = Heads::all(&*store).await.unwrap();
+        tokio::time::timeout(DEADLINE, stopped).await.unwrap();
+        let heads = Heads::load(&*store).await.unwrap();
         Self { folder, store, heads }
     }
 
@@ -47,21 +48,21 @@ impl Ended {
     }
 }
 
-fn judged_strictly(directory: &Path, heads: Option<&Heads>) -> Report {
+fn verify_strictly(directory: &Path, heads: Option<&Heads>) -> Report {
     let paths: Vec<PathBuf> = directory.exists().then(|| directory.to_owned()).into_iter().collect();
     let mut report = verify(&paths, heads).unwrap();
-    report.judge_strictly(heads, None);
+    report.check_strictly(heads, None);
     report
 }
 
-fn kinds(report: &Report) -> Vec<Doubt> {
-    let mut kinds: Vec<Doubt> = report.problems.iter().map(|problem| problem.kind).collect();
+fn kinds(report: &Report) -> Vec<ProblemKind> {
+    let mut kinds: Vec<ProblemKind> = report.problems.iter().map(|problem| problem.kind).collect();
     kinds.sort();
     kinds.dedup();
     kinds
 }
 
-/// A line as the writer seals it. Anybody can.
+/// A forged line, sealed like the writer's. Anybody can do this.
 fn forged(chain: &str, sequence: u64, previous: &str, event: &str) -> (String, String) {
     let time = jiff::Timestamp::now();
     let body = format!(
@@ -94,77 +95,77 @@ fn cut_last_line(file: &Path) {
     std::fs::write(file, &text[..end]).unwrap();
 }
 
-/// What is done to the directory, and which heads are left afterwards.
-type Attack = fn(&Ended) -> Option<Heads>;
+/// An attack on the directory. Returns the remaining heads.
+type Attack = fn(&StoppedAudit) -> Option<Heads>;
 
 #[tokio::test]
 async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do() {
-    // (what is done, whether plain verification is content, what strict verification says)
-    let table: &[(&str, Attack, bool, &[Doubt])] = &[
-        ("nothing", |ended| Some(ended.heads.clone()), true, &[]),
+    // (attack, whether plain verification accepts it, problems of strict verification)
+    let table: &[(&str, Attack, bool, &[ProblemKind])] = &[
+        ("nothing", |stopped| Some(stopped.heads.clone()), true, &[]),
         (
             "entries are forged after the head",
-            |ended| {
-                let last: Value = lines(&ended.folder.0).pop().unwrap();
+            |stopped| {
+                let last: Value = lines(&stopped.folder.0).pop().unwrap();
                 let (chain, hash) = (last["chain"].as_str().unwrap(), last["hash"].as_str().unwrap());
                 let (one, hash) = forged(chain, last["sequence"].as_u64().unwrap() + 1, hash, "OPERATION_OUTCOME");
                 let (two, _) = forged(chain, last["sequence"].as_u64().unwrap() + 2, &hash, "OPERATION_OUTCOME");
-                append(&ended.last_file(), &(one + &two));
-                Some(ended.heads.clone())
+                append(&stopped.last_file(), &(one + &two));
+                Some(stopped.heads.clone())
             },
             true,
-            &[Doubt::BeyondHead],
+            &[ProblemKind::BeyondHead],
         ),
         (
             "entries are forged after the head, in a file of their own",
-            |ended| {
-                let last: Value = lines(&ended.folder.0).pop().unwrap();
+            |stopped| {
+                let last: Value = lines(&stopped.folder.0).pop().unwrap();
                 let (chain, hash) = (last["chain"].as_str().unwrap(), last["hash"].as_str().unwrap());
                 let sequence = last["sequence"].as_u64().unwrap() + 1;
                 let (line, _) = forged(chain, sequence, hash, "CHAIN_CONTINUED");
                 let name = format!("audit-20260131T120000Z-{chain}-{sequence:012}.jsonl");
-                std::fs::write(ended.folder.0.join(name), line).unwrap();
-                Some(ended.heads.clone())
+                std::fs::write(stopped.folder.0.join(name), line).unwrap();
+                Some(stopped.heads.clone())
             },
             true,
-            &[Doubt::BeyondHead],
+            &[ProblemKind::BeyondHead],
         ),
         (
             "a whole chain is forged",
-            |ended| {
+            |stopped| {
                 let chain = "0123456789abcdef0123456789abcdef";
                 let name = format!("audit-20260131T120000Z-{chain}-000000000001.jsonl");
-                std::fs::write(ended.folder.0.join(name), forged_chain(chain, 5)).unwrap();
-                Some(ended.heads.clone())
+                std::fs::write(stopped.folder.0.join(name), forged_chain(chain, 5)).unwrap();
+                Some(stopped.heads.clone())
             },
             true,
-            &[Doubt::NoHead],
+            &[ProblemKind::NoHead],
         ),
         (
             "a chain is forged in a file of another name",
-            |ended| {
+            |stopped| {
                 let text = forged_chain("0123456789abcdef0123456789abcdef", 5);
-                std::fs::write(ended.folder.0.join("more.jsonl"), text).unwrap();
-                Some(ended.heads.clone())
+                std::fs::write(stopped.folder.0.join("more.jsonl"), text).unwrap();
+                Some(stopped.heads.clone())
             },
             true,
-            &[Doubt::UnknownFile],
+            &[ProblemKind::UnknownFile],
         ),
         (
             "the end is cut and the store lost",
-            |ended| {
-                cut_last_line(&ended.last_file());
+            |stopped| {
+                cut_last_line(&stopped.last_file());
                 Some(Heads::default())
             },
             true,
-            &[Doubt::NoHeads],
+            &[ProblemKind::NoHeads],
         ),
-        ("the store is lost", |_| Some(Heads::default()), true, &[Doubt::NoHeads]),
-        ("the store was in memory", |_| None, true, &[Doubt::NoHeads]),
+        ("the store is lost", |_| Some(Heads::default()), true, &[ProblemKind::NoHeads]),
+        ("the store was in memory", |_| None, true, &[ProblemKind::NoHeads]),
         (
             "one head is lost, and others are there",
-            |ended| {
-                let mut other = ended.heads.known[0].clone();
+            |stopped| {
+                let mut other = stopped.heads.known[0].clone();
                 other.chain = "f".repeat(32);
                 other.beginning = serde_json::from_value(json!({
                     "chain": other.chain, "sequence": u64::MAX, "previous": "", "gone": true
@@ -173,57 +174,57 @@ async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do
                 Some(Heads { known: vec![other], unreadable: Vec::new() })
             },
             true,
-            &[Doubt::NoHead],
+            &[ProblemKind::NoHead],
         ),
         (
             "all files are deleted",
-            |ended| {
-                listed(&ended.folder.0).iter().for_each(|file| std::fs::remove_file(file).unwrap());
-                Some(ended.heads.clone())
+            |stopped| {
+                listed(&stopped.folder.0).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+                Some(stopped.heads.clone())
             },
             false,
             &[],
         ),
         (
             "the directory is deleted",
-            |ended| {
-                std::fs::remove_dir_all(&ended.folder.0).unwrap();
-                Some(ended.heads.clone())
+            |stopped| {
+                std::fs::remove_dir_all(&stopped.folder.0).unwrap();
+                Some(stopped.heads.clone())
             },
             false,
             &[],
         ),
         (
             "files and store are deleted",
-            |ended| {
-                std::fs::remove_dir_all(&ended.folder.0).unwrap();
+            |stopped| {
+                std::fs::remove_dir_all(&stopped.folder.0).unwrap();
                 Some(Heads::default())
             },
             true,
-            &[Doubt::Nothing],
+            &[ProblemKind::Nothing],
         ),
         (
             "the files are emptied and the store lost",
-            |ended| {
-                listed(&ended.folder.0).iter().for_each(|file| std::fs::write(file, "").unwrap());
+            |stopped| {
+                listed(&stopped.folder.0).iter().for_each(|file| std::fs::write(file, "").unwrap());
                 Some(Heads::default())
             },
             true,
-            &[Doubt::Nothing, Doubt::Empty],
+            &[ProblemKind::Nothing, ProblemKind::Empty],
         ),
         (
-            "the last line is not whole",
-            |ended| {
-                append(&ended.last_file(), "{\"sequence\":99,\"time");
-                Some(ended.heads.clone())
+            "the last line is unfinished",
+            |stopped| {
+                append(&stopped.last_file(), "{\"sequence\":99,\"time");
+                Some(stopped.heads.clone())
             },
             true,
-            &[Doubt::Unfinished],
+            &[ProblemKind::Unfinished],
         ),
         (
             "a dropped chain is back",
-            |ended| {
-                let mut heads = ended.heads.clone();
+            |stopped| {
+                let mut heads = stopped.heads.clone();
                 heads.known[0].beginning = serde_json::from_value(json!({
                     "chain": heads.known[0].chain, "sequence": u64::MAX, "previous": "", "gone": true
                 }))
@@ -231,60 +232,60 @@ async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do
                 Some(heads)
             },
             true,
-            &[Doubt::Restored],
+            &[ProblemKind::Restored],
         ),
     ];
     for (what, attack, is_content, expected) in table {
-        let ended = Ended::new().await;
-        let heads = attack(&ended);
-        let report = judged_strictly(&ended.folder.0, heads.as_ref());
-        assert_eq!(report.is_whole(), *is_content, "{what}: {report}");
+        let stopped = StoppedAudit::new().await;
+        let heads = attack(&stopped);
+        let report = verify_strictly(&stopped.folder.0, heads.as_ref());
+        assert_eq!(report.is_intact(), *is_content, "{what}: {report}");
         assert_eq!(kinds(&report), *expected, "{what}: {report}");
         let is_sound = *what == "nothing";
-        assert_eq!(report.is_beyond_doubt(), is_sound, "{what}: {report}");
+        assert_eq!(report.is_proven(), is_sound, "{what}: {report}");
         assert_eq!(report.to_string().lines().count() > 1, !is_sound, "{what} is told: {report}");
-        // Nothing but plain facts in the object for programs.
+        // The JSON report has the same problems.
         let told: Value = serde_json::to_value(&report).unwrap();
         assert_eq!(told["problems"].as_array().map_or(0, Vec::len), report.problems.len(), "{told}");
-        let _ = std::fs::create_dir_all(&ended.folder.0);
-        drop(ended.store);
+        let _ = std::fs::create_dir_all(&stopped.folder.0);
+        drop(stopped.store);
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn r_saf_5_strict_verification_does_not_pass_over_links() {
-    let ended = Ended::new().await;
+async fn r_saf_5_strict_verification_reports_symbolic_links() {
+    let stopped = StoppedAudit::new().await;
     let text = forged_chain("0123456789abcdef0123456789abcdef", 3);
     let target = Folder::new();
     std::fs::write(target.0.join("text"), text).unwrap();
     let name = "audit-20260131T120000Z-0123456789abcdef0123456789abcdef-000000000001.jsonl";
-    std::os::unix::fs::symlink(target.0.join("text"), ended.folder.0.join(name)).unwrap();
-    let report = judged_strictly(&ended.folder.0, Some(&ended.heads));
-    assert_eq!((report.is_whole(), kinds(&report)), (true, vec![Doubt::UnknownFile]), "{report}");
+    std::os::unix::fs::symlink(target.0.join("text"), stopped.folder.0.join(name)).unwrap();
+    let report = verify_strictly(&stopped.folder.0, Some(&stopped.heads));
+    assert_eq!((report.is_intact(), kinds(&report)), (true, vec![ProblemKind::UnknownFile]), "{report}");
 }
 
-/// A chain whose file was taken away is named by the one after it, so it is missed even if its head is gone, too.
+/// A chain names the chain before it, so a missing chain is detected even if its head is gone.
 #[tokio::test]
-async fn r_saf_5_a_missing_predecessor_is_missed() {
+async fn r_saf_5_a_missing_predecessor_is_detected() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 1 << 20, 3), &store);
     audit.record(intent("one")).await.unwrap();
     let first = listed(&folder.0).remove(0);
     std::fs::remove_file(&first).unwrap();
     audit.record(intent("two")).await.unwrap();
-    let ended = Ended::of(folder, store, audit).await;
-    let report = judged_strictly(&ended.folder.0, Some(&ended.heads));
-    assert!(!report.is_whole(), "the head of the first chain is known: {report}");
-    let mut heads = ended.heads.clone();
+    let stopped = StoppedAudit::stop(folder, store, audit).await;
+    let report = verify_strictly(&stopped.folder.0, Some(&stopped.heads));
+    assert!(!report.is_intact(), "the head of the first chain is known: {report}");
+    let mut heads = stopped.heads.clone();
     heads.known.retain(|head| !first.to_string_lossy().contains(&head.chain));
-    let report = judged_strictly(&ended.folder.0, Some(&heads));
-    assert_eq!((report.is_whole(), kinds(&report)), (true, vec![Doubt::MissingPredecessor]), "{report}");
+    let report = verify_strictly(&stopped.folder.0, Some(&heads));
+    assert_eq!((report.is_intact(), kinds(&report)), (true, vec![ProblemKind::MissingPredecessor]), "{report}");
 }
 
-/// Files that were dropped on purpose are no gap.
+/// Dropped files are no gap.
 #[tokio::test]
-async fn r_saf_5_dropped_files_are_beyond_doubt() {
+async fn r_saf_5_dropped_files_pass_strict_verification() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 1500, 2), &store);
     audit.record(intent("first")).await.unwrap();
@@ -293,30 +294,30 @@ async fn r_saf_5_dropped_files_are_beyond_doubt() {
     for number in 0..40 {
         audit.record(intent(&format!("request {number}"))).await.unwrap();
     }
-    let ended = Ended::of(folder, store, audit).await;
-    assert!(events(&ended.folder.0).contains(&"FILES_DROPPED".to_owned()));
-    let report = judged_strictly(&ended.folder.0, Some(&ended.heads));
-    assert!(report.is_beyond_doubt(), "{report}");
+    let stopped = StoppedAudit::stop(folder, store, audit).await;
+    assert!(events(&stopped.folder.0).contains(&"FILES_DROPPED".to_owned()));
+    let report = verify_strictly(&stopped.folder.0, Some(&stopped.heads));
+    assert!(report.is_proven(), "{report}");
 }
 
 #[tokio::test]
-async fn r_saf_5_a_clock_that_goes_back_is_told() {
-    // (seconds, whether it is noticed)
+async fn r_saf_5_a_clock_that_goes_back_is_reported() {
+    // (seconds, whether it is reported)
     for (seconds, is_noticed) in [(-30, false), (-3600, true), (3600, false)] {
-        let (folder, store, clock) = (Folder::new(), memory(), Hands::new());
+        let (folder, store, clock) = (Folder::new(), memory(), ManualClock::new());
         let audit = Audit::open(files(&folder.0, 1 << 20, 3), clock.steady.clone(), store.clone()).unwrap();
         audit.record(intent("one")).await.unwrap();
         clock.set_wall(seconds);
         audit.record(intent("two")).await.unwrap();
         audit.record(intent("three")).await.unwrap();
-        let ended = Ended::of(folder, store, audit).await;
-        let report = judged_strictly(&ended.folder.0, Some(&ended.heads));
-        let expected: &[Doubt] = if is_noticed { &[Doubt::ClockWentBack] } else { &[] };
-        assert_eq!((report.is_whole(), kinds(&report).as_slice()), (true, expected), "{seconds}: {report}");
+        let stopped = StoppedAudit::stop(folder, store, audit).await;
+        let report = verify_strictly(&stopped.folder.0, Some(&stopped.heads));
+        let expected: &[ProblemKind] = if is_noticed { &[ProblemKind::ClockWentBack] } else { &[] };
+        assert_eq!((report.is_intact(), kinds(&report).as_slice()), (true, expected), "{seconds}: {report}");
     }
 }
 
-/// While servers write, there are always entries that their heads do not vouch for yet. They do a moment later.
+/// While servers write, there are always entries after the heads. A moment later the heads have caught up.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_strict_verification_can_run_while_servers_write() {
     let (folder, store) = (Folder::new(), memory());
@@ -334,15 +335,15 @@ async fn r_saf_5_strict_verification_can_run_while_servers_write() {
     let sound = async {
         let (mut earlier, mut sound) = (None, 0);
         while sound < 5 {
-            let heads = Heads::all(&*store).await.unwrap();
+            let heads = Heads::load(&*store).await.unwrap();
             if heads.known.is_empty() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 continue;
             }
             let mut report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
-            report.judge_strictly(Some(&heads), earlier.as_ref());
-            assert!(report.is_beyond_doubt() || report.may_settle(), "{report}");
-            sound += usize::from(report.is_beyond_doubt() && report.whole_entries() > 0);
+            report.check_strictly(Some(&heads), earlier.as_ref());
+            assert!(report.is_proven() || report.may_be_transient(), "{report}");
+            sound += usize::from(report.is_proven() && report.intact_entries() > 0);
             earlier = Some(report);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -1,4 +1,4 @@
-//! An audit in a folder of its own.
+//! An audit in a temporary directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +14,10 @@ use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
-/// Longer than anything takes, shorter than anybody waits.
+/// Longer than any test takes.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A folder that goes with its test.
+/// A temporary directory, deleted when it is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -60,12 +60,12 @@ pub(super) fn deletion() -> Operation {
     operation
 }
 
-/// An intent with a mark to find it by.
+/// An intent with this request id.
 pub(super) fn intent(mark: &str) -> Entry {
-    Entry::about(Event::Intent, &deletion()).request(mark)
+    Entry::for_operation(Event::Intent, &deletion()).request(mark)
 }
 
-/// The audit files of a folder, in the order of their names.
+/// The audit files of a directory, sorted by name.
 pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
@@ -73,7 +73,7 @@ pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every line of a folder's files, in order.
+/// Every line of a directory's files, in order.
 pub(crate) fn lines(directory: &Path) -> Vec<Value> {
     let text: String = listed(directory).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -83,13 +83,13 @@ pub(super) fn events(directory: &Path) -> Vec<String> {
     lines(directory).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What verification says with the heads of this store.
-pub(crate) async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
-    let heads = Heads::all(&**store).await.unwrap();
+/// Verifies a directory with the heads of this store.
+pub(crate) async fn verify_directory(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
+    let heads = Heads::load(&**store).await.unwrap();
     verify(&[directory.to_owned()], Some(&heads)).unwrap()
 }
 
-/// Runs one test of this binary again, as a process of its own that finds its folder in the environment.
+/// Runs one test of this binary again, in a process that gets its directory from the environment.
 pub(super) fn again(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(WHERE, folder);
@@ -98,46 +98,46 @@ pub(super) fn again(test: &str, folder: &Path) -> Command {
 
 const WHERE: &str = "AQUIFER_TEST_AUDIT_FOLDER";
 
-/// The folder, if this is the process that was started again.
+/// The directory, if this is the process that was started again.
 pub(super) fn in_child() -> Option<PathBuf> {
     std::env::var_os(WHERE).map(PathBuf::from)
 }
 
-/// A store that does as it is told.
-pub(super) struct Moody {
+/// A store whose behaviour tests can switch.
+pub(super) struct ScriptedStore {
     pub(super) inner: Arc<dyn StateStore>,
-    pub(super) mood: std::sync::Mutex<Mood>,
+    pub(super) mode: std::sync::Mutex<StoreMode>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Mood {
+pub(super) enum StoreMode {
     Well,
     Down,
     Silent,
 }
 
-impl Moody {
+impl ScriptedStore {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { inner: memory(), mood: std::sync::Mutex::new(Mood::Well) })
+        Arc::new(Self { inner: memory(), mode: std::sync::Mutex::new(StoreMode::Well) })
     }
 
-    pub(super) fn is(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
+    pub(super) fn set_mode(&self, mode: StoreMode) {
+        *self.mode.lock().unwrap() = mode;
     }
 
     fn then<'a, T: Send + 'a>(
         &self,
         future: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
-        match *self.mood.lock().unwrap() {
-            Mood::Well => future,
-            Mood::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
-            Mood::Silent => std::future::pending().boxed(),
+        match *self.mode.lock().unwrap() {
+            StoreMode::Well => future,
+            StoreMode::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
+            StoreMode::Silent => std::future::pending().boxed(),
         }
     }
 }
 
-impl StateStore for Moody {
+impl StateStore for ScriptedStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.then(self.inner.get(key))
     }
@@ -152,17 +152,17 @@ impl StateStore for Moody {
         self.then(self.inner.compare_and_set(key, expected, value, keep))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.then(self.inner.list(prefix, most))
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.then(self.inner.list(prefix, limit))
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
-        self.then(self.inner.spend(key, amount, most, window))
+        self.then(self.inner.spend(key, amount, limit, window))
     }
 }

@@ -1,9 +1,9 @@
-//! Every way to change the files, and where it is found.
+//! Every kind of change to the files, and where it is detected.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use aquifer_gate::audit::{Fault, Heads, Kind, Report, verify};
+use aquifer_gate::audit::{Fault, FaultKind, Heads, Report, verify};
 use proptest::prelude::*;
 
 use super::support::*;
@@ -29,10 +29,10 @@ async fn make() -> Original {
     let read = |path: PathBuf| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap());
     let files: Vec<_> = listed(&folder.0).into_iter().map(read).collect();
     assert!(files.len() >= 3, "{} files", files.len());
-    Original { files, heads: Heads::all(&*store).await.unwrap() }
+    Original { files, heads: Heads::load(&*store).await.unwrap() }
 }
 
-/// Writes the files down somewhere and has them verified.
+/// Writes the files to a temporary directory and verifies them.
 fn check(files: &[(String, Vec<u8>)], with_heads: bool) -> Report {
     let folder = Folder::new();
     for (name, bytes) in files {
@@ -45,22 +45,22 @@ fn name_of(fault: &Fault) -> String {
     fault.spot.file.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// There is exactly this fault.
-fn expect(report: &Report, kinds: &[Kind], file: &str, line: usize) {
+/// Asserts that there is exactly this fault.
+fn expect(report: &Report, kinds: &[FaultKind], file: &str, line: usize) {
     let faults: Vec<&Fault> = report.faults().collect();
     assert_eq!(faults.len(), 1, "{report}");
     let fault = faults[0];
     assert!(kinds.contains(&fault.kind), "{:?}: {report}", fault.kind);
     assert_eq!((name_of(fault).as_str(), fault.spot.line), (file, line as u64), "{report}");
-    assert!(!report.is_whole());
+    assert!(!report.is_intact());
 }
 
 fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
-/// Every place: file and line, counted from 0.
-fn places() -> Vec<(usize, usize)> {
+/// Every line: its file and number, counted from 0.
+fn line_positions() -> Vec<(usize, usize)> {
     let counted = original().files.iter().enumerate();
     counted.flat_map(|(file, (_, bytes))| (0..split(bytes).len()).map(move |line| (file, line))).collect()
 }
@@ -75,53 +75,53 @@ fn changed(file: usize, change: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<(String, 
 }
 
 #[test]
-fn r_saf_5_what_was_not_touched_is_whole() {
+fn r_saf_5_untouched_files_are_intact() {
     for with_heads in [true, false] {
         let report = check(&original().files, with_heads);
-        assert!(report.is_whole(), "{report}");
+        assert!(report.is_intact(), "{report}");
         assert_eq!(report.chains.len(), 1);
-        assert_eq!(report.whole_entries() as usize, places().len());
+        assert_eq!(report.intact_entries() as usize, line_positions().len());
         assert_eq!(report.chains[0].has_head, with_heads);
         assert_eq!((report.chains[0].beyond_head, report.chains[0].unfinished.as_ref()), (0, None));
     }
 }
 
 #[test]
-fn r_saf_5_a_removed_line_is_missed_where_it_was() {
+fn r_saf_5_a_removed_line_is_located() {
     let original = original();
-    for (file, line) in places() {
+    for (file, line) in line_positions() {
         let files = changed(file, |lines| drop(lines.remove(line)));
         let report = check(&files, true);
         let lines = split(&original.files[file].1).len();
         if line + 1 < lines {
-            expect(&report, &[Kind::Removed], &original.files[file].0, line + 1);
+            expect(&report, &[FaultKind::Removed], &original.files[file].0, line + 1);
         } else if file + 1 < original.files.len() {
-            expect(&report, &[Kind::Removed], &original.files[file + 1].0, 1);
+            expect(&report, &[FaultKind::Removed], &original.files[file + 1].0, 1);
         } else {
-            expect(&report, &[Kind::CutOff], &original.files[file].0, line + 1);
+            expect(&report, &[FaultKind::CutOff], &original.files[file].0, line + 1);
         }
     }
 }
 
 #[test]
 fn r_saf_5_swapped_lines_are_found() {
-    for (file, line) in places() {
+    for (file, line) in line_positions() {
         let count = split(&original().files[file].1).len();
         for other in line + 1..count {
             let files = changed(file, |lines| lines.swap(line, other));
-            expect(&check(&files, true), &[Kind::Reordered], &original().files[file].0, line + 1);
+            expect(&check(&files, true), &[FaultKind::Reordered], &original().files[file].0, line + 1);
         }
     }
 }
 
 #[test]
-fn r_saf_5_a_line_that_stands_there_twice_is_found() {
+fn r_saf_5_a_duplicated_line_is_detected() {
     let original = original();
-    for (file, line) in places() {
+    for (file, line) in line_positions() {
         let count = split(&original.files[file].1).len();
         for to in line + 1..=count {
             let files = changed(file, |lines| lines.insert(to, lines[line].clone()));
-            expect(&check(&files, true), &[Kind::Duplicated], &original.files[file].0, to + 1);
+            expect(&check(&files, true), &[FaultKind::Duplicated], &original.files[file].0, to + 1);
         }
     }
 }
@@ -129,21 +129,21 @@ fn r_saf_5_a_line_that_stands_there_twice_is_found() {
 #[test]
 fn r_saf_5_every_cut_between_lines_is_found() {
     let original = original();
-    for (file, line) in places() {
+    for (file, line) in line_positions() {
         let report = check(&changed(file, |lines| lines.truncate(line)), true);
         if file + 1 < original.files.len() {
-            expect(&report, &[Kind::Removed], &original.files[file + 1].0, 1);
+            expect(&report, &[FaultKind::Removed], &original.files[file + 1].0, 1);
         } else if line > 0 {
-            expect(&report, &[Kind::CutOff], &original.files[file].0, line + 1);
+            expect(&report, &[FaultKind::CutOff], &original.files[file].0, line + 1);
         } else {
             let before = &original.files[file - 1];
-            expect(&report, &[Kind::CutOff], &before.0, split(&before.1).len() + 1);
+            expect(&report, &[FaultKind::CutOff], &before.0, split(&before.1).len() + 1);
         }
     }
 }
 
 #[test]
-fn r_saf_5_a_file_that_is_gone_is_missed() {
+fn r_saf_5_a_deleted_file_is_detected() {
     let original = original();
     for gone in 0..original.files.len() {
         let mut files = original.files.clone();
@@ -151,23 +151,23 @@ fn r_saf_5_a_file_that_is_gone_is_missed() {
         let report = check(&files, true);
         assert_eq!(report.faults().count(), 1, "{report}");
         match original.files.get(gone + 1) {
-            Some((next, _)) => expect(&report, &[Kind::Removed], next, 1),
+            Some((next, _)) => expect(&report, &[FaultKind::Removed], next, 1),
             None => {
                 let (before, bytes) = &original.files[gone - 1];
-                expect(&report, &[Kind::CutOff], before, split(bytes).len() + 1);
+                expect(&report, &[FaultKind::CutOff], before, split(bytes).len() + 1);
             }
         }
     }
     let report = check(&[], true);
-    expect(&report, &[Kind::Removed], original.heads.known[0].file.as_ref().unwrap(), 1);
+    expect(&report, &[FaultKind::Removed], original.heads.known[0].file.as_ref().unwrap(), 1);
 }
 
 #[test]
-fn r_saf_5_a_chain_made_anew_is_not_the_one_the_head_knows() {
+fn r_saf_5_a_rewritten_chain_does_not_match_its_head() {
     let (text, mut previous) = (String::from_utf8(original().files[0].1.clone()).unwrap(), "0".repeat(64));
     let mut forged = String::new();
-    let count = places().len();
-    // As many lines as the chain has, every hash right.
+    let count = line_positions().len();
+    // As many lines as the chain has, with correct hashes.
     let line = text.lines().next().unwrap();
     for sequence in 1..=count {
         let body =
@@ -177,26 +177,26 @@ fn r_saf_5_a_chain_made_anew_is_not_the_one_the_head_knows() {
         forged.push_str(&format!("{body},\"hash\":\"{previous}\"}}\n"));
     }
     let files = [(original().files[0].0.clone(), forged.into_bytes())];
-    assert!(check(&files, false).is_whole());
-    expect(&check(&files, true), &[Kind::Altered], &files[0].0, count);
+    assert!(check(&files, false).is_intact());
+    expect(&check(&files, true), &[FaultKind::Altered], &files[0].0, count);
 }
 
 #[test]
-fn r_saf_5_a_line_made_anew_does_not_fit_the_next() {
-    for (file, line) in places() {
+fn r_saf_5_a_rewritten_line_does_not_match_the_next() {
+    for (file, line) in line_positions() {
         let anew = |lines: &mut Vec<Vec<u8>>| {
             let text = String::from_utf8(lines[line].clone()).unwrap();
             let body = text.rsplit_once(",\"hash\":").unwrap().0.replacen("Z\"", "+00:00\"", 1);
             lines[line] = format!("{body},\"hash\":\"{}\"}}\n", sha256(&format!("{body}}}"))).into_bytes();
         };
         let report = check(&changed(file, anew), true);
-        let position = places().iter().position(|place| *place == (file, line)).unwrap();
-        let (next_file, next_line) = places().get(position + 1).copied().unwrap_or((file, line));
-        expect(&report, &[Kind::Altered], &original().files[next_file].0, next_line + 1);
+        let position = line_positions().iter().position(|place| *place == (file, line)).unwrap();
+        let (next_file, next_line) = line_positions().get(position + 1).copied().unwrap_or((file, line));
+        expect(&report, &[FaultKind::Altered], &original().files[next_file].0, next_line + 1);
     }
 }
 
-/// As the documentation says it: SHA-256 over the line with its hash taken out.
+/// As documented: SHA-256 over the line without its hash.
 pub(super) fn sha256(text: &str) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -217,7 +217,7 @@ fn r_saf_5_a_hash_is_made_as_the_documentation_says() {
 }
 
 #[test]
-fn r_saf_5_chains_are_judged_each_by_itself() {
+fn r_saf_5_chains_are_verified_independently() {
     let other = tokio::runtime::Runtime::new().unwrap().block_on(make());
     let mut heads = original().heads.clone();
     heads.known.extend(other.heads.known.clone());
@@ -226,20 +226,20 @@ fn r_saf_5_chains_are_judged_each_by_itself() {
         std::fs::write(folder.0.join(name), bytes).unwrap();
     }
     let paths = [folder.0.clone()];
-    assert!(verify(&paths, Some(&heads)).unwrap().is_whole());
-    // One of them altered.
+    assert!(verify(&paths, Some(&heads)).unwrap().is_intact());
+    // One of them is altered.
     let (name, bytes) = &other.files[1];
     let text = String::from_utf8(bytes.clone()).unwrap().replacen("delete_user", "update_user", 1);
     std::fs::write(folder.0.join(name), text).unwrap();
     let report = verify(&paths, Some(&heads)).unwrap();
-    assert_eq!((report.chains.len(), report.whole_chains()), (2, 1), "{report}");
+    assert_eq!((report.chains.len(), report.intact_chains()), (2, 1), "{report}");
     let fault = report.faults().next().unwrap();
-    assert_eq!((name_of(fault), fault.kind), (name.clone(), Kind::Altered));
+    assert_eq!((name_of(fault), fault.kind), (name.clone(), FaultKind::Altered));
     let whole = report.chains.iter().find(|chain| chain.fault.is_none()).unwrap();
     assert_eq!(whole.chain, original().heads.known[0].chain);
-    assert_eq!(whole.entries as usize, places().len());
+    assert_eq!(whole.entries as usize, line_positions().len());
 
-    // All lines in one file under another name, mixed: still each by itself.
+    // All lines in one file with another name, interleaved: the chains are still verified independently.
     let (mut mixed, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
     for (_, bytes) in &original().files {
         left.extend(split(bytes));
@@ -254,13 +254,13 @@ fn r_saf_5_chains_are_judged_each_by_itself() {
     let file = one.0.join("collected.log");
     std::fs::write(&file, mixed.concat()).unwrap();
     let report = verify(std::slice::from_ref(&file), Some(&heads)).unwrap();
-    assert!(report.is_whole(), "{report}");
-    assert_eq!(report.whole_chains(), 2);
-    // The very first line is no line: its chain is the first that follows.
+    assert!(report.is_intact(), "{report}");
+    assert_eq!(report.intact_chains(), 2);
+    // The first line is invalid: it is attributed to the chain of the next line.
     mixed[0] = b"{}\n".to_vec();
     std::fs::write(&file, mixed.concat()).unwrap();
     let report = verify(&[file], Some(&heads)).unwrap();
-    assert!(report.faults().any(|fault| fault.spot.line == 1 && fault.kind == Kind::Altered), "{report}");
+    assert!(report.faults().any(|fault| fault.spot.line == 1 && fault.kind == FaultKind::Altered), "{report}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn r_saf_5_a_forged_chain_cannot_excuse_what_is_missing() {
     let next = files[0].0.clone();
     files.push((format!("audit-20260101T000000Z-{}-000000000001.jsonl", "f".repeat(32)), forged.into_bytes()));
     let report = check(&files, true);
-    expect(&report, &[Kind::Removed], &next, 1);
+    expect(&report, &[FaultKind::Removed], &next, 1);
     assert!(report.chains.iter().any(|chain| !chain.has_head && chain.fault.is_none()), "{report}");
 }
 
@@ -301,19 +301,19 @@ proptest! {
         let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
         bytes[at] = to;
         let name = name.clone();
-        expect(&check(&files, true), &[Kind::Altered, Kind::CutOff], &name, line);
+        expect(&check(&files, true), &[FaultKind::Altered, FaultKind::CutOff], &name, line);
     }
 
     #[test]
     fn r_saf_5_any_cut_inside_a_line_is_found(place in any::<prop::sample::Index>(), at in any::<prop::sample::Index>()) {
-        let places = places();
+        let places = line_positions();
         let (file, line) = places[place.index(places.len())];
         let files = changed(file, |lines| {
             lines.truncate(line + 1);
             let keep = 1 + at.index(lines[line].len() - 1);
             lines[line].truncate(keep);
         });
-        expect(&check(&files, true), &[Kind::CutOff], &original().files[file].0, line + 1);
+        expect(&check(&files, true), &[FaultKind::CutOff], &original().files[file].0, line + 1);
     }
 
     #[test]
@@ -321,33 +321,33 @@ proptest! {
         let mut files = original().files.clone();
         let clean = bytes.is_empty();
         files[1].1.extend(bytes);
-        prop_assert_eq!(check(&files, true).is_whole(), clean);
+        prop_assert_eq!(check(&files, true).is_intact(), clean);
     }
 }
 
 #[test]
-fn a_line_longer_than_any_is_skipped_and_told() {
+fn overlong_lines_are_skipped_and_reported() {
     let files = changed(0, |lines| lines[1] = [vec![b'x'; 300_000], vec![b'\n']].concat());
-    expect(&check(&files, true), &[Kind::Altered], &original().files[0].0, 2);
+    expect(&check(&files, true), &[FaultKind::Altered], &original().files[0].0, 2);
 }
 
 #[test]
-fn what_belongs_to_no_chain_is_told_and_so_is_a_head_nobody_can_read() {
+fn stray_lines_and_unreadable_heads_are_reported() {
     let folder = Folder::new();
     let file = folder.0.join("something.log");
     std::fs::write(&file, "hello\n").unwrap();
     let heads = Heads { known: Vec::new(), unreadable: vec!["abc".to_owned()] };
     let report = verify(std::slice::from_ref(&file), Some(&heads)).unwrap();
-    let kinds: Vec<Kind> = report.stray.iter().map(|fault| fault.kind).collect();
-    assert_eq!(kinds, [Kind::Altered, Kind::Head], "{report}");
+    let kinds: Vec<FaultKind> = report.stray.iter().map(|fault| fault.kind).collect();
+    assert_eq!(kinds, [FaultKind::Altered, FaultKind::Head], "{report}");
     assert_eq!(report.stray[0].spot.file, file);
     verify(&[folder.0.join("nowhere.log")], None).unwrap_err();
 }
 
-/// The script in the documentation, which needs nothing of ours.
+/// Runs the documented script, which needs nothing of ours.
 #[cfg(target_os = "linux")]
 #[test]
-fn r_saf_5_a_shell_can_verify_it() {
+fn r_saf_5_a_shell_can_verify_the_chain() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md")).unwrap();
     let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(script.contains("audit-….jsonl"));

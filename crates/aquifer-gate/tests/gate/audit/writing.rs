@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aquifer_engine::{Caller, Context};
-use aquifer_gate::audit::{Audit, AuditSettings, Ended, Entry, Event, Heads, Kind, Sink, verify, verify_store};
+use aquifer_gate::audit::{
+    Audit, AuditSettings, Entry, Event, FaultKind, Heads, OperationOutcome, Sink, verify, verify_store,
+};
 use serde_json::{Map, json};
 
 use super::support::*;
@@ -16,8 +18,8 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
     let caller = Caller { principal: Some("ada".into()), session: Some("sess-4711".into()) };
     let context = Context::new(caller, "req-1");
     let params: Map<_, _> = json!({ "id": 7 }).as_object().unwrap().clone();
-    let entry = Entry::about(Event::TokenRejected, &deletion())
-        .within(&context)
+    let entry = Entry::for_operation(Event::TokenRejected, &deletion())
+        .context(&context)
         .token("conf_abcdefghijklmnopqrstuvwxyz")
         .code("TOKEN_EXPIRED")
         .reason("expired a second ago")
@@ -26,8 +28,8 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
     let intent = audit.record(intent("req-2")).await.unwrap();
     audit
         .record(
-            Entry::about(Event::Outcome(Ended::Failed), &deletion())
-                .of_intent(&intent.clone().into())
+            Entry::for_operation(Event::Outcome(OperationOutcome::Failed), &deletion())
+                .intent(&intent.clone().into())
                 .code("UPSTREAM_ERROR"),
         )
         .await
@@ -67,7 +69,7 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
     assert_eq!(lines[3]["intent"], format!("{}/{}", intent.chain, intent.sequence));
     assert_eq!((&lines[3]["result"], &lines[3]["code"]), (&json!("failed"), &json!("UPSTREAM_ERROR")));
     assert_eq!(lines[4]["quota"], json!({ "name": "calls per hour", "used": 100, "most": 100 }));
-    assert!(judged(&folder.0, &store).await.is_whole());
+    assert!(verify_directory(&folder.0, &store).await.is_intact());
 }
 
 #[tokio::test]
@@ -83,16 +85,16 @@ async fn every_event_has_a_name_and_a_result() {
         (Event::Declined, "APPROVAL_DECLINED", "denied"),
         (Event::Allowed, "OPERATION_ALLOWED", "allowed"),
         (Event::Intent, "OPERATION_INTENT", "intended"),
-        (Event::Outcome(Ended::Done), "OPERATION_OUTCOME", "done"),
-        (Event::Outcome(Ended::Failed), "OPERATION_OUTCOME", "failed"),
-        (Event::Outcome(Ended::Unknown), "OPERATION_OUTCOME", "unknown"),
+        (Event::Outcome(OperationOutcome::Done), "OPERATION_OUTCOME", "done"),
+        (Event::Outcome(OperationOutcome::Failed), "OPERATION_OUTCOME", "failed"),
+        (Event::Outcome(OperationOutcome::Unknown), "OPERATION_OUTCOME", "unknown"),
         (Event::QuotaWarned, "QUOTA_WARNED", "allowed"),
         (Event::QuotaPaused, "QUOTA_PAUSED", "confirmation_required"),
         (Event::QuotaContinued, "QUOTA_CONTINUED", "confirmed"),
         (Event::QuotaStopped, "QUOTA_STOPPED", "denied"),
     ];
     for (event, _, _) in table {
-        audit.note(Entry::about(event, &deletion())).unwrap();
+        audit.submit(Entry::for_operation(event, &deletion())).unwrap();
     }
     audit.flush().await.unwrap();
     let lines = lines(&folder.0);
@@ -115,8 +117,8 @@ async fn r_saf_5_an_intent_is_in_the_file_when_recording_returns() {
             (&last["request_id"], &last["sequence"]),
             (&json!(format!("mark-{number}")), &json!(noted.sequence))
         );
-        // And vouched for.
-        let heads = Heads::all(&*store).await.unwrap();
+        // And confirmed by the head.
+        let heads = Heads::load(&*store).await.unwrap();
         assert_eq!((heads.known[0].sequence, json!(heads.known[0].hash)), (noted.sequence, last["hash"].clone()));
     }
 }
@@ -139,24 +141,24 @@ async fn r_saf_5_a_thousand_intents_at_once_share_their_syncs() {
     let found: BTreeSet<String> =
         lines(&folder.0).iter().filter_map(|line| Some(line["request_id"].as_str()?.to_owned())).collect();
     assert_eq!(found.len(), 1000);
-    let figures = audit.figures();
-    assert_eq!((figures.entries, figures.failures), (1000, 0));
-    assert!(figures.writes <= 500, "{figures:?}");
-    // However many went in one piece, the file is more than full now.
+    let stats = audit.stats();
+    assert_eq!((stats.entries, stats.failures), (1000, 0));
+    assert!(stats.writes <= 500, "{stats:?}");
+    // However large the batch was, the file is full now.
     audit.record(intent("one more")).await.unwrap();
     assert!(listed(&folder.0).len() > 1, "it did not rotate");
-    let report = judged(&folder.0, &store).await;
-    assert!(report.is_whole(), "{report}");
+    let report = verify_directory(&folder.0, &store).await;
+    assert!(report.is_intact(), "{report}");
 }
 
 #[tokio::test]
-async fn r_saf_5_rotation_is_on_the_chain_and_old_files_go() {
+async fn r_saf_5_rotation_is_recorded_and_old_files_are_dropped() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 3000, 3), &store);
     for number in 0..60 {
         audit.record(intent(&format!("mark-{number}"))).await.unwrap();
-        let report = judged(&folder.0, &store).await;
-        assert!(report.is_whole(), "after {number}: {report}");
+        let report = verify_directory(&folder.0, &store).await;
+        assert!(report.is_intact(), "after {number}: {report}");
     }
     let files = listed(&folder.0);
     assert!((2..=4).contains(&files.len()), "{files:?}");
@@ -173,14 +175,14 @@ async fn r_saf_5_rotation_is_on_the_chain_and_old_files_go() {
         before = Some((json!(file.file_name().unwrap().to_str().unwrap()), last["hash"].clone()));
     }
     assert!(events(&folder.0).contains(&"FILES_DROPPED".to_owned()));
-    // Without the head the chain itself says from where it is kept.
+    // Without the head, the chain itself records its beginning.
     let report = verify(std::slice::from_ref(&folder.0), None).unwrap();
-    assert!(report.is_whole() && report.chains[0].first > 1, "{report}");
-    // What was to be kept is missed.
+    assert!(report.is_intact() && report.chains[0].first > 1, "{report}");
+    // A missing file that was not dropped is detected.
     std::fs::remove_file(&files[0]).unwrap();
-    let report = judged(&folder.0, &store).await;
+    let report = verify_directory(&folder.0, &store).await;
     let fault = report.faults().next().unwrap();
-    assert_eq!((fault.kind, &fault.spot.file, fault.spot.line), (Kind::Removed, &files[1], 1), "{report}");
+    assert_eq!((fault.kind, &fault.spot.file, fault.spot.line), (FaultKind::Removed, &files[1], 1), "{report}");
 }
 
 #[tokio::test]
@@ -194,7 +196,7 @@ async fn r_saf_5_chains_that_have_ended_are_dropped_and_those_in_use_are_not() {
     }
     ended.flush().await.unwrap();
     drop(ended);
-    // Its writer ends by itself, and with it the lock.
+    // The writer stops, and releases the lock.
     let third = open(files(&folder.0, 3000, 2), &store);
     let all = |mark: &str| {
         let lines = lines(&folder.0);
@@ -209,8 +211,8 @@ async fn r_saf_5_chains_that_have_ended_are_dropped_and_those_in_use_are_not() {
     assert!(!all("ended-"), "nobody dropped the ended chain");
     assert!(all("living"));
     living.record(intent("living on")).await.unwrap();
-    let report = judged(&folder.0, &store).await;
-    assert!(report.is_whole(), "{report}");
+    let report = verify_directory(&folder.0, &store).await;
+    assert!(report.is_intact(), "{report}");
     assert_eq!(report.chains.len(), 2, "{report}");
 }
 
@@ -241,10 +243,10 @@ async fn r_saf_5_the_store_can_hold_the_lines_too() {
     for _ in 0..5 {
         audit.record(intent("x")).await.unwrap();
     }
-    let heads = Heads::all(&*store).await.unwrap();
+    let heads = Heads::load(&*store).await.unwrap();
     let report = verify_store(&*store, &heads).await.unwrap();
-    assert!(report.is_whole(), "{report}");
-    assert_eq!(report.whole_entries(), 6);
+    assert!(report.is_intact(), "{report}");
+    assert_eq!(report.intact_entries(), 6);
     let file = std::fs::read(&listed(&folder.0)[0]).unwrap();
     let held: Vec<u8> = store
         .list("audit/line/", 100)
@@ -254,14 +256,14 @@ async fn r_saf_5_the_store_can_hold_the_lines_too() {
         .flat_map(|(_, record)| [record.value, b"\n".to_vec()].concat())
         .collect();
     assert_eq!(file, held);
-    // Altered and removed there.
+    // Altered and removed in the store.
     let all = store.list("audit/line/", 100).await.unwrap();
-    for (position, value, kind) in [(2, b"{}".to_vec(), Kind::Altered)] {
+    for (position, value, kind) in [(2, b"{}".to_vec(), FaultKind::Altered)] {
         let (key, record) = &all[position];
         store.compare_and_set(key, Some(record.version), value, Duration::from_secs(60)).await.unwrap();
         let report = verify_store(&*store, &heads).await.unwrap();
         let fault = report.faults().next().unwrap();
-        assert_eq!((fault.kind, fault.spot.line, report.whole_entries()), (kind, 3, 3));
+        assert_eq!((fault.kind, fault.spot.line, report.intact_entries()), (kind, 3, 3));
     }
 
     // And alone.
@@ -270,8 +272,8 @@ async fn r_saf_5_the_store_can_hold_the_lines_too() {
     let audit = open(settings, &store);
     audit.record(intent("x")).await.unwrap();
     audit.record(intent("y")).await.unwrap();
-    let report = verify_store(&*store, &Heads::all(&*store).await.unwrap()).await.unwrap();
-    assert!(report.is_whole() && report.whole_entries() == 3, "{report}");
+    let report = verify_store(&*store, &Heads::load(&*store).await.unwrap()).await.unwrap();
+    assert!(report.is_intact() && report.intact_entries() == 3, "{report}");
 }
 
 #[tokio::test]
@@ -279,15 +281,15 @@ async fn without_a_sink_nothing_is_required_and_nothing_fails() {
     let audit = Audit::open(AuditSettings::default(), clock(), memory()).unwrap();
     assert!(!audit.is_required());
     assert_eq!(audit.record(intent("x")).await.unwrap().sequence, 0);
-    audit.note(intent("x")).unwrap();
+    audit.submit(intent("x")).unwrap();
     audit.flush().await.unwrap();
-    assert!(!Audit::off(clock()).is_required());
+    assert!(!Audit::disabled(clock()).is_required());
 }
 
 #[test]
-fn settings_that_cannot_be_followed_are_refused_at_once() {
+fn invalid_settings_are_refused_at_once() {
     let folder = Folder::new();
-    // No runtime to talk to the store with.
+    // There is no runtime to access the store with.
     Audit::open(files(&folder.0, 1000, 1), clock(), memory()).unwrap_err();
     let file = folder.0.join("file");
     std::fs::write(&file, "").unwrap();

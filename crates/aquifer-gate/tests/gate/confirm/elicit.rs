@@ -1,58 +1,58 @@
-//! Asking the person behind the client: the question is bound like a token, and anything but a yes is a no.
+//! Asking the user: the question is bound like a token, and any answer but yes is a no.
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
 use aquifer_gate::policy::PolicySettings;
 use serde_json::{Value, json};
 
-use crate::house::{House, anna, answering, caller, code, request, with_person, with_token};
+use crate::harness::{Harness, anna, answering, caller, code, request, with_person, with_token};
 
 fn delete(id: &str) -> Value {
     request("alpha_delete_thing", json!({ "id": id }))
 }
 
-async fn question(house: &House, sent: Value) -> String {
-    let answer = house.ask_as(sent, with_person(anna())).await;
+async fn question(harness: &Harness, sent: Value) -> String {
+    let answer = harness.ask_as(sent, with_person(anna())).await;
     answer["question"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 #[tokio::test]
-async fn r_saf_3_a_client_that_can_ask_its_human_does() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_a_client_that_can_ask_its_user_does() {
+    let harness = Harness::new(&GateSettings::default());
     for operation in ["alpha_delete_thing", "alpha_purge_thing", "alpha_drop_thing"] {
         let sent = || request(operation, json!({ "id": "x" }));
-        let key = question(&house, sent()).await;
-        assert!(house.done().is_empty());
+        let key = question(&harness, sent()).await;
+        assert!(harness.done().is_empty());
         let yes = || answering(with_person(anna()), &key, "accept");
-        assert_eq!(code(&house.ask_as(sent(), yes()).await), "done");
-        assert_eq!(house.done().len(), 1);
-        assert_eq!(code(&house.ask_as(sent(), yes()).await), "TOKEN_ALREADY_USED", "a yes is for one call");
-        assert!(house.done().is_empty());
+        assert_eq!(code(&harness.ask_as(sent(), yes()).await), "done");
+        assert_eq!(harness.done().len(), 1);
+        assert_eq!(code(&harness.ask_as(sent(), yes()).await), "TOKEN_ALREADY_USED", "a yes is for one call");
+        assert!(harness.done().is_empty());
     }
 }
 
 #[tokio::test]
-async fn r_saf_3_declined_cancelled_and_unanswered_are_refusals_in_their_own_words() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_declined_cancelled_and_unanswered_have_their_own_messages() {
+    let harness = Harness::new(&GateSettings::default());
     let mut said = Vec::new();
     for action in ["decline", "cancel", "timeout", "", "ACCEPT", "yes"] {
-        let key = question(&house, delete("x")).await;
+        let key = question(&harness, delete("x")).await;
         let answered = |action: &str| answering(with_person(anna()), &key, action);
-        let refused = house.ask_as(delete("x"), answered(action)).await;
+        let refused = harness.ask_as(delete("x"), answered(action)).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{action}");
         said.push(refused["error"]["message"].as_str().unwrap().to_owned());
-        // Whoever said no has said no: a yes under the same question is not heard.
-        assert_eq!(code(&house.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
+        // After a no, a yes to the same question is refused.
+        assert_eq!(code(&harness.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
     }
-    assert!(house.done().is_empty());
+    assert!(harness.done().is_empty());
     assert!(said[0] != said[1] && said[1] != said[2] && said[0] != said[2], "{said:?}");
 }
 
 #[tokio::test]
 async fn r_saf_3_an_answer_cannot_be_made_up_moved_or_repeated() {
-    let house = House::new(&GateSettings::default());
-    let key = question(&house, delete("x")).await;
-    let token = house.token(delete("x")).await;
+    let harness = Harness::new(&GateSettings::default());
+    let key = question(&harness, delete("x")).await;
+    let token = harness.token(delete("x")).await;
     let invented = format!("confirm_{}", "A".repeat(43));
     let yes = |context: Context, key: &str| answering(with_person(context), key, "accept");
     let attacks: Vec<(&str, Value, Context, &str)> = vec![
@@ -72,70 +72,70 @@ async fn r_saf_3_an_answer_cannot_be_made_up_moved_or_repeated() {
         ("a model's token", with_token(delete("x"), &token), with_person(anna()), "TOKEN_SCOPE_MISMATCH"),
     ];
     for (what, sent, context, expected) in attacks {
-        house.clock.advance(7);
-        assert_eq!(code(&house.ask_as(sent, context).await), expected, "{what}");
-        assert!(house.done().is_empty(), "{what}");
+        harness.clock.advance(7);
+        assert_eq!(code(&harness.ask_as(sent, context).await), expected, "{what}");
+        assert!(harness.done().is_empty(), "{what}");
     }
     let other = answering(with_person(anna()), "something_else", "accept");
-    assert!(house.ask_as(delete("x"), other).await["question"].is_string(), "not our question: asked again");
-    assert_eq!(code(&house.ask_as(delete("x"), yes(anna(), &key)).await), "done", "the real one still holds");
-    assert_eq!(house.done().len(), 1);
+    assert!(harness.ask_as(delete("x"), other).await["question"].is_string(), "not our question: asked again");
+    assert_eq!(code(&harness.ask_as(delete("x"), yes(anna(), &key)).await), "done", "the real one still holds");
+    assert_eq!(harness.done().len(), 1);
 }
 
 #[tokio::test]
-async fn r_saf_3_an_answer_that_comes_too_late_is_none() {
-    let house = House::new(&GateSettings::default());
-    let key = question(&house, delete("x")).await;
-    house.clock.advance(331);
+async fn r_saf_3_a_late_answer_is_refused() {
+    let harness = Harness::new(&GateSettings::default());
+    let key = question(&harness, delete("x")).await;
+    harness.clock.advance(331);
     let yes = answering(with_person(anna()), &key, "accept");
-    assert_eq!(code(&house.ask_as(delete("x"), yes).await), "TOKEN_EXPIRED");
-    assert!(house.done().is_empty());
+    assert_eq!(code(&harness.ask_as(delete("x"), yes).await), "TOKEN_EXPIRED");
+    assert!(harness.done().is_empty());
 }
 
-/// Asking again would only begin the rest anew, so whoever said yes waits.
+/// Asking again would only restart the cooldown, so the call waits after a yes.
 #[tokio::test]
-async fn r_saf_3_a_yes_rests_too_before_it_holds() {
+async fn r_saf_3_an_accepted_question_waits_for_its_cooldown() {
     let rule = json!({ "effect": "confirm", "operation": "*", "cooldown_seconds": 1 });
     let policy: PolicySettings = serde_json::from_value(json!({ "rule": [rule] })).unwrap();
-    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
-    let key = question(&house, delete("x")).await;
+    let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });
+    let key = question(&harness, delete("x")).await;
     let passing = async {
         tokio::task::yield_now().await;
-        assert!(house.done().is_empty(), "nothing is done before it has rested");
-        house.clock.advance(1);
+        assert!(harness.done().is_empty(), "nothing is done before it has rested");
+        harness.clock.advance(1);
     };
     let yes = answering(with_person(anna()), &key, "accept");
-    let (answer, ()) = tokio::join!(house.ask_as(delete("x"), yes), passing);
+    let (answer, ()) = tokio::join!(harness.ask_as(delete("x"), yes), passing);
     assert_eq!(code(&answer), "done");
-    assert_eq!(house.done().len(), 1);
-    // A caller who gives up meanwhile gets nothing done.
-    let key = question(&house, delete("x")).await;
+    assert_eq!(harness.done().len(), 1);
+    // A call that is cancelled meanwhile does not run.
+    let key = question(&harness, delete("x")).await;
     let context = answering(with_person(anna()), &key, "accept");
     let cancelled = context.cancelled.clone();
-    let (answer, ()) = tokio::join!(house.ask_as(delete("x"), context), async { cancelled.cancel() });
+    let (answer, ()) = tokio::join!(harness.ask_as(delete("x"), context), async { cancelled.cancel() });
     assert_ne!(code(&answer), "done");
-    assert!(house.done().is_empty());
+    assert!(harness.done().is_empty());
 }
 
 #[tokio::test]
-async fn r_bat_3_a_batch_is_no_way_around_the_person() {
-    let house = House::new(&GateSettings::default());
+async fn r_bat_3_a_batch_does_not_bypass_the_person() {
+    let harness = Harness::new(&GateSettings::default());
     let batch = json!({ "operations": [delete("x"), request("alpha_get_thing", json!({ "id": "y" }))] });
-    let answer = house.ask_as(batch, with_person(anna())).await;
+    let answer = harness.ask_as(batch, with_person(anna())).await;
     let halted = &answer["halted_at"]["result"]["error"];
     assert_eq!(halted["code"], "CONFIRMATION_REQUIRED", "{answer}");
     assert!(halted["details"].get("confirmation_token").is_none(), "{answer}");
-    assert!(house.done().is_empty());
+    assert!(harness.done().is_empty());
 }
 
 #[tokio::test]
 async fn r_saf_3_a_strength_that_needs_a_person_never_becomes_a_token() {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "elicit" } })).unwrap();
-    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
-    let answer = house.ask(delete("x")).await;
-    // A client that cannot ask gets a token that only an approval makes work.
+    let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });
+    let answer = harness.ask(delete("x")).await;
+    // A client that cannot ask gets a token that needs an approval.
     assert_eq!(answer["error"]["details"]["approval_status"], "pending", "{answer}");
     let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
-    assert_eq!(code(&house.ask(with_token(delete("x"), token)).await), "CONFIRMATION_REQUIRED");
-    assert!(house.done().is_empty());
+    assert_eq!(code(&harness.ask(with_token(delete("x"), token)).await), "CONFIRMATION_REQUIRED");
+    assert!(harness.done().is_empty());
 }

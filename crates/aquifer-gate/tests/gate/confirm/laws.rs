@@ -1,4 +1,4 @@
-//! No sequence of calls executes a gated operation without its confirmation.
+//! No sequence of calls runs a gated operation without its confirmation.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use aquifer_gate::confirm::ConfirmSettings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::house::{House, caller, request, with_token};
+use crate::harness::{Harness, caller, request, with_token};
 
 const CALLERS: &[(Option<&str>, Option<&str>)] =
     &[(Some("a"), Some("1")), (Some("a"), Some("2")), (Some("b"), Some("1")), (None, Some("1")), (None, None)];
 const GATED: &[&str] = &["alpha_delete_thing", "beta_delete_thing", "alpha_purge_thing", "beta_drop_thing"];
 
-/// One thing somebody does.
+/// One step of a sequence.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Sends a call, with a token from before or none, perhaps a damaged one.
+    /// Sends a call, without a token or with an earlier one, which may be damaged.
     Call { call: Call, token: Option<usize>, damaged: bool },
-    /// Sends several.
+    /// Sends a batch.
     Batch(Vec<(Call, Option<usize>)>, usize),
     /// Waits.
     Wait(u64),
@@ -59,7 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was given out, for what, and when.
+/// The tokens that were issued: for which call, and when.
 #[derive(Default)]
 struct Ledger {
     tokens: Vec<(String, Call, u64)>,
@@ -71,7 +71,7 @@ impl Ledger {
         (!self.tokens.is_empty()).then(|| self.tokens[index % self.tokens.len()].0.clone())
     }
 
-    /// Notes what an answer gave out or did.
+    /// Records the tokens and executions in a response.
     fn note(&mut self, answer: &Value, call: &Call, token: Option<&str>, now: u64) {
         if answer["success"] == true {
             let token = token.expect("a gated call was done without a token");
@@ -93,12 +93,12 @@ impl Ledger {
 async fn walk(steps: Vec<Step>) {
     let policy = serde_json::from_value(json!({ "strength": { "dangerous": "token", "forbidden": "token" } })).unwrap();
     let confirm = ConfirmSettings { issued_per_minute: 10_000, wrong_per_minute: 10_000, ..ConfirmSettings::default() };
-    let house = House::new(&GateSettings { policy, confirm, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { policy, confirm, ..GateSettings::default() });
     let (mut ledger, mut now) = (Ledger::default(), 0);
     for step in steps {
         match step {
             Step::Wait(seconds) => {
-                house.clock.advance(seconds);
+                harness.clock.advance(seconds);
                 now += seconds;
             }
             Step::Call { call, token, damaged } => {
@@ -108,7 +108,7 @@ async fn walk(steps: Vec<Step>) {
                     Some(token) => with_token(call.request(), token),
                     None => call.request(),
                 };
-                let answer = house.ask_as(sent, call.context()).await;
+                let answer = harness.ask_as(sent, call.context()).await;
                 ledger.note(&answer, &call, token.as_deref(), now);
             }
             Step::Batch(calls, caller) => {
@@ -124,7 +124,7 @@ async fn walk(steps: Vec<Step>) {
                     })
                     .collect();
                 let context = calls[0].0.context();
-                let answer = house.ask_as(json!({ "operations": sent }), context).await;
+                let answer = harness.ask_as(json!({ "operations": sent }), context).await;
                 for result in answer["results"].as_array().into_iter().flatten().chain(answer.get("halted_at")) {
                     let (call, token) = &calls[usize::try_from(result["index"].as_u64().unwrap()).unwrap()];
                     ledger.note(&result["result"], call, token.as_deref(), now);
@@ -132,7 +132,7 @@ async fn walk(steps: Vec<Step>) {
             }
         }
     }
-    assert_eq!(house.done().len(), ledger.used.len(), "something was done that nobody was told of");
+    assert_eq!(harness.done().len(), ledger.used.len(), "something was done that nobody was told of");
 }
 
 proptest! {
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// The law is about something: with these steps, calls do get through.
+/// The test above is not vacuous: with these steps, calls do run.
 #[tokio::test]
 async fn r_saf_3_the_walk_reaches_calls_that_are_done() {
     let call = Call { operation: 0, id: 1, caller: 0 };

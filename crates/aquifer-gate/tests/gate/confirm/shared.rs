@@ -1,4 +1,4 @@
-//! Gates that share a store behave as one, also when one of them is opened again.
+//! Gates that share a store behave as one, even if one of them is reopened.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::house::{Hands, House, approve, code, request, with_token};
-use crate::stores::place::Folder;
+use crate::harness::{Harness, ManualClock, approve, code, request, with_token};
+use crate::stores::setup::Folder;
 #[cfg(feature = "redis")]
-use crate::stores::place::unique;
+use crate::stores::setup::unique;
 
 pub(crate) type Open = Box<dyn Fn(&Arc<SteadyClock>) -> Arc<dyn StateStore>>;
 
@@ -37,10 +37,10 @@ pub(crate) fn stores() -> (Vec<(&'static str, Open)>, Folder) {
     (stores, folder)
 }
 
-fn open(store: &Open) -> Arc<House> {
-    let (settings, hands) = (GateSettings::default(), Hands::new());
-    let store = store(&hands.steady);
-    Arc::new(House::over(&settings, Trust::Certified, store, hands, |_, clock| Audit::off(clock)))
+fn open(store: &Open) -> Arc<Harness> {
+    let (settings, clock) = (GateSettings::default(), ManualClock::new());
+    let store = store(&clock.steady);
+    Arc::new(Harness::over(&settings, Trust::Certified, store, clock, |_, clock| Audit::disabled(clock)))
 }
 
 fn delete() -> Value {
@@ -51,19 +51,19 @@ fn delete() -> Value {
 async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a_restart() {
     let (stores, _folder) = stores();
     for (name, store) in stores {
-        let houses = [open(&store), open(&store)];
-        let token = houses[0].token(delete()).await;
-        let kept = houses[1].token(delete()).await;
+        let harnesses = [open(&store), open(&store)];
+        let token = harnesses[0].token(delete()).await;
+        let kept = harnesses[1].token(delete()).await;
         let mut running = JoinSet::new();
         for number in 0..1_000 {
-            let (house, sent) = (houses[number % 2].clone(), with_token(delete(), &token));
-            running.spawn(async move { code(&house.ask(sent).await).to_owned() });
+            let (harness, sent) = (harnesses[number % 2].clone(), with_token(delete(), &token));
+            running.spawn(async move { code(&harness.ask(sent).await).to_owned() });
         }
         let codes = running.join_all().await;
         let count = |wanted: &str| codes.iter().filter(|code| *code == wanted).count();
         assert_eq!((count("done"), count("TOKEN_ALREADY_USED")), (1, 999), "{name}: {codes:?}");
-        assert_eq!(houses.iter().map(|house| house.done().len()).sum::<usize>(), 1, "{name}");
-        drop(houses);
+        assert_eq!(harnesses.iter().map(|harness| harness.done().len()).sum::<usize>(), 1, "{name}");
+        drop(harnesses);
         let again = open(&store);
         assert_eq!(code(&again.ask(with_token(delete(), &token)).await), "TOKEN_ALREADY_USED", "{name}");
         assert_eq!(code(&again.ask(with_token(delete(), &kept)).await), "done", "{name}");
@@ -75,18 +75,18 @@ async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a
 async fn r_saf_3_an_approval_is_given_by_another_process() {
     let (stores, _folder) = stores();
     for (name, store) in stores {
-        let house = open(&store);
+        let harness = open(&store);
         let purge = || request("alpha_purge_thing", json!({ "id": "x" }));
-        let answer = house.ask(purge()).await;
+        let answer = harness.ask(purge()).await;
         let id = answer["error"]["details"]["approval_id"].as_str().unwrap();
         let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
-        let hands = Hands::new();
-        hands.advance(60);
-        let (outside, now) = (store(&hands.steady), &*hands.steady);
+        let clock = ManualClock::new();
+        clock.advance(60);
+        let (outside, now) = (store(&clock.steady), &*clock.steady);
         assert_eq!(approvals::list(&*outside, now).await.unwrap().len(), 1, "{name}");
         approve(&*outside, id, now).await.unwrap();
-        assert_eq!(code(&house.ask(with_token(purge(), token)).await), "done", "{name}");
-        assert_eq!(code(&house.ask(with_token(purge(), token)).await), "TOKEN_ALREADY_USED", "{name}");
-        assert_eq!(house.done().len(), 1, "{name}");
+        assert_eq!(code(&harness.ask(with_token(purge(), token)).await), "done", "{name}");
+        assert_eq!(code(&harness.ask(with_token(purge(), token)).await), "TOKEN_ALREADY_USED", "{name}");
+        assert_eq!(harness.done().len(), 1, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens: their form, what they are bound to, how long they hold, and that they hold once.
+//! Tokens: their format, what they are bound to, how long they are valid, and that they work once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use aquifer_gate::policy::PolicySettings;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use serde_json::{Value, json};
 
-use crate::house::{House, anna, caller, code, request, with_token};
+use crate::harness::{Harness, anna, caller, code, request, with_token};
 
 fn delete(id: &str) -> Value {
     request("alpha_delete_thing", json!({ "id": id }))
 }
 
 #[tokio::test]
-async fn r_saf_3_the_answer_is_as_the_specification_has_it() {
-    let house = House::new(&GateSettings::default());
-    let answer = house.ask(delete("x")).await;
+async fn r_saf_3_the_answer_matches_the_specification() {
+    let harness = Harness::new(&GateSettings::default());
+    let answer = harness.ask(delete("x")).await;
     assert_eq!(answer["success"], false);
     assert_eq!(answer["error"]["code"], "CONFIRMATION_REQUIRED");
     assert_eq!(answer["error"]["message"], "This operation requires confirmation");
@@ -40,37 +40,37 @@ async fn r_saf_3_the_answer_is_as_the_specification_has_it() {
     let identifier = token.strip_prefix("conf_").unwrap();
     assert_eq!(identifier.len(), 43, "256 bits");
     assert!(identifier.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{token}");
-    assert!(house.done().is_empty());
-    assert_eq!(code(&house.ask(with_token(delete("x"), token)).await), "done");
-    assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
+    assert!(harness.done().is_empty());
+    assert_eq!(code(&harness.ask(with_token(delete("x"), token)).await), "done");
+    assert_eq!(harness.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
 }
 
 #[tokio::test]
-async fn r_saf_3_the_token_travels_in_every_place_of_the_contract() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_the_token_is_accepted_in_every_specified_place() {
+    let harness = Harness::new(&GateSettings::default());
     for place in 0..4 {
-        let token = house.token(delete("x")).await;
+        let token = harness.token(delete("x")).await;
         let sent = match place {
             0 => request("alpha_delete_thing", json!({ "id": "x", "confirmation_token": token })),
             1 => request("alpha_delete_thing", json!({ "id": "x", "_confirmation": token })),
             2 => json!({ "operation": "alpha_delete_thing", "id": "x", "confirmation_token": token }),
             _ => json!({ "operation": "alpha_delete_thing", "id": "x", "_confirmation": token }),
         };
-        assert_eq!(code(&house.ask(sent).await), "done", "{place}");
-        assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
+        assert_eq!(code(&harness.ask(sent).await), "done", "{place}");
+        assert_eq!(harness.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
     }
-    // Where nothing is to be confirmed, it is no parameter.
-    let answer = house.ask(with_token(request("alpha_get_thing", json!({ "id": "x" })), "conf_x")).await;
+    // If nothing has to be confirmed, the token is an unknown parameter.
+    let answer = harness.ask(with_token(request("alpha_get_thing", json!({ "id": "x" })), "conf_x")).await;
     assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM");
 }
 
 #[tokio::test]
 async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
     let settings = ConfirmSettings { wrong_per_minute: 1_000, ..ConfirmSettings::default() };
-    let house = House::new(&GateSettings { confirm: settings, ..GateSettings::default() });
-    let good = house.token(delete("x")).await;
+    let harness = Harness::new(&GateSettings { confirm: settings, ..GateSettings::default() });
+    let good = harness.token(delete("x")).await;
     let unknown = format!("conf_{}", "A".repeat(43));
-    let expected = house.ask(with_token(delete("x"), &unknown)).await;
+    let expected = harness.ask(with_token(delete("x"), &unknown)).await;
     assert_eq!(code(&expected), "TOKEN_INVALID");
     let long = "conf_".repeat(20_000);
     let swapped = good.replace("conf_", "quota_continue_");
@@ -78,16 +78,16 @@ async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
     let bare = good.trim_start_matches("conf_").to_owned();
     let wrong = ["", " ", "conf_", "x", "null", &good[..good.len() - 1], &format!("{good} "), &long, &upper, &bare];
     for token in wrong {
-        assert_eq!(house.ask(with_token(delete("x"), token)).await, expected, "{token:.60}");
+        assert_eq!(harness.ask(with_token(delete("x"), token)).await, expected, "{token:.60}");
     }
-    // A quota's token is no confirmation: without a confirmation a new one is asked for.
-    assert_eq!(code(&house.ask(with_token(delete("x"), &swapped)).await), "CONFIRMATION_REQUIRED");
+    // A quota's token is not a confirmation, so a confirmation is still required.
+    assert_eq!(code(&harness.ask(with_token(delete("x"), &swapped)).await), "CONFIRMATION_REQUIRED");
     for value in [json!(5), json!(true), json!(["conf_"]), json!({})] {
         let sent = request("alpha_delete_thing", json!({ "id": "x", "_confirmation": value }));
-        assert_eq!(house.ask(sent).await, expected);
+        assert_eq!(harness.ask(sent).await, expected);
     }
-    assert!(house.done().is_empty());
-    assert_eq!(code(&house.ask(with_token(delete("x"), &good)).await), "done");
+    assert!(harness.done().is_empty());
+    assert_eq!(code(&harness.ask(with_token(delete("x"), &good)).await), "done");
 }
 
 #[tokio::test]
@@ -109,26 +109,26 @@ async fn r_saf_3_a_token_is_for_exactly_one_call_of_exactly_one_caller() {
         ("nobody", ask(params()), caller(None, None)),
     ];
     for (what, sent, context) in changed {
-        let house = House::new(&GateSettings::default());
-        let token = house.token(ask(params())).await;
-        let answer = house.ask_as(with_token(sent, &token), context).await;
+        let harness = Harness::new(&GateSettings::default());
+        let token = harness.token(ask(params())).await;
+        let answer = harness.ask_as(with_token(sent, &token), context).await;
         assert_eq!(code(&answer), "TOKEN_SCOPE_MISMATCH", "{what}");
-        assert!(house.done().is_empty(), "{what}");
-        // The same call, written another way, is what was confirmed; and the attempts have not used it up.
+        assert!(harness.done().is_empty(), "{what}");
+        // The same call in another spelling is accepted, and the failed attempts have not consumed the token.
         let same = ask(json!({ "deep": { "a": [1.0, { "b": 2 }] }, "note": "n", "id": "x" }));
-        assert_eq!(code(&house.ask(with_token(same, &token)).await), "done", "{what}");
+        assert_eq!(code(&harness.ask(with_token(same, &token)).await), "done", "{what}");
     }
 }
 
 #[tokio::test]
-async fn r_saf_3_a_token_is_used_once_and_then_said_to_be_used() {
-    let house = House::new(&GateSettings::default());
-    let token = house.token(delete("x")).await;
-    assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "done");
+async fn r_saf_3_a_token_works_once_and_is_then_reported_as_used() {
+    let harness = Harness::new(&GateSettings::default());
+    let token = harness.token(delete("x")).await;
+    assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "done");
     for _ in 0..3 {
-        assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "TOKEN_ALREADY_USED");
+        assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "TOKEN_ALREADY_USED");
     }
-    assert_eq!(house.done().len(), 1);
+    assert_eq!(harness.done().len(), 1);
 }
 
 #[tokio::test]
@@ -138,36 +138,36 @@ async fn r_saf_3_expired_is_one_second_past_the_skew() {
         for skew in [0, 30, 300] {
             let confirm = ConfirmSettings { skew: Duration::from_secs(skew), ..ConfirmSettings::default() };
             let policy = serde_json::from_value(json!({ "strength": { "forbidden": "token" } })).unwrap();
-            let house = House::new(&GateSettings { confirm, policy, ..GateSettings::default() });
+            let harness = Harness::new(&GateSettings { confirm, policy, ..GateSettings::default() });
             let sent = || request(operation, json!({ "id": "x" }));
             if lifetime == 0 {
-                assert_eq!(code(&house.ask(sent()).await), "done", "what is reversible needs no token");
+                assert_eq!(code(&harness.ask(sent()).await), "done", "what is reversible needs no token");
                 continue;
             }
-            let (late, in_time) = (house.token(sent()).await, house.token(sent()).await);
-            house.clock.advance(lifetime + skew);
-            assert_eq!(code(&house.ask(with_token(sent(), &in_time)).await), "done", "{operation} {skew}");
-            house.clock.advance(1);
-            let answer = house.ask(with_token(sent(), &late)).await;
+            let (late, in_time) = (harness.token(sent()).await, harness.token(sent()).await);
+            harness.clock.advance(lifetime + skew);
+            assert_eq!(code(&harness.ask(with_token(sent(), &in_time)).await), "done", "{operation} {skew}");
+            harness.clock.advance(1);
+            let answer = harness.ask(with_token(sent(), &late)).await;
             assert_eq!(code(&answer), "TOKEN_EXPIRED", "{operation} {skew}");
             assert!(answer["error"]["details"]["expired_at"].is_string(), "{answer}");
-            // Long after, what was used and what expired are still told from what never was.
-            house.clock.advance(30 * 60);
-            assert_eq!(code(&house.ask(with_token(sent(), &late)).await), "TOKEN_EXPIRED");
-            house.clock.advance(60 * 60);
-            assert_eq!(code(&house.ask(with_token(sent(), &late)).await), "TOKEN_INVALID", "and at last forgotten");
-            assert_eq!(house.done().len(), 1);
+            // Long afterwards, used and expired tokens still differ from unknown ones.
+            harness.clock.advance(30 * 60);
+            assert_eq!(code(&harness.ask(with_token(sent(), &late)).await), "TOKEN_EXPIRED");
+            harness.clock.advance(60 * 60);
+            assert_eq!(code(&harness.ask(with_token(sent(), &late)).await), "TOKEN_INVALID", "and at last forgotten");
+            assert_eq!(harness.done().len(), 1);
         }
     }
 }
 
 #[tokio::test]
-async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_a_token_waits_for_the_cooldown_of_its_source() {
+    let harness = Harness::new(&GateSettings::default());
     let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hunter2-x9" }));
-    let answer = house.ask(erase()).await;
+    let answer = harness.ask(erase()).await;
     let details = &answer["error"]["details"];
-    // A source has its say, and does not decide what a person gets to see.
+    // A source can add text, but does not decide what a person sees.
     let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
                     sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 characters, \
                     sha256 998a…]";
@@ -175,28 +175,28 @@ async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
     assert_eq!(details["reasons"][0], "It is gone");
     assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
-    house.clock.advance(2);
-    let early = house.ask(with_token(erase(), &token)).await;
+    harness.clock.advance(2);
+    let early = harness.ask(with_token(erase(), &token)).await;
     assert_eq!(code(&early), "CONFIRMATION_REQUIRED");
     assert_eq!(early["error"]["details"]["retry_after_seconds"], 3);
     assert_eq!(early["error"]["details"]["confirmation_token"], token.as_str());
-    assert!(house.done().is_empty());
-    house.clock.advance(3);
-    assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "done");
-    assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "TOKEN_ALREADY_USED");
+    assert!(harness.done().is_empty());
+    harness.clock.advance(3);
+    assert_eq!(code(&harness.ask(with_token(erase(), &token)).await), "done");
+    assert_eq!(code(&harness.ask(with_token(erase(), &token)).await), "TOKEN_ALREADY_USED");
 }
 
 #[tokio::test]
-async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
+async fn r_saf_3_the_operator_sets_the_question_and_the_cooldown() {
     let policy: PolicySettings = serde_json::from_value(json!({ "rule": [
         { "effect": "confirm", "operation": "alpha_delete_*", "message": "Throw {id} away, {pass_code}, {nothing}?" },
         { "effect": "confirm", "operation": "alpha_*", "cooldown_seconds": 20, "message": "Said later, not heard" },
         { "effect": "confirm", "operation": "alpha_erase_*", "message": "Ours before the source's: {id}" },
     ] }))
     .unwrap();
-    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });
     let sent = || request("alpha_delete_thing", json!({ "id": "x{note}\u{202e}", "pass_code": "hunter2-x9" }));
-    let answer = house.ask(sent()).await;
+    let answer = harness.ask(sent()).await;
     let details = &answer["error"]["details"];
     assert_eq!(
         details["confirmation_message"],
@@ -205,25 +205,25 @@ async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
     );
     assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
-    house.clock.advance(19);
-    let early = house.ask(with_token(sent(), &token)).await;
+    harness.clock.advance(19);
+    let early = harness.ask(with_token(sent(), &token)).await;
     assert_eq!(early["error"]["details"]["retry_after_seconds"], 1, "{early}");
-    assert!(house.done().is_empty());
-    house.clock.advance(1);
-    assert_eq!(code(&house.ask(with_token(sent(), &token)).await), "done");
-    // Rules are asked in the order they are written, and the source last.
-    let erase = house.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
+    assert!(harness.done().is_empty());
+    harness.clock.advance(1);
+    assert_eq!(code(&harness.ask(with_token(sent(), &token)).await), "done");
+    // Rules come first, in their order, and the source last.
+    let erase = harness.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
     let expected = "Said later, not heard\n1 parameter:\n  id = \"x\"";
     assert_eq!(erase["error"]["details"]["confirmation_message"], expected);
-    let other = house.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
+    let other = harness.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
     let said = other["error"]["details"]["confirmation_message"].as_str().unwrap();
     assert!(said.contains("Its source says: Erase 'x' ((not given))? It is gone then.\n1 parameter:\n"), "{said}");
 }
 
-/// A caller decides what is sent. It must not decide what of it a person gets to see.
+/// A caller decides what is sent. It must not decide what a person sees of it.
 #[tokio::test]
-async fn r_saf_3_nothing_that_is_sent_can_be_hidden_from_the_person() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_callers_cannot_hide_values_from_the_person() {
+    let harness = Harness::new(&GateSettings::default());
     let long = format!("SELECT 1 /* {} */; DROP TABLE customers", "harmless ".repeat(60));
     for (sent, shown) in [
         (json!("sk-1; DROP TABLE customers"), "\"sk-1; DROP TABLE customers\"".to_owned()),
@@ -233,22 +233,22 @@ async fn r_saf_3_nothing_that_is_sent_can_be_hidden_from_the_person() {
         (json!({ "name": "token", "value": "1 OR 1" }), r#"{"name": "token", "value": "1 OR 1"}"#.to_owned()),
         (json!({ "password": "1 OR 1" }), r#"{"password": "1 OR 1"}"#.to_owned()),
     ] {
-        let answer = house.ask(request("alpha_delete_thing", json!({ "id": "x", "deep": sent }))).await;
+        let answer = harness.ask(request("alpha_delete_thing", json!({ "id": "x", "deep": sent }))).await;
         let message = answer["error"]["details"]["confirmation_message"].as_str().unwrap_or_else(|| panic!("{answer}"));
         assert!(message.contains(&shown), "{shown} in {message}");
     }
-    // What the definition calls sensitive is not shown, whatever it holds.
+    // Sensitive values are not shown, whatever they contain.
     let sent = json!({ "id": "x", "pass_code": "open sesame" });
-    let answer = house.ask(request("alpha_delete_thing", sent)).await;
+    let answer = harness.ask(request("alpha_delete_thing", sent)).await;
     assert!(!answer.to_string().contains("sesame"), "{answer}");
 }
 
 #[tokio::test]
 async fn r_saf_3_the_store_never_has_the_token_itself() {
-    let house = House::new(&GateSettings::default());
-    let mut tokens = vec![house.token(delete("x")).await];
-    tokens.push(house.token(request("alpha_purge_thing", json!({ "id": "secret-id" }))).await);
-    let records = house.store.list("", 1_000).await.unwrap();
+    let harness = Harness::new(&GateSettings::default());
+    let mut tokens = vec![harness.token(delete("x")).await];
+    tokens.push(harness.token(request("alpha_purge_thing", json!({ "id": "secret-id" }))).await);
+    let records = harness.store.list("", 1_000).await.unwrap();
     assert!(records.len() >= 3, "two tokens and an approval");
     for (key, record) in records {
         let kept = format!("{key} {}", String::from_utf8_lossy(&record.value));
@@ -262,73 +262,73 @@ async fn r_saf_3_the_store_never_has_the_token_itself() {
 #[tokio::test]
 async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
     let confirm = ConfirmSettings { issued_per_minute: 5, wrong_per_minute: 3, ..ConfirmSettings::default() };
-    let house = House::new(&GateSettings { confirm, ..GateSettings::default() });
+    let harness = Harness::new(&GateSettings { confirm, ..GateSettings::default() });
     let mut tokens = Vec::new();
     for _ in 0..5 {
-        tokens.push(house.token(delete("x")).await);
+        tokens.push(harness.token(delete("x")).await);
     }
-    let refused = house.ask(delete("x")).await;
+    let refused = harness.ask(delete("x")).await;
     assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED");
     let wait = refused["error"]["details"]["retry_after_seconds"].as_u64().unwrap();
     assert!((1..=61).contains(&wait), "{refused}");
-    // Another caller has tokens of its own.
+    // Another caller has its own limit.
     let berta = || caller(Some("berta"), Some("session_9"));
-    assert_eq!(code(&house.ask_as(delete("x"), berta()).await), "CONFIRMATION_REQUIRED");
+    assert_eq!(code(&harness.ask_as(delete("x"), berta()).await), "CONFIRMATION_REQUIRED");
     for _ in 0..3 {
-        assert_eq!(code(&house.ask(with_token(delete("x"), "conf_guess")).await), "TOKEN_INVALID");
+        assert_eq!(code(&harness.ask(with_token(delete("x"), "conf_guess")).await), "TOKEN_INVALID");
     }
     for wrong in ["conf_guess", &tokens[1]] {
-        let refused = house.ask(with_token(delete("y"), wrong)).await;
+        let refused = harness.ask(with_token(delete("y"), wrong)).await;
         assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED", "nothing more is told of a wrong one");
     }
     let good = with_token(delete("x"), &tokens[0]);
-    assert_eq!(code(&house.ask(good).await), "done", "whoever has the right one is no guesser");
-    // Callers whom nobody can tell apart are counted together, and cannot silence each other.
+    assert_eq!(code(&harness.ask(good).await), "done", "whoever has the right one is no guesser");
+    // Callers without an identity are counted together, and cannot block each other.
     let nobody = || caller(None, None);
-    let answer = house.ask_as(delete("x"), nobody()).await;
+    let answer = harness.ask_as(delete("x"), nobody()).await;
     let theirs = answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
     for _ in 0..10 {
-        house.ask_as(with_token(delete("x"), "conf_guess"), nobody()).await;
+        harness.ask_as(with_token(delete("x"), "conf_guess"), nobody()).await;
     }
-    assert_eq!(code(&house.ask_as(with_token(delete("x"), &theirs), nobody()).await), "done");
-    // What was used is no guess: it does not count against anybody.
+    assert_eq!(code(&harness.ask_as(with_token(delete("x"), &theirs), nobody()).await), "done");
+    // A used token is not a guess and is not counted.
     for _ in 0..20 {
-        assert_eq!(code(&house.ask(with_token(delete("x"), &tokens[0])).await), "TOKEN_ALREADY_USED");
+        assert_eq!(code(&harness.ask(with_token(delete("x"), &tokens[0])).await), "TOKEN_ALREADY_USED");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_3_a_thousand_at_once_redeem_a_token_once() {
-    let house = Arc::new(House::new(&GateSettings::default()));
-    let token = house.token(delete("x")).await;
+    let harness = Arc::new(Harness::new(&GateSettings::default()));
+    let token = harness.token(delete("x")).await;
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..1_000 {
-        let (house, sent) = (house.clone(), with_token(delete("x"), &token));
-        running.spawn(async move { code(&house.ask(sent).await).to_owned() });
+        let (harness, sent) = (harness.clone(), with_token(delete("x"), &token));
+        running.spawn(async move { code(&harness.ask(sent).await).to_owned() });
     }
     let codes = running.join_all().await;
     let count = |wanted: &str| codes.iter().filter(|code| *code == wanted).count();
     assert_eq!((count("done"), count("TOKEN_ALREADY_USED")), (1, 999));
-    assert_eq!(house.done().len(), 1);
+    assert_eq!(harness.done().len(), 1);
 }
 
 #[tokio::test]
 async fn r_res_4_no_message_looks_like_a_leak_or_repeats_a_token() {
-    let house = House::new(&GateSettings::default());
-    let token = house.token(delete("x")).await;
+    let harness = Harness::new(&GateSettings::default());
+    let token = harness.token(delete("x")).await;
     let mut answers = vec![
-        house.ask(delete("x")).await,
-        house.ask(request("alpha_purge_thing", json!({ "id": "x" }))).await,
-        house.ask(with_token(delete("x"), "conf_wrong")).await,
-        house.ask(with_token(delete("y"), &token)).await,
-        house.ask(with_token(delete("x"), &token)).await,
-        house.ask(with_token(delete("x"), &token)).await,
+        harness.ask(delete("x")).await,
+        harness.ask(request("alpha_purge_thing", json!({ "id": "x" }))).await,
+        harness.ask(with_token(delete("x"), "conf_wrong")).await,
+        harness.ask(with_token(delete("y"), &token)).await,
+        harness.ask(with_token(delete("x"), &token)).await,
+        harness.ask(with_token(delete("x"), &token)).await,
     ];
-    let late = house.token(delete("x")).await;
-    house.clock.advance(1_000);
-    answers.push(house.ask(with_token(delete("x"), &late)).await);
-    house.store.set_down(true);
-    answers.push(house.ask(delete("x")).await);
+    let late = harness.token(delete("x")).await;
+    harness.clock.advance(1_000);
+    answers.push(harness.ask(with_token(delete("x"), &late)).await);
+    harness.store.set_down(true);
+    answers.push(harness.ask(delete("x")).await);
     for answer in answers {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(!looks_like_a_leak(message), "{message}");

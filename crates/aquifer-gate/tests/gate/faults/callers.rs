@@ -1,6 +1,6 @@
-//! Many callers at once, what they saw, and what must be true afterwards.
+//! Many concurrent callers, what they saw, and what must be true afterwards.
 //!
-//! Every confirmation is asked for with a parameter of its own, so that what was done tells which of them it was.
+//! Every confirmation is for a call with a parameter of its own, so that executions can be matched to confirmations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,51 +16,51 @@ use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
-use crate::audit::support::{judged, lines};
-use crate::house::{Hands, House, caller, code, request, with_token};
+use crate::audit::support::{lines, verify_directory};
+use crate::harness::{Harness, ManualClock, caller, code, request, with_token};
 
 const CALLERS: usize = 16;
-/// So many refusals, and a fault has been noticed.
-const NOTICED: usize = CALLERS;
-const ENOUGH: u64 = 1_000_000;
+/// After this many refusals, a fault has been noticed.
+const NOTICED_REFUSALS: usize = CALLERS;
+const UNLIMITED: u64 = 1_000_000;
 
-/// How many calls are made while faults come and go.
+/// Number of calls during the faults.
 fn calls() -> usize {
     std::env::var("AQUIFER_TEST_GATED_CALLS").ok().map_or(1_000, |calls| calls.parse().unwrap())
 }
 
-/// Nothing takes so long unless it hangs.
+/// Longer than anything takes unless it hangs.
 pub(crate) fn deadline() -> Duration {
     Duration::from_secs(600) * u32::try_from(calls().div_ceil(1_000)).unwrap()
 }
 
-/// Something that goes wrong in stages, and is over at stage 0.
+/// A fault with stages; stage 0 ends it.
 pub(crate) trait Fault {
     fn set(&mut self, stage: usize);
 }
 
-/// Two gates over one state, as two processes would have them.
+/// Two gates over one state, as in two processes.
 pub(crate) struct Trial {
-    houses: Vec<House>,
+    harnesses: Vec<Harness>,
     audits: Vec<Audit>,
     directory: PathBuf,
-    /// So many at least; more, if faults are still to come.
+    /// Minimum number of calls; there are more if faults are still to come.
     calls: usize,
     over: AtomicBool,
-    /// Who was confirmed, each with what its callers were told.
-    confirmed: Mutex<BTreeMap<String, Told>>,
+    /// The confirmed calls, each with what its callers saw.
+    confirmed: Mutex<BTreeMap<String, CallerView>>,
     next: AtomicUsize,
     finished: AtomicUsize,
     refused: AtomicUsize,
     replays: AtomicUsize,
     crossed: AtomicUsize,
     lost: AtomicUsize,
-    longest: AtomicU64,
-    /// A caller has found something that must not be.
+    max_ms: AtomicU64,
+    /// A caller has found a violation.
     broken: AtomicBool,
 }
 
-/// Tells when a caller ends in the middle of a call.
+/// Detects a caller that panics.
 struct Watch<'a>(&'a AtomicBool);
 
 impl Drop for Watch<'_> {
@@ -72,32 +72,36 @@ impl Drop for Watch<'_> {
 }
 
 #[derive(Default, Clone, Copy)]
-struct Told {
+struct CallerView {
     done: usize,
-    /// Somebody did not wait for the answer.
+    /// A caller did not wait for the response.
     abandoned: bool,
-    /// Some answer was that the store or the audit failed.
+    /// A response said that the store or the audit failed.
     uncertain: bool,
 }
 
 impl Trial {
     pub(crate) fn over(stores: [Arc<dyn StateStore>; 2], directory: &Path) -> Self {
-        let quota = json!({ "rate_limit": [{ "name": "all", "limit": ENOUGH, "window": "minute" }] });
+        let quota = json!({ "rate_limit": [{ "name": "all", "limit": UNLIMITED, "window": "minute" }] });
         let settings = GateSettings {
-            confirm: ConfirmSettings { issued_per_minute: ENOUGH, wrong_per_minute: ENOUGH, ..Default::default() },
+            confirm: ConfirmSettings {
+                issued_per_minute: UNLIMITED,
+                wrong_per_minute: UNLIMITED,
+                ..Default::default()
+            },
             quota: serde_json::from_value(quota).unwrap(),
             ..GateSettings::default()
         };
         let mut audits = Vec::new();
-        let houses = stores.into_iter().map(|store| {
-            House::over(&settings, Trust::Certified, store, Hands::new(), |store, clock| {
+        let harnesses = stores.into_iter().map(|store| {
+            Harness::over(&settings, Trust::Certified, store, ManualClock::new(), |store, clock| {
                 let audit = Audit::open(AuditSettings::in_directory(directory), clock, store).unwrap();
                 audits.push(audit.clone());
                 audit
             })
         });
         Self {
-            houses: houses.collect(),
+            harnesses: harnesses.collect(),
             audits,
             directory: directory.to_owned(),
             calls: calls(),
@@ -109,13 +113,13 @@ impl Trial {
             replays: AtomicUsize::new(0),
             crossed: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
-            longest: AtomicU64::new(0),
+            max_ms: AtomicU64::new(0),
             broken: AtomicBool::new(false),
         }
     }
 
-    /// Has all calls made while the fault comes and goes so many times for a thousand calls, and judges what was done.
-    pub(crate) async fn endures(self, name: &str, fault: &mut dyn Fault, stages: usize, times: usize) {
+    /// Runs all calls while the fault comes and goes this many times per thousand calls, and checks the results.
+    pub(crate) async fn run(self, name: &str, fault: &mut dyn Fault, stages: usize, times: usize) {
         let (started, times) = (Instant::now(), times * (self.calls / 1_000).max(1));
         let trial = Arc::new(self);
         let all = async {
@@ -125,7 +129,7 @@ impl Trial {
                 for stage in 1..=stages {
                     let before = trial.refused.load(Ordering::SeqCst);
                     fault.set(stage);
-                    let noticed = || trial.refused.load(Ordering::SeqCst) >= before + NOTICED;
+                    let noticed = || trial.refused.load(Ordering::SeqCst) >= before + NOTICED_REFUSALS;
                     trial.until("the fault is noticed", noticed).await;
                 }
                 fault.set(0);
@@ -136,7 +140,7 @@ impl Trial {
             }
         };
         tokio::time::timeout(deadline(), all).await.unwrap_or_else(|_| panic!("{} calls were made", trial.finished()));
-        trial.judge(name, times, started).await;
+        trial.check(name, times, started).await;
     }
 
     fn finished(&self) -> usize {
@@ -163,15 +167,15 @@ impl Trial {
             let started = Instant::now();
             self.call(number, &who).await;
             let took = u64::try_from(started.elapsed().as_millis()).unwrap();
-            self.longest.fetch_max(took, Ordering::SeqCst);
+            self.max_ms.fetch_max(took, Ordering::SeqCst);
             self.finished.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// One deletion, from asking to doing. A confirmation that a fault took away is asked for anew.
+    /// One deletion, from the question to the execution. A confirmation that a fault destroyed is requested again.
     async fn call(&self, number: usize, who: &Context) {
         let read =
-            self.houses[number % 2].ask_as(request("alpha_get_thing", json!({ "id": "any" })), who.clone()).await;
+            self.harnesses[number % 2].ask_as(request("alpha_get_thing", json!({ "id": "any" })), who.clone()).await;
         assert_eq!(code(&read), "done", "reads go on: {read}");
         for attempt in 0.. {
             let id = format!("{number}-{attempt}");
@@ -179,8 +183,8 @@ impl Trial {
             if number.is_multiple_of(5) {
                 self.cross(&id, &token, who).await;
             }
-            self.confirmed.lock().unwrap().insert(id.clone(), Told::default());
-            let here = self.redeems(number);
+            self.confirmed.lock().unwrap().insert(id.clone(), CallerView::default());
+            let here = self.redeeming_harness(number);
             let is_done = match number % 7 {
                 1 | 4 => {
                     let both = tokio::join!(self.redeem(here, &id, &token, who), self.redeem(here, &id, &token, who));
@@ -188,7 +192,7 @@ impl Trial {
                 }
                 3 => {
                     let hurry = Duration::from_millis(u64::try_from(number % 11).unwrap());
-                    self.note(&id, |told| told.abandoned = true);
+                    self.update_view(&id, |view| view.abandoned = true);
                     let given = tokio::time::timeout(hurry, self.redeem(here, &id, &token, who)).await;
                     given.unwrap_or(false) || self.redeem(here, &id, &token, who).await
                 }
@@ -198,25 +202,25 @@ impl Trial {
                 return self.replay(&id, &token, who).await;
             }
             self.lost.fetch_add(1, Ordering::SeqCst);
-            let told = self.told(&id);
-            assert!(told.abandoned || told.uncertain, "{id}: a confirmation is gone, and nobody said why");
+            let view = self.caller_view(&id);
+            assert!(view.abandoned || view.uncertain, "{id}: a confirmation is gone, and nobody said why");
         }
     }
 
-    /// Where a token is taken back: half of them where they were given out, half of them elsewhere.
-    fn redeems(&self, number: usize) -> &House {
-        &self.houses[number / 2 % 2]
+    /// The gate where a token is redeemed: half of the tokens where they were issued, half at the other.
+    fn redeeming_harness(&self, number: usize) -> &Harness {
+        &self.harnesses[number / 2 % 2]
     }
 
-    fn note(&self, id: &str, what: impl FnOnce(&mut Told)) {
+    fn update_view(&self, id: &str, what: impl FnOnce(&mut CallerView)) {
         what(self.confirmed.lock().unwrap().get_mut(id).unwrap());
     }
 
-    fn told(&self, id: &str) -> Told {
+    fn caller_view(&self, id: &str) -> CallerView {
         self.confirmed.lock().unwrap()[id]
     }
 
-    /// Says that a call was refused for want of store or audit, and waits a little.
+    /// Counts a refusal because of the store or the audit, and waits a little.
     async fn was_refused(&self, answer: &Value) {
         assert_eq!(code(answer), "INTERNAL_ERROR", "{answer}");
         let message = answer["error"]["message"].as_str().unwrap();
@@ -227,7 +231,7 @@ impl Trial {
 
     async fn token(&self, id: &str, number: usize, who: &Context) -> String {
         loop {
-            let answer = self.houses[number % 2].ask_as(delete(id), who.clone()).await;
+            let answer = self.harnesses[number % 2].ask_as(delete(id), who.clone()).await;
             if code(&answer) == "CONFIRMATION_REQUIRED" {
                 return answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
             }
@@ -235,28 +239,28 @@ impl Trial {
         }
     }
 
-    /// Whether this was done now. If not, the token is used up.
-    async fn redeem(&self, house: &House, id: &str, token: &str, who: &Context) -> bool {
+    /// Whether this executed the call. If not, the token is used up.
+    async fn redeem(&self, harness: &Harness, id: &str, token: &str, who: &Context) -> bool {
         loop {
-            let answer = house.ask_as(with_token(delete(id), token), who.clone()).await;
+            let answer = harness.ask_as(with_token(delete(id), token), who.clone()).await;
             match code(&answer) {
                 "done" => {
-                    self.note(id, |told| told.done += 1);
+                    self.update_view(id, |view| view.done += 1);
                     return true;
                 }
                 "TOKEN_ALREADY_USED" => return false,
                 _ => {
-                    self.note(id, |told| told.uncertain = true);
+                    self.update_view(id, |view| view.uncertain = true);
                     self.was_refused(&answer).await;
                 }
             }
         }
     }
 
-    /// Once done, never again, here or elsewhere.
+    /// After the execution, the token is refused by both gates.
     async fn replay(&self, id: &str, token: &str, who: &Context) {
-        for house in &self.houses {
-            let answer = house.ask_as(with_token(delete(id), token), who.clone()).await;
+        for harness in &self.harnesses {
+            let answer = harness.ask_as(with_token(delete(id), token), who.clone()).await;
             match code(&answer) {
                 "TOKEN_ALREADY_USED" => {
                     self.replays.fetch_add(1, Ordering::SeqCst);
@@ -266,7 +270,8 @@ impl Trial {
         }
     }
 
-    /// For something else, by somebody else, for another source, or made up: nothing happens, and it stays good.
+    /// Uses the token for another call, another caller, another source, or an invented token: nothing runs, and the
+    /// token stays valid.
     async fn cross(&self, id: &str, token: &str, who: &Context) {
         let beta = request("beta_delete_thing", json!({ "id": id }));
         let stranger = caller(Some("a stranger"), Some("session"));
@@ -277,7 +282,7 @@ impl Trial {
             (delete(id), &stranger, token),
             (delete(&format!("made up {id}")), who, &made_up),
         ] {
-            let answer = self.houses[0].ask_as(with_token(request, token), who.clone()).await;
+            let answer = self.harnesses[0].ask_as(with_token(request, token), who.clone()).await;
             match code(&answer) {
                 "TOKEN_SCOPE_MISMATCH" | "TOKEN_INVALID" => {
                     self.crossed.fetch_add(1, Ordering::SeqCst);
@@ -287,36 +292,36 @@ impl Trial {
         }
     }
 
-    async fn judge(&self, name: &str, faults: usize, started: Instant) {
+    async fn check(&self, name: &str, faults: usize, started: Instant) {
         let confirmed = self.confirmed.lock().unwrap().clone();
         let mut executed: BTreeMap<String, usize> = BTreeMap::new();
-        for (source, operation, params) in self.houses.iter().flat_map(House::done) {
+        for (source, operation, params) in self.harnesses.iter().flat_map(Harness::done) {
             if operation == "delete_thing" {
                 assert_eq!(source, "alpha", "a token was taken elsewhere");
                 *executed.entry(params["id"].as_str().unwrap().to_owned()).or_default() += 1;
             }
         }
         for (id, times) in &executed {
-            let told = confirmed.get(id).unwrap_or_else(|| panic!("{id} was executed unconfirmed"));
+            let view = confirmed.get(id).unwrap_or_else(|| panic!("{id} was executed unconfirmed"));
             assert_eq!(*times, 1, "{id} was executed twice for one confirmation");
-            assert!(told.done == 1 || told.abandoned, "{id} was executed, and its caller was told otherwise");
+            assert!(view.done == 1 || view.abandoned, "{id} was executed, and its caller was told otherwise");
         }
-        for (id, told) in &confirmed {
-            assert!(told.done <= 1, "{id} was confirmed twice");
+        for (id, view) in &confirmed {
+            assert!(view.done <= 1, "{id} was confirmed twice");
             assert_eq!(
                 executed.contains_key(id),
-                told.done == 1 || executed.contains_key(id) && told.abandoned,
+                view.done == 1 || executed.contains_key(id) && view.abandoned,
                 "{id}"
             );
         }
-        let done = confirmed.values().filter(|told| told.done == 1).count();
+        let done = confirmed.values().filter(|view| view.done == 1).count();
         assert!(self.finished() >= self.calls);
         assert_eq!(done, self.finished(), "every call got through in the end");
         let refused = self.refused.load(Ordering::SeqCst);
-        assert!(refused >= faults * NOTICED, "{refused} refusals");
-        let entries = self.judge_audit(executed.keys()).await;
+        assert!(refused >= faults * NOTICED_REFUSALS, "{refused} refusals");
+        let entries = self.check_audit(executed.keys()).await;
         let count = |figure: &AtomicUsize| figure.load(Ordering::SeqCst);
-        // Whatever else writes here, figures stand on lines of their own.
+        // Other output may precede this, so the figures start on a new line.
         println!();
         for (figure, value) in [
             ("calls", self.finished()),
@@ -327,20 +332,21 @@ impl Trial {
             ("replays", count(&self.replays)),
             ("crossed", count(&self.crossed)),
             ("entries", entries),
-            ("max_ms", usize::try_from(self.longest.load(Ordering::SeqCst)).unwrap()),
+            ("max_ms", usize::try_from(self.max_ms.load(Ordering::SeqCst)).unwrap()),
             ("seconds", usize::try_from(started.elapsed().as_secs()).unwrap()),
         ] {
             println!("gate.{name}.{figure}\t{value}");
         }
     }
 
-    /// The chains are whole, and what was executed was on record before. Gives the number of entries.
-    async fn judge_audit(&self, executed: impl Iterator<Item = &String>) -> usize {
+    /// Checks that the chains are intact and that everything executed was recorded before. Returns the number of
+    /// entries.
+    async fn check_audit(&self, executed: impl Iterator<Item = &String>) -> usize {
         for audit in &self.audits {
             audit.flush().await.unwrap();
         }
-        let report = judged(&self.directory, &self.houses[0].store.inner).await;
-        assert!(report.is_whole(), "{report}");
+        let report = verify_directory(&self.directory, &self.harnesses[0].store.inner).await;
+        assert!(report.is_intact(), "{report}");
         assert!(report.chains.len() >= 2, "{report}");
         let mut intended = BTreeSet::new();
         let lines = lines(&self.directory);

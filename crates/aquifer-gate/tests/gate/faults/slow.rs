@@ -1,4 +1,4 @@
-//! A store whose answers come late, or not while anybody waits.
+//! A store that answers late, or never.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use futures::future::BoxFuture;
 
 use super::callers::Fault;
 
-/// What it can be besides as quick as it is: it does what it is asked and says so too late; it never gets to do it.
+/// The stages of slowness: the work is done but the answer comes too late; the work is never done.
 pub(super) const STAGES: usize = 2;
 /// Longer than the gate waits.
 const TOO_LONG: Duration = Duration::from_secs(6);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// How slow the stores are that share it.
+/// The slowness of all stores that share it.
 #[derive(Clone, Default)]
 pub(super) struct Slowness(Arc<AtomicUsize>);
 
@@ -44,7 +44,7 @@ impl Slow {
         async move {
             match self.slowness.0.load(Ordering::SeqCst) {
                 0 => {
-                    // Even in good times it is not always quick.
+                    // Even without a fault it is not always fast.
                     let turn = self.asked.fetch_add(1, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis([0, 0, 1, 3][turn % 4])).await;
                     asked.await
@@ -79,17 +79,17 @@ impl StateStore for Slow {
         self.late(async move { self.inner.compare_and_set(key, expected, value, keep).await }.boxed())
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.late(async move { self.inner.list(prefix, most).await }.boxed())
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.late(async move { self.inner.list(prefix, limit).await }.boxed())
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
-        self.late(async move { self.inner.spend(key, amount, most, window).await }.boxed())
+        self.late(async move { self.inner.spend(key, amount, limit, window).await }.boxed())
     }
 }

@@ -1,4 +1,4 @@
-//! Conditions on parameters: what holds, what does not, and who gets the benefit of the doubt.
+//! Conditions on parameters: which hold, which do not, and who benefits if that is uncertain.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{decide, operation, policy};
 
-/// A condition, parameters, and whether a rule that restricts applies, and one that loosens.
+/// A condition, parameters, and whether a restricting and a loosening rule apply.
 #[test]
 fn r_saf_2_conditions() {
     #[rustfmt::skip]
@@ -22,7 +22,7 @@ fn r_saf_2_conditions() {
         ("param = \"id\", equals = 7", json!({ "id": "seven" }), false, false),
         ("param = \"id\", equals = 7, not = true", json!({ "id": "7" }), true, false),
         ("param = \"all\", equals = true", json!({ "all": "TRUE" }), true, false),
-        // Almost anything is true to somebody.
+        // Some source may read almost anything as true.
         ("param = \"all\", equals = true", json!({ "all": 1 }), true, false),
         ("param = \"id\", equals = 7", json!({}), false, false),
         ("param = \"id\", equals = 7, not = true", json!({ "id": 8 }), true, true),
@@ -59,7 +59,7 @@ fn r_saf_2_conditions() {
         ("param = \"paths\", matches = \"/tmp/*\", not = true", json!({ "paths": ["/tmp/a", "/etc/b"] }), true, false),
         ("param = \"items.id\", greater = 5", json!({ "items": [{ "id": 1 }, { "id": 9 }] }), true, false),
         ("param = \"grid\", equals = 1", json!({ "grid": [[0], [[1]]] }), true, false),
-        // What cannot be compared counts against the caller.
+        // Values that cannot be compared count against the caller.
         ("param = \"count\", greater = 100", json!({ "count": "many" }), true, false),
         ("param = \"count\", less = 100", json!({ "count": "many" }), true, false),
         ("param = \"count\", greater = 100", json!({ "count": { "$gt": 0 } }), true, false),
@@ -75,7 +75,7 @@ fn r_saf_2_conditions() {
         let allow = format!(
             "[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"delete_it\"\nwhen = [{{ {condition} }}]\n"
         );
-        // A parameter that the operation does not have loosens nothing: whoever takes it may well ignore it.
+        // A parameter that the operation does not declare loosens nothing: the source may ignore it.
         assert_eq!(
             decide(&policy(&allow), &delete, params).effect.as_str(),
             "confirm",
@@ -100,7 +100,7 @@ fn r_saf_2_all_conditions_have_to_hold() {
     }
 }
 
-/// What is left out has its declared default, which the source will use.
+/// A missing parameter has its declared default, which the source will use.
 #[test]
 fn r_saf_2_a_default_counts_as_sent() {
     let policy = policy("[[rule]]\neffect = \"deny\"\nwhen = [{ param = \"mode\", equals = \"all\" }]\n");
@@ -112,12 +112,16 @@ fn r_saf_2_a_default_counts_as_sent() {
     assert_eq!(decide(&policy, &update, &json!({ "mode": "one" })).effect.as_str(), "allow");
 }
 
-/// Without parameters nothing is decided that depends on them, but it is told.
+/// Without parameters, conditions are undecided, and the explanation says so.
 #[test]
-fn r_saf_2_in_general_a_condition_is_open() {
+fn r_saf_2_without_parameters_a_condition_is_undecided() {
     let policy = policy("[[rule]]\nname = \"bulk\"\neffect = \"deny\"\nwhen = [{ param = \"count\", greater = 1 }]\n");
     let update = operation("update_it", Category::Update, Danger::Reversible, Trust::Validated);
-    let ruling = decide(&policy, &update, &Value::Null);
-    assert_eq!(ruling.effect.as_str(), "allow");
-    assert!(ruling.why().ends_with("rule 1 'bulk' may deny it if 'count' is more than 1"), "{}", ruling.why());
+    let decision = decide(&policy, &update, &Value::Null);
+    assert_eq!(decision.effect.as_str(), "allow");
+    assert!(
+        decision.explanation().ends_with("rule 1 'bulk' may deny it if 'count' is more than 1"),
+        "{}",
+        decision.explanation()
+    );
 }

@@ -1,4 +1,4 @@
-//! Every decision says who decided, and what would have to change.
+//! Every decision names its reason and how to change it.
 
 use aquifer_gate::policy::{Policy, PolicyLine};
 use aquifer_protocol::catalog::Catalog;
@@ -12,14 +12,15 @@ use serde_json::{Value, json};
 
 use super::{caller, decide, operation, policy};
 
-/// The specification's details of a denied danger level, with a message that a person understands.
+/// The specification's details of a denied danger level, with a readable message.
 #[test]
-fn r_saf_2_a_denied_danger_level_is_told_as_published() {
+fn r_saf_2_a_denied_danger_level_is_reported_as_specified() {
     let mut bulk = operation("bulk_delete", Category::Delete, Danger::Dangerous, Trust::Validated);
     bulk.safeguards.reasons = vec!["Affects multiple resources".into(), "Cannot be undone".into()];
-    let ruling = decide(&Policy::default(), &bulk, &json!({}));
-    let failure = ruling.failure(&bulk).unwrap();
-    let reason = "This affects much data or skips a safety check, and the source 'shop' is not trusted enough for this";
+    let decision = decide(&Policy::default(), &bulk, &json!({}));
+    let failure = decision.failure(&bulk).unwrap();
+    let reason =
+        "This affects a lot of data or skips a safety check, and the source 'shop' is not trusted enough for this";
     assert_eq!(failure.message(), format!("Permission denied: {reason}"));
     assert_eq!(
         Value::Object(failure.details().clone()),
@@ -33,9 +34,9 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
             "policy": { "decision": "deny", "reason": reason },
         })
     );
-    // Operators get the whole of it.
+    // Operators get the full explanation.
     assert_eq!(
-        ruling.explain(&bulk, None),
+        decision.explain(&bulk, None),
         json!({
             "decision": "deny",
             "decided_by": {
@@ -53,7 +54,7 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
 
 /// The specification's details of a trust level that is too low.
 #[test]
-fn r_saf_2_insufficient_trust_is_told_as_published() {
+fn r_saf_2_insufficient_trust_is_reported_as_specified() {
     let strict = policy("[trust_policy]\nminimum_trust_for_deletes = \"community_reviewed\"\n");
     let delete = operation("delete_user", Category::Delete, Danger::Destructive, Trust::Validated);
     let failure = decide(&strict, &delete, &json!({})).failure(&delete).unwrap();
@@ -72,36 +73,35 @@ fn r_saf_2_insufficient_trust_is_told_as_published() {
     assert_eq!(failure.message(), "Permission denied: The source 'shop' is not trusted enough for this");
 }
 
-/// A rule's denial names the rule and has the operator's reason.
+/// A rule's denial names the rule and the operator's reason.
 #[test]
 fn r_saf_2_a_rules_denial() {
     let create = operation("create_user", Category::Create, Danger::Reversible, Trust::Validated);
     #[rustfmt::skip]
     let table = [
-        ("", "A rule of the operator does not allow this"),
+        ("", "An operator's rule does not allow this"),
         ("name = \"freeze\"\n", "The operator's rule 'freeze' does not allow this"),
-        ("reason = \"the shop is closed\"\n", "A rule of the operator does not allow this: the shop is closed"),
+        ("reason = \"the shop is closed\"\n", "An operator's rule does not allow this: the shop is closed"),
         ("name = \"no customers\"\nreason = \"Customers are changed in the CRM\"\n",
             "The operator's rule 'no customers' does not allow this: Customers are changed in the CRM"),
-        // Words that a client would take for a leak stay with the operator.
-        ("reason = \"nobody at work\"\n", "A rule of the operator does not allow this"),
-        ("name = \"look at me\"\n", "A rule of the operator does not allow this"),
+        // Text that a client would take for a leak is only shown to the operator.
+        ("reason = \"nobody at work\"\n", "An operator's rule does not allow this"),
+        ("name = \"look at me\"\n", "An operator's rule does not allow this"),
     ];
     for (more, reason) in table {
         let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{more}"));
-        let ruling = decide(&policy, &create, &json!({}));
-        let failure = ruling.failure(&create).unwrap();
+        let decision = decide(&policy, &create, &json!({}));
+        let failure = decision.failure(&create).unwrap();
         let message = format!("Permission denied: {reason}");
         assert_eq!((failure.code().as_str(), failure.message()), ("PERMISSION_DENIED", message.as_str()));
         assert_eq!(failure.details()["policy"], json!({ "decision": "deny", "reason": reason }));
-        assert_eq!(ruling.explain(&create, None)["decided_by"]["rule"], 1);
+        assert_eq!(decision.explain(&create, None)["decided_by"]["rule"], 1);
     }
 }
 
-/// What callers and the people who confirm are told, for everything that can decide. None of it says what an operator
-/// could change.
+/// The messages for callers and confirming people, for every kind of reason. None says what an operator could change.
 #[test]
-fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
+fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
     use Category::{Create, Delete, Execute, Read, Update};
     use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
     use Trust::{Certified, Generated, Untested, Validated};
@@ -118,7 +118,7 @@ fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
     let table = [
         (NONE, Delete, Destructive, Validated, format!("This deletes data, {confirm}")),
         (NONE, Update, Destructive, Validated, format!("This may delete or overwrite data, {confirm}")),
-        (NONE, Delete, Dangerous, Certified, format!("This affects much data or skips a safety check, {confirm}")),
+        (NONE, Delete, Dangerous, Certified, format!("This affects a lot of data or skips a safety check, {confirm}")),
         (NONE, Execute, Forbidden, Certified, format!("This can destroy everything, {confirm}")),
         (NONE, Create, Reversible, Generated, format!("This adds data, {enough}")),
         (NONE, Update, Reversible, Generated, format!("This changes data, {enough}")),
@@ -127,19 +127,19 @@ fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
         (OWN, Execute, Forbidden, Certified, "This can destroy everything, which is not allowed here".to_owned()),
         (OWN, Read, Safe, Validated, format!("This only reads, {confirm}")),
         (ALLOW, Delete, Destructive, Validated, format!("This deletes data, {confirm}")),
-        (RULE, Read, Safe, Validated, "The operator's rule 'large' wants a person to confirm this: More than usual".to_owned()),
-        (LOOSE, Delete, Forbidden, Untested, "A rule of the operator wants a person to confirm this".to_owned()),
+        (RULE, Read, Safe, Validated, "The operator's rule 'large' requires a person to confirm this: More than usual".to_owned()),
+        (LOOSE, Delete, Forbidden, Untested, "An operator's rule requires a person to confirm this".to_owned()),
         (BELOW, Read, Safe, Validated, "The source 'shop' is not fully trusted, so a person has to confirm this".to_owned()),
         (MINIMUM, Update, Reversible, Validated, "The source 'shop' is not trusted enough for this".to_owned()),
     ];
     for (toml, category, danger, trust, expected) in table {
         let operation = operation("do_it", category, danger, trust);
-        let ruling = decide(&policy(toml), &operation, &json!({}));
-        assert_ne!(ruling.effect.as_str(), "allow", "{toml} {danger}");
-        let told = ruling.reason_for_caller();
+        let decision = decide(&policy(toml), &operation, &json!({}));
+        assert_ne!(decision.effect.as_str(), "allow", "{toml} {danger}");
+        let told = decision.reason_for_caller();
         assert_eq!(told, expected, "{toml} {danger} {trust}");
-        let mut all = format!("{told} {}", ruling.for_caller());
-        if let Some(failure) = ruling.failure(&operation) {
+        let mut all = format!("{told} {}", decision.for_caller());
+        if let Some(failure) = decision.failure(&operation) {
             all.push_str(failure.message());
             all.push_str(&failure.details()["policy"].to_string());
         }
@@ -153,12 +153,12 @@ fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
     let mut asked_for = operation("export_all", Read, Safe, Certified);
     asked_for.safeguards.always_confirm = true;
     let told = decide(&Policy::default(), &asked_for, &json!({})).reason_for_caller();
-    assert_eq!(told, "The source 'shop' wants a person to confirm this");
+    assert_eq!(told, "The source 'shop' requires a person to confirm this");
 }
 
-/// Settings, the operation's danger and trust, and: who decided, and the beginning of what would have to change.
+/// Settings, the operation's danger and trust, the reason, and the beginning of what could be changed.
 #[test]
-fn r_saf_2_who_decided_and_what_would_have_to_change() {
+fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
     use Danger::{Destructive, Forbidden, Reversible};
     use Trust::{Certified, Generated, Untested, Validated};
     const ALLOW: &str = "[[rule]]\nname = \"mine\"\neffect = \"allow\"\noperation = \"*\"\n";
@@ -167,11 +167,11 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
         ("", Reversible, Validated, "reversible operations of a source trusted as 'validated' run", &[]),
         ("", Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
             &["Set matrix.destructive.validated = \"allow\", or write a rule with effect = \"allow\" and loosen = true"]),
-        ("", Destructive, Certified, "a person confirms destructive operations of a source trusted as 'certified', however far it is trusted",
+        ("", Destructive, Certified, "a person confirms destructive operations of a source trusted as 'certified', whatever its trust level",
             &["Set matrix.destructive.certified"]),
         ("", Reversible, Untested, "reversible operations of a source trusted as 'untested' do not run",
             &["Review source 'shop', then raise its trust: trust = \"validated\""]),
-        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "forbidden operations of a source trusted as 'certified' do not run, as the matrix in the configuration says",
+        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "forbidden operations of a source trusted as 'certified' do not run, as set in the configuration",
             &["No trust level is enough"]),
         ("[trust_policy]\nminimum_trust_for_updates = \"certified\"\n", Reversible, Validated,
             "UPDATE needs a source trusted as 'certified', this one is 'validated'",
@@ -180,38 +180,38 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
             "UPDATE needs a source trusted as 'validated', this one is 'generated'",
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[trust_policy]\nrequire_confirmation_below = \"certified\"\n", Reversible, Validated,
-            "sources trusted less than 'certified' are confirmed, this one is 'validated'",
+            "sources trusted less than 'certified' need confirmation, this one is 'validated'",
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[[rule]]\neffect = \"confirm\"\nreason = \"house rule\"\n", Reversible, Validated,
-            "rule 1 wants it confirmed: house rule", &["Change rule 1"]),
+            "rule 1 requires confirmation: house rule", &["Change rule 1"]),
         (ALLOW, Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
             &["Set matrix.destructive.validated", "Add loosen = true to rule 1 'mine': a plain allow loosens nothing"]),
         ("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested, "rule 1 allows it", &[]),
         ("[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested,
-            "rule 1 wants it confirmed and no more", &["Change rule 1"]),
+            "rule 1 requires confirmation and nothing more", &["Change rule 1"]),
         ("[[rule]]\neffect = \"deny\"\n", Forbidden, Untested, "rule 1 denies it",
             &["Change rule 1", "Review source 'shop'"]),
     ];
     for (toml, danger, trust, why, ways) in table {
         let operation = operation("change_it", Category::Update, *danger, *trust);
-        let ruling = decide(&policy(toml), &operation, &json!({}));
-        assert_eq!(ruling.why(), *why, "{toml}");
-        let explained = ruling.explain(&operation, None);
-        assert_eq!(explained["decision"], ruling.effect.as_str());
+        let decision = decide(&policy(toml), &operation, &json!({}));
+        assert_eq!(decision.explanation(), *why, "{toml}");
+        let explained = decision.explain(&operation, None);
+        assert_eq!(explained["decision"], decision.effect.as_str());
         assert_eq!(explained["decided_by"]["words"], *why);
-        let told = ruling.to_change(&operation);
+        let told = decision.to_change(&operation);
         assert_eq!(told.len(), ways.len(), "{toml}: {told:?}");
         for (told, begin) in told.iter().zip(*ways) {
             assert!(told.starts_with(begin), "{toml}: {told}");
         }
-        let message = ruling.failure(&operation).map(|failure| failure.message().to_owned());
+        let message = decision.failure(&operation).map(|failure| failure.message().to_owned());
         assert!(message.is_none_or(|words| !looks_like_a_leak(&words)), "{toml}");
     }
 }
 
-/// What a rule loosened is still told.
+/// Reasons that a rule overruled are still listed.
 #[test]
-fn r_saf_2_what_was_overruled_is_told() {
+fn r_saf_2_overruled_reasons_are_reported() {
     let policy = policy("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n");
     let mut delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
     delete.safeguards.always_confirm = true;
@@ -228,7 +228,7 @@ fn r_saf_2_what_was_overruled_is_told() {
 
 /// The table of what a caller may do.
 #[test]
-fn r_saf_2_what_can_my_agent_do() {
+fn r_saf_2_policy_lists_what_a_caller_can_do() {
     let surface = Surface::default();
     let operations = [
         operation("list_orders", Category::Read, Danger::Safe, Trust::Generated),
@@ -242,7 +242,7 @@ fn r_saf_2_what_can_my_agent_do() {
             assert!(!line.why.is_empty());
             (line.operation.to_string(), line.decision, line.strength.map(|strength| strength.to_string()))
         };
-        policy.show(&catalog, &caller(principal), &[]).into_iter().map(line).collect()
+        policy.describe_operations(&catalog, &caller(principal), &[]).into_iter().map(line).collect()
     };
     let mut expected = [
         ("create_order".to_owned(), "deny", None),
@@ -253,7 +253,7 @@ fn r_saf_2_what_can_my_agent_do() {
     assert_eq!(shown("alice"), expected);
     expected[2].1 = "deny";
     assert_eq!(shown("bob"), expected);
-    let line = &policy.show(&catalog, &caller(""), &[])[1];
+    let line = &policy.describe_operations(&catalog, &caller(""), &[])[1];
     assert_eq!(
         serde_json::to_value(line).unwrap(),
         json!({

@@ -13,7 +13,7 @@ fn check(policy: &Policy, operation: &Operation, table: &[(Value, &str)]) {
     }
 }
 
-/// Servers that normalize names, or compare them as Unicode folds case, find the parameter under any of these.
+/// Servers that normalize names, or compare them with Unicode case folding, find the parameter under any of these.
 #[test]
 fn r_saf_2_a_condition_sees_every_unicode_form_of_a_name() {
     let table: &[(&str, &[&str])] = &[
@@ -66,10 +66,10 @@ fn r_saf_2_ignoring_case_ignores_unicode_forms() {
             assert_eq!(effect(&deny, &pay, &types, &params), "confirm", "{condition} {params}");
         }
     }
-    // Not every source compares like this, so none of it earns anything.
+    // Not every source compares like this, so none of it loosens anything.
     let loose = loosening("param = \"city\", ignore_case = true, matches = \"straße*\"");
     check(&loose, &pay, &[(json!({ "city": "STRAẞE 1" }), "confirm"), (json!({ "city": "strasse 1" }), "confirm")]);
-    // Folded, a pattern may hold what could not be written in one. It is no wildcard for everything.
+    // Folding may produce characters that mean something in a pattern. They are not wildcards.
     let loose = loosening("param = \"city\", ignore_case = true, matches = \"a｜b\"");
     check(&loose, &pay, &[(json!({ "city": "x" }), "confirm"), (json!({ "city": "a|b" }), "confirm")]);
 }
@@ -104,7 +104,7 @@ fn r_saf_2_a_condition_sees_flat_names_with_indices() {
             (json!({ "items": { "0": { "amount": 1000 } } }), "confirm"),
         ],
     );
-    // A number may belong to the name.
+    // A number may be part of the name.
     let numbered = restricting("param = \"line_2.amount\", greater = 100");
     check(
         &numbered,
@@ -117,7 +117,7 @@ fn r_saf_2_a_condition_sees_flat_names_with_indices() {
             (json!({ "line.amount": 1000 }), "confirm"),
         ],
     );
-    // A declared parameter with a number is one of its own; one with a flat name is what the path leads to.
+    // A declared parameter with a number is a separate one; a declared flat name is what the path leads to.
     let declared = open(vec![
         Parameter::optional("address_2", Schema::string()),
         Parameter::optional("items.max_amount", Schema::new(Kind::Number)),
@@ -125,7 +125,7 @@ fn r_saf_2_a_condition_sees_flat_names_with_indices() {
     check(&deny, &declared, &[(json!({ "items.max_amount": 1000 }), "deny")]);
     let address = restricting("param = \"address\", equals = \"x\"");
     check(&address, &declared, &[(json!({ "address_2": "x" }), "confirm"), (json!({ "address_3": "x" }), "deny")]);
-    // None of them earns anything.
+    // None of them loosens anything.
     let loose = loosening("param = \"items.dry_run\", equals = true");
     let declared = open(vec![Parameter::optional("items", Schema::default())]);
     check(
@@ -165,7 +165,7 @@ fn r_saf_2_text_that_may_hold_the_rest_of_a_path_is_in_doubt() {
             ],
         );
     }
-    // A value itself may be written as JSON, too.
+    // A value itself may be JSON text, too.
     let deny = restricting("param = \"any\", equals = \"prod\"");
     check(
         &deny,

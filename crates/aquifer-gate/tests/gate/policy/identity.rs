@@ -1,5 +1,5 @@
-//! Rules hold for what an operation is, whatever it is called today: a second source, a prefix, a collision or the generic
-//! style rename it, and no rule stops holding. A rule that loosens never comes to hold for somebody else's operation.
+//! Rules follow an operation through renames: a second source, a prefix, a collision or the generic style rename it,
+//! and no rule stops applying. A loosening rule never starts to apply to another source's operation.
 
 use aquifer_gate::policy::{Inventory, Policy, PolicySettings};
 use aquifer_protocol::category::Category;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{decide, operation, policy};
 
-/// An operation of a source, as it is served.
+/// An operation of a source, as served.
 fn served(source: &str, own_name: &str, name: &str, backing: Backing) -> Operation {
     let mut operation = operation(name, Category::Delete, Danger::Destructive, Trust::Validated);
     operation.source = source.into();
@@ -27,8 +27,7 @@ fn tool(name: &str) -> Backing {
     Backing::Tool(name.into())
 }
 
-/// The same operation under every name it may be served: alone, beside others, under a prefix of the operator's, after a
-/// collision.
+/// The same operation under every name it may be served: alone, beside others, with a prefix, after a collision.
 fn orders() -> [Operation; 4] {
     ["delete_order", "shop_db_delete_order", "x_delete_order", "shop_db_delete_order_3f2a1"]
         .map(|name| served("Shop-DB", "delete_order", name, table("Orders")))
@@ -44,7 +43,7 @@ fn r_saf_2_a_rule_holds_under_every_name() {
         ("operation = \"*_order\"", true),
         ("operation = [\"*\", \"!get_*\"]", true),
         ("operation = [\"*_order\", \"!list_*\", \"!get_*\"]", true),
-        // What a rule leaves out stays left out under every name.
+        // Excluded operations stay excluded under every name.
         ("operation = [\"*\", \"!delete_*\"]", false),
         ("operation = \"!delete_order\"", false),
         ("operation = \"delete_orders\"", false),
@@ -53,7 +52,7 @@ fn r_saf_2_a_rule_holds_under_every_name() {
         ("table = \"orders\"", true),
         ("table = \"ORD*\"", true),
         ("table = [\"*\", \"!Orders\"]", false),
-        // What leaves out is taken at its word: a table of another spelling is another table.
+        // Exclusions are exact: a table with another spelling is another table.
         ("table = [\"*\", \"!orders\"]", true),
         ("table = \"customers\"", false),
         ("tool = \"orders\"", false),
@@ -95,7 +94,7 @@ fn r_saf_2_a_rule_knows_tools_as_their_server_spells_them() {
     }
 }
 
-/// A table may be named with its schema. Only where a dot says so: `sales*` has never meant a schema.
+/// A table may be named with its schema, but only with a dot: `sales*` does not mean a schema.
 #[test]
 fn r_saf_2_a_rule_may_name_the_schema() {
     let in_schema = |schema: &str, table: &str| Backing::TableInSchema { schema: schema.into(), table: table.into() };
@@ -103,7 +102,7 @@ fn r_saf_2_a_rule_may_name_the_schema() {
     let all = [made(in_schema("sales", "ordz")), made(in_schema("public", "ordz")), made(table("ordz"))];
     #[rustfmt::skip]
     let cases = [
-        // Which of them a rule that restricts selects, and one that loosens.
+        // Which of them a restricting and a loosening rule select.
         ("\"sales.ordz\"", [true, false, false], [true, false, false]),
         ("\"Sales.Ordz\"", [true, false, false], [false, false, false]),
         ("\"ordz\"", [true, true, true], [true, true, true]),
@@ -132,9 +131,9 @@ fn loosened(selector: &str) -> Policy {
     policy(&format!("[[rule]]\neffect = \"allow\"\nloosen = true\n{selector}\n"))
 }
 
-/// A rule that loosens goes by the served name. Only with a source it also goes by what that source calls its own.
+/// A loosening rule matches the served name. Only with a source it also matches the source's own name.
 #[test]
-fn r_saf_2_what_loosens_needs_the_source() {
+fn r_saf_2_a_loosening_rule_needs_the_source() {
     let [alone, beside, prefixed, collided] = orders();
     #[rustfmt::skip]
     let table: &[(&str, [bool; 4])] = &[
@@ -148,7 +147,7 @@ fn r_saf_2_what_loosens_needs_the_source() {
         ("source = \"!other\"\noperation = \"delete_order\"", [true, false, false, false]),
         ("source = \"Shop-DB\"\ntable = \"Orders\"", [true; 4]),
         ("source = \"Shop-DB\"\ntable = \"orders\"", [false; 4]),
-        // What is left out is left out under every name, and in every case.
+        // Excluded operations stay excluded under every name, in either case.
         ("source = \"Shop-DB\"\noperation = [\"*\", \"!delete_order\"]", [false; 4]),
         ("source = \"Shop-DB\"\noperation = [\"*\", \"!shop_db_*\"]", [false; 4]),
         ("operation = [\"*\", \"!shop_db_*\"]", [false; 4]),
@@ -164,18 +163,18 @@ fn r_saf_2_what_loosens_needs_the_source() {
     }
 }
 
-/// A newcomer calls its operation as somebody else's, in every way it can.
+/// A new source names its operation like another's, in every possible way.
 #[test]
-fn r_saf_2_a_newcomer_is_never_loosened_by_a_rule_for_another() {
+fn r_saf_2_a_new_source_is_never_loosened_by_a_rule_for_another() {
     let newcomers = [
-        // The same own name, in a source of its own.
+        // The same own name, in another source.
         served("evil", "delete_order", "evil_delete_order", tool("delete_order")),
         // The name was taken.
         served("evil", "delete_order", "delete_order_3f2a1", tool("delete_order")),
         // Its own name makes its full name that of the other: source `shop`, tool `db_delete_order`.
         served("shop", "db_delete_order", "shop_db_delete_order_9c01f", tool("db_delete_order")),
         served("shop", "db_delete_order", "db_delete_order", tool("db_delete_order")),
-        // Its source is called alike.
+        // Its source has a similar name.
         served("shop-DB", "delete_order", "shop_db_2_delete_order", table("Orders")),
         served("Shop-DB2", "delete_order", "shop_db2_delete_order", table("Orders")),
     ];
@@ -195,7 +194,8 @@ fn r_saf_2_a_newcomer_is_never_loosened_by_a_rule_for_another() {
     }
 }
 
-/// An operation whose definition changed is denied, whatever is written; it is only looked at until somebody accepts it.
+/// An operation whose definition changed is denied, whatever is configured; it can only be introspected until somebody
+/// accepts it.
 #[test]
 fn r_dis_7a_no_rule_loosens_a_quarantine() {
     let mut changed = operation("get_thing", Category::Read, Danger::Safe, Trust::Certified);
@@ -207,23 +207,23 @@ fn r_dis_7a_no_rule_loosens_a_quarantine() {
         "[matrix.safe]\ncertified = \"allow\"\n",
     ] {
         let policy = policy(toml);
-        let ruling = decide(&policy, &changed, &json!({}));
-        let failure = ruling.failure(&changed).unwrap();
+        let decision = decide(&policy, &changed, &json!({}));
+        let failure = decision.failure(&changed).unwrap();
         assert_eq!(failure.code().as_str(), "PERMISSION_DENIED", "{toml}");
         let reason = "This operation is quarantined: its description changed since it was accepted";
         assert_eq!(failure.message(), format!("Permission denied: {reason}"));
-        assert!(ruling.to_change(&changed)[0].contains("aquifer review"), "{:?}", ruling.to_change(&changed));
+        assert!(decision.to_change(&changed)[0].contains("aquifer review"), "{:?}", decision.to_change(&changed));
         assert!(!policy.denies_always(&changed), "{toml}: it stays listed");
         let accepted = Operation { quarantine: None, ..changed.clone() };
         assert!(decide(&policy, &accepted, &json!({})).failure(&accepted).is_none(), "{toml}");
     }
-    // What a rule denies is not shown for being in quarantine, too.
+    // An operation that a rule denies is not listed because of a quarantine.
     assert!(policy("[[rule]]\neffect = \"deny\"\n").denies_always(&changed));
 }
 
-/// Settings, whether calls of a destructive operation are always denied, and of a safe one of an untested source.
+/// Settings, and whether all calls are denied of a destructive operation, and of a safe one of an untested source.
 #[test]
-fn r_saf_2_what_is_always_denied() {
+fn r_saf_2_operations_that_are_always_denied_are_found() {
     let rule = |more: &str| format!("[[rule]]\n{more}\n");
     let deny = |more: &str| rule(&format!("effect = \"deny\"\n{more}"));
     let loosen = |more: &str| rule(&format!("effect = \"allow\"\nloosen = true\noperation = \"*\"\n{more}"));
@@ -242,14 +242,14 @@ fn r_saf_2_what_is_always_denied() {
         (deny(when), false),
         (cell.clone(), true),
         (minimum.clone(), true),
-        // What somebody may do, with some parameters, is shown.
+        // Operations that some caller may call with some parameters are listed.
         (cell.clone() + &loosen(""), false),
         (cell.clone() + &loosen("caller = \"alice\""), false),
         (cell.clone() + &loosen("scope = \"admin\""), false),
         (cell.clone() + &loosen(when), false),
         (cell.clone() + &loosen("danger = \"safe\""), true),
         (cell.clone() + &rule("effect = \"allow\"\noperation = \"*\""), true),
-        // What nothing loosens is not.
+        // Operations that nothing loosens are not.
         (minimum + &loosen("caller = \"alice\""), true),
         (deny("") + &loosen("caller = \"alice\""), true),
         (cell + &loosen("caller = \"alice\"") + &deny("category = \"DELETE\""), true),
@@ -258,15 +258,15 @@ fn r_saf_2_what_is_always_denied() {
         let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
         assert_eq!(policy(&toml).denies_always(&delete), expected, "{toml}");
     }
-    // What may only be looked at is looked at.
+    // Operations that can only be introspected are listed.
     let untested = operation("get_order", Category::Read, Danger::Safe, Trust::Untested);
     assert!(!Policy::default().denies_always(&untested));
     assert!(policy(&deny("")).denies_always(&untested));
 }
 
-/// An operation takes a token wherever a call of it may have to be confirmed, also by way of a rule that loosens.
+/// An operation accepts a token if some call of it may need confirmation, also because of a loosening rule.
 #[test]
-fn r_saf_3_what_may_be_confirmed_takes_a_token() {
+fn r_saf_3_operations_that_may_need_confirmation_accept_a_token() {
     let policy = policy(
         "[matrix.destructive]\nvalidated = \"deny\"\n[trust_policy]\nrequire_confirmation_below = \"certified\"\n\
          [[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\ncaller = \"alice\"\n",
@@ -276,7 +276,7 @@ fn r_saf_3_what_may_be_confirmed_takes_a_token() {
     assert!(policy.may_confirm(&delete));
 }
 
-/// With several sources, a name is anybody's: `b_delete_item` of source `a` is served as `a_b_delete_item` as soon as
+/// With several sources a name is ambiguous: `b_delete_item` of source `a` is served as `a_b_delete_item` as soon as
 /// `delete_item` of source `a_b` is not.
 #[test]
 fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
@@ -284,7 +284,7 @@ fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
     hostile.source = "a".into();
     hostile.own_name = "b_delete_item".into();
     let victim = Operation { source: "a_b".into(), own_name: "delete_item".into(), ..hostile.clone() };
-    // (the rule, then what is decided about the hostile and the victim's operation, alone and among several)
+    // (rule, then the decisions about the hostile and the victim's operation, alone and among several)
     #[rustfmt::skip]
     let table = [
         ("allow", "operation = \"a_b_delete_item\"", ["allow", "allow"], ["confirm", "confirm"]),
@@ -318,14 +318,14 @@ fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
             let is_reported = has_several_sources && alone != among_several;
             let mut inventory = Inventory::default();
             [&hostile, &victim].into_iter().for_each(|operation| inventory.add(operation, None));
-            let reports = [policy.unused(&inventory), policy.lacking_source()];
+            let reports = [policy.find_unused(&inventory), policy.rules_without_source()];
             for report in reports {
                 let says_so = report.iter().any(|unused| unused.problem.contains("has to name their source"));
                 assert_eq!(says_so, is_reported, "{keys}: {report:?}");
             }
         }
     }
-    // What restricts in such a rule stays.
+    // The restricting part of such a rule stays.
     let mut read = operation("a_b_get_item", Category::Read, Danger::Safe, Trust::Validated);
     read.own_name = "get_item".into();
     let asks = "[[rule]]\neffect = \"confirm\"\nloosen = true\noperation = \"a_b_get_item\"\n";

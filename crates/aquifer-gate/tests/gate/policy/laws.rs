@@ -1,11 +1,11 @@
-//! Laws that hold for all settings and all calls.
+//! Properties of all settings and all calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aquifer_gate::policy::{
-    Cell, ConditionSettings, Effect, Policy, PolicySettings, RuleEffect, RuleSettings, Strength, Subject,
-    TrustPolicySettings, Words,
+    Cell, ConditionSettings, Effect, PatternList, Policy, PolicySettings, RuleEffect, RuleSettings, Strength, Subject,
+    TrustPolicySettings,
 };
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::{caller, operation};
 
-fn words(from: &'static [&'static str]) -> impl Strategy<Value = Words> {
+fn words(from: &'static [&'static str]) -> impl Strategy<Value = PatternList> {
     prop_oneof![
-        2 => Just(Words::default()),
+        2 => Just(PatternList::default()),
         3 => proptest::collection::vec(select(from), 1..3)
-            .prop_map(|words| Words(words.into_iter().map(str::to_owned).collect())),
+            .prop_map(|words| PatternList(words.into_iter().map(str::to_owned).collect())),
     ]
 }
 
@@ -54,7 +54,7 @@ fn rule(loosens: impl Strategy<Value = bool>) -> impl Strategy<Value = RuleSetti
     (rest, names, callers, dangers, when).prop_map(|(rest, names, callers, danger, when)| {
         let (effect, loosen, strength) = rest;
         let loosen = loosen && effect != RuleEffect::Deny;
-        let mut rule = RuleSettings::of(effect);
+        let mut rule = RuleSettings::new(effect);
         (rule.source, rule.operation) = names;
         (rule.caller, rule.scope) = callers;
         (rule.danger, rule.when, rule.loosen) = (danger, when, loosen);
@@ -97,9 +97,9 @@ fn settings() -> impl Strategy<Value = PolicySettings> {
 }
 
 /// A call: operation, caller, scopes, parameters.
-type Asked = (Operation, &'static str, Vec<Arc<str>>, Value);
+type PolicyInput = (Operation, &'static str, Vec<Arc<str>>, Value);
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn policy_input() -> impl Strategy<Value = PolicyInput> {
     let operations = (
         select(&["a_x", "a_y", "b_x"][..]),
         select(&Category::ALL[..]),
@@ -117,18 +117,18 @@ fn asked() -> impl Strategy<Value = Asked> {
     (operations, select(&["", "alice", "bob"][..]), scopes, params)
 }
 
-fn effect(policy: &Policy, (operation, principal, scopes, params): &Asked) -> Effect {
+fn effect(policy: &Policy, (operation, principal, scopes, params): &PolicyInput) -> Effect {
     let caller = caller(principal);
     let subject = Subject { operation, caller: &caller, scopes, params: params.as_object(), types: None };
-    let ruling = policy.rule(&subject);
-    // Whatever was decided can be told, and is a failure exactly if it is a denial.
-    assert_eq!(ruling.explain(operation, None)["decision"], ruling.effect.as_str());
-    assert_eq!(ruling.failure(operation).is_some(), matches!(ruling.effect, Effect::Deny(_)));
-    assert!(!ruling.because.is_empty());
-    ruling.effect
+    let decision = policy.decide(&subject);
+    // Every decision can be explained, and is a failure if and only if it is a denial.
+    assert_eq!(decision.explain(operation, None)["decision"], decision.effect.as_str());
+    assert_eq!(decision.failure(operation).is_some(), matches!(decision.effect, Effect::Deny(_)));
+    assert!(!decision.reasons.is_empty());
+    decision.effect
 }
 
-/// Whether the second is as restrictive as the first, strength included.
+/// Whether the second is as restrictive as the first, including its strength.
 fn is_no_looser(before: Effect, after: Effect) -> bool {
     match (before, after) {
         (Effect::Confirm(before), Effect::Confirm(after)) => {
@@ -143,7 +143,7 @@ proptest! {
 
     #[test]
     fn r_saf_2_a_rule_that_is_not_marked_never_loosens(
-        settings in settings(), more in rule(Just(false)), place in any::<prop::sample::Index>(), asked in asked(),
+        settings in settings(), more in rule(Just(false)), place in any::<prop::sample::Index>(), asked in policy_input(),
     ) {
         let before = Policy::new(&settings).unwrap();
         let mut settings = settings;
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn r_saf_2_without_loosening_nothing_is_below_the_default(settings in settings(), asked in asked()) {
+    fn r_saf_2_without_loosening_nothing_is_below_the_default(settings in settings(), asked in policy_input()) {
         let mut settings = settings;
         settings.matrix.clear();
         settings.strength.clear();
@@ -165,23 +165,23 @@ proptest! {
     }
 
     #[test]
-    fn r_saf_2_the_order_of_rules_does_not_matter(settings in settings(), asked in asked()) {
+    fn r_saf_2_the_order_of_rules_does_not_matter(settings in settings(), asked in policy_input()) {
         let forwards = effect(&Policy::new(&settings).unwrap(), &asked);
         let mut settings = settings;
         settings.rule.reverse();
         prop_assert_eq!(forwards, effect(&Policy::new(&settings).unwrap(), &asked));
     }
 
-    /// A denial by the operator stands, whatever else is written.
+    /// An operator's denial stands, whatever else is configured.
     #[test]
-    fn r_saf_2_a_rules_denial_is_never_undone(settings in settings(), asked in asked()) {
+    fn r_saf_2_a_rules_denial_is_never_undone(settings in settings(), asked in policy_input()) {
         let mut settings = settings;
-        settings.rule.push(RuleSettings::of(RuleEffect::Deny));
+        settings.rule.push(RuleSettings::new(RuleEffect::Deny));
         prop_assert!(matches!(effect(&Policy::new(&settings).unwrap(), &asked), Effect::Deny(_)));
     }
 
     #[test]
-    fn r_saf_2_more_trust_is_never_worse_by_default(asked in asked()) {
+    fn r_saf_2_more_trust_is_never_worse_by_default(asked in policy_input()) {
         let policy = Policy::default();
         let mut asked = asked;
         asked.0.safeguards.always_confirm = false;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{caller, decide, decide_for, operation, policy};
 
-/// A rule's selectors, and what it says of `delete_order` (DELETE, destructive, validated) of source `shop`.
+/// A rule's selectors, and its effect on `delete_order` (DELETE, destructive, validated) of source `shop`.
 #[test]
 fn r_saf_2_selectors() {
     #[rustfmt::skip]
@@ -34,13 +34,13 @@ fn r_saf_2_selectors() {
     let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
     for (selector, applies) in table {
         let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
-        let ruling = decide_for(&policy, &delete, "alice", &["orders:read", "orders:write"], &json!({}));
+        let decision = decide_for(&policy, &delete, "alice", &["orders:read", "orders:write"], &json!({}));
         let expected = if applies { "deny" } else { "confirm" };
-        assert_eq!(ruling.effect.as_str(), expected, "{selector}");
+        assert_eq!(decision.effect.as_str(), expected, "{selector}");
     }
 }
 
-/// Nobody in particular has an empty name and no scope: `*` is them, too, `?*` is not.
+/// Unauthenticated callers have an empty name and no scope: `*` matches them, `?*` does not.
 #[test]
 fn r_saf_2_who_is_nobody() {
     let read = operation("get_order", Category::Read, Danger::Safe, Trust::Validated);
@@ -58,7 +58,7 @@ fn r_saf_2_who_is_nobody() {
     }
 }
 
-/// Rules as they stand in a file, and what comes of them for a danger and a trust level.
+/// Rules as written in a file, and the decision for a danger and a trust level.
 #[test]
 fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
     const ALLOW: &str = "[[rule]]\neffect = \"allow\"\noperation = \"*\"\n";
@@ -85,7 +85,7 @@ fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
         (&[LOOSE_CONFIRM], Forbidden, "confirm"),
         (&[LOOSE_CONFIRM], Reversible, "confirm"),
         (&[LOOSE, LOOSE_CONFIRM], Forbidden, "confirm"),
-        // What the operator says elsewhere is not undone.
+        // Other settings of the operator are not undone.
         (&[LOOSE, CONFIRM], Forbidden, "confirm"),
         (&[LOOSE, DENY], Destructive, "deny"),
         (&[LOOSE, MINIMUM], Destructive, "deny"),
@@ -99,7 +99,7 @@ fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
 }
 
 #[test]
-fn r_saf_2_a_source_can_want_a_person_asked_and_only_the_operator_waives_it() {
+fn r_saf_2_a_source_can_require_confirmation_and_only_the_operator_waives_it() {
     let mut read = operation("export_all", Category::Read, Danger::Safe, Trust::Certified);
     read.safeguards.always_confirm = true;
     let effect = |toml: &str| decide(&policy(toml), &read, &json!({})).effect.as_str();
@@ -109,7 +109,7 @@ fn r_saf_2_a_source_can_want_a_person_asked_and_only_the_operator_waives_it() {
     assert_eq!(effect("[[rule]]\neffect = \"allow\"\nsource = \"shop\"\nloosen = true\n"), "allow");
 }
 
-/// How a person is asked, by danger and settings: with a client that can ask, and with one that cannot.
+/// The strength by danger and settings: for a client that can ask, and for one that cannot.
 #[test]
 fn r_saf_3_strengths() {
     use Danger::{Dangerous, Destructive, Forbidden, Reversible};
@@ -131,7 +131,7 @@ fn r_saf_3_strengths() {
         (set("token"), Destructive, Token, Token),
         (set("elicit"), Destructive, Elicit, Approval),
         (set("approval"), Destructive, Approval, Approval),
-        // A rule does not weaken what is set for the danger, unless it says so.
+        // A rule does not weaken the strength that is set for the danger, unless it loosens.
         (set("approval") + &token, Destructive, Approval, Approval),
         (set("approval") + &loose, Destructive, Token, Token),
         (loose.clone(), Forbidden, Token, Token),
@@ -143,11 +143,11 @@ fn r_saf_3_strengths() {
         let Effect::Confirm(asking) = decide(&policy(&toml), &operation, &json!({})).effect else {
             panic!("{danger} is not asked for with\n{toml}");
         };
-        assert_eq!((asking.with(true), asking.with(false)), (interactive, otherwise), "{danger}\n{toml}");
+        assert_eq!((asking.for_client(true), asking.for_client(false)), (interactive, otherwise), "{danger}\n{toml}");
     }
 }
 
-/// What is decided once is what is decided each time, and no longer used when the operation is another.
+/// A compiled decision equals a fresh one, and is not used for a changed operation.
 #[test]
 fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     let policy = policy(
@@ -165,10 +165,10 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
         let caller = caller(principal);
         let subject =
             Subject { operation: &create, caller: &caller, scopes: &[], params: params.as_object(), types: None };
-        assert_eq!(compiled.rule(&subject).effect.as_str(), expected, "{principal} {params}");
-        assert_eq!(policy.rule(&subject).effect, compiled.rule(&subject).effect);
+        assert_eq!(compiled.decide(&subject).effect.as_str(), expected, "{principal} {params}");
+        assert_eq!(policy.decide(&subject).effect, compiled.decide(&subject).effect);
     }
-    assert!(compiled.is_of(&create.clone()));
+    assert!(compiled.matches(&create.clone()));
     let changes: [fn(&mut aquifer_protocol::operation::Operation); 9] = [
         |operation| operation.name = "x".into(),
         |operation| operation.source = "x".into(),
@@ -183,11 +183,11 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     for change in changes {
         let mut other = create.clone();
         change(&mut other);
-        assert!(!compiled.is_of(&other));
+        assert!(!compiled.matches(&other));
     }
 }
 
-/// Without a rule that looks at the call, deciding is handing out what was decided before.
+/// Without a rule about the call, the compiled decision is returned as is.
 #[test]
 fn r_saf_2_a_settled_decision_is_made_once() {
     let policy = policy("[[rule]]\neffect = \"confirm\"\noperation = \"delete_*\"\n");
@@ -196,6 +196,6 @@ fn r_saf_2_a_settled_decision_is_made_once() {
     let caller = caller("");
     let params = json!({ "id": 1 });
     let subject = Subject { operation: &read, caller: &caller, scopes: &[], params: params.as_object(), types: None };
-    assert!(std::sync::Arc::ptr_eq(&compiled.rule(&subject), &compiled.rule(&subject)));
+    assert!(std::sync::Arc::ptr_eq(&compiled.decide(&subject), &compiled.decide(&subject)));
     assert_eq!(decide(&Policy::default(), &read, &Value::Null).effect, Effect::Allow);
 }

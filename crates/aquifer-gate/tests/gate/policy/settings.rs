@@ -1,4 +1,4 @@
-//! Settings that make no policy are refused with the name of the rule and what was probably meant.
+//! Invalid settings are refused with the name of the rule and a suggestion.
 
 use aquifer_gate::policy::{Policy, PolicySettings};
 
@@ -41,7 +41,7 @@ fn r_saf_2_settings_are_refused_with_a_place() {
         (rule("effect = \"deny\"\nwhen = [{ param = \"a\", equals = 1, less = 2 }]"), [place, "has two tests"]),
         (rule("effect = \"deny\"\nwhen = [{ param = \"a\", one_of = [] }]"), [place, "'one_of' is empty"]),
         (rule("effect = \"deny\"\nwhen = [{ param = \"a\", equals = [1] }]"), [place, "a list or a table"]),
-        (rule("effect = \"deny\"\nwhen = [{ param = \"a\", greater = nan }]"), [place, "what is no number"]),
+        (rule("effect = \"deny\"\nwhen = [{ param = \"a\", greater = nan }]"), [place, "other than a number"]),
         (rule("effect = \"deny\"\nwhen = [{ param = \"a\", matches = \"[x]\" }]"), [place, "'a': the pattern '[x]'"]),
         (rule("effect = \"deny\"\nwhen = [{ equals = 1 }]"), [place, "needs 'param'"]),
         (rule("effect = \"deny\"\nwhen = [{ param = \"a..b\", equals = 1 }]"), [place, "needs 'param'"]),
@@ -53,11 +53,11 @@ fn r_saf_2_settings_are_refused_with_a_place() {
         ("[strength]\ndangerus = \"approval\"\n".to_owned(), ["strength: ", "Did you mean 'dangerous'?"]),
         ("[trust_policy]\nminimum_trust_for_deletes = \"comunity_reviewed\"\n".to_owned(), ["minimum_trust_for_deletes: ", "Did you mean 'community_reviewed'?"]),
         ("[trust_policy]\nrequire_confirmation_below = \"some\"\n".to_owned(), ["require_confirmation_below: ", "Known are untested, "]),
-        // What serde refuses has a line and a column.
+        // Errors of serde have a line and a column.
         ("[[rule]]\noperation = \"a\"\n".to_owned(), ["line 1", "missing field `effect`"]),
         ("[[rule]]\neffect = \"alow\"\n".to_owned(), ["line 2", "expected one of `allow`, `confirm`, `deny`"]),
         ("[[rule]]\neffect = \"deny\"\nopration = \"a\"\n".to_owned(), ["line 3", "unknown field `opration`"]),
-        ("[[rule]]\neffect = \"deny\"\noperation = 3\n".to_owned(), ["line 3", "expected a word or a list of words"]),
+        ("[[rule]]\neffect = \"deny\"\noperation = 3\n".to_owned(), ["line 3", "expected a string or a list of strings"]),
         ("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = []\n".to_owned(), ["line 4", "an empty list matches nothing"]),
         ("[matrix.safe]\nuntested = \"ask\"\n".to_owned(), ["line 2", "`introspect_only`"]),
         ("[trust_policy]\nminimum_trust_for_delete = \"validated\"\n".to_owned(), ["line 2", "`minimum_trust_for_deletes`"]),
@@ -72,7 +72,7 @@ fn r_saf_2_settings_are_refused_with_a_place() {
 }
 
 #[test]
-fn r_saf_2_everything_wrong_is_told_at_once() {
+fn r_saf_2_all_problems_are_reported_at_once() {
     let told = refused(
         "[matrix.x]\nsafe = \"deny\"\n[strength]\ny = \"token\"\n[trust_policy]\nminimum_trust_for_reads = \"z\"\n\
          [[rule]]\neffect = \"deny\"\noperation = \"\"\ndanger = \"w\"\n[[rule]]\neffect = \"deny\"\nloosen = true\n",
@@ -81,7 +81,7 @@ fn r_saf_2_everything_wrong_is_told_at_once() {
 }
 
 #[test]
-fn r_saf_2_nothing_written_is_the_published_policy() {
+fn r_saf_2_empty_settings_give_the_published_policy() {
     assert_eq!(toml::from_str::<PolicySettings>("").unwrap(), PolicySettings::default());
     assert!(Policy::new(&PolicySettings::default()).is_ok());
 }

@@ -1,5 +1,5 @@
-//! Conditions hold for every spelling: of names, of texts and of numbers. Each table tries to get past a rule that
-//! restricts, and to earn the capability of one that loosens.
+//! Conditions hold for every spelling of names, texts and numbers. Each table tries to evade a restricting rule, and to
+//! benefit from a loosening one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{operation, policy};
 
 pub(super) fn effect(policy: &Policy, operation: &Operation, types: &Types, params: &Value) -> &'static str {
     let (caller, params) = (Caller::anonymous(), params.as_object());
-    policy.rule(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
+    policy.decide(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
 }
 
 pub(super) fn restricting(condition: &str) -> Policy {
@@ -27,7 +27,7 @@ pub(super) fn loosening(condition: &str) -> Policy {
     policy(&format!("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\nwhen = [{{ {condition} }}]\n"))
 }
 
-/// An operation of an upstream that takes what it is given.
+/// An upstream's operation that accepts any parameter.
 pub(super) fn open(parameters: Vec<Parameter>) -> Operation {
     let mut operation = operation("pay", Category::Execute, Danger::Destructive, Trust::Validated);
     operation.native = false;
@@ -44,7 +44,7 @@ fn formatted(format: Format) -> Schema {
     Schema { format: Some(format), ..Schema::string() }
 }
 
-/// Whatever a server could take for a parameter is that parameter.
+/// Every name that a server may accept for a parameter counts as that parameter.
 #[test]
 fn r_saf_2_a_condition_sees_every_spelling_of_a_name() {
     let spellings = [
@@ -86,7 +86,7 @@ fn r_saf_2_a_condition_sees_every_spelling_of_a_name() {
             for flat in ["options.max_amount", "options[max_amount]", "optionsMaxAmount", "options_max_amount"] {
                 assert_eq!(effect(&deny, &open(vec![]), &types, &json!({ flat: 1000 })), "deny", "{rule} as {flat}");
             }
-            // Text that somebody may read.
+            // Text that a source may parse.
             for written in ["{\"max_amount\": 1000}", " [{\"max_amount\": 1000}]"] {
                 assert_eq!(effect(&deny, &open(vec![]), &types, &json!({ "options": written })), "deny", "{written}");
             }
@@ -101,7 +101,7 @@ fn r_saf_2_a_condition_sees_every_spelling_of_a_name() {
     assert_eq!(effect(&sharp, &open(vec![]), &types, &json!({ "GROESSE": 2 })), "deny");
 }
 
-/// A parameter whose name we changed is known by both names.
+/// A parameter that we renamed is known by both names.
 #[test]
 fn r_dis_7_a_condition_knows_a_parameter_by_its_servers_name() {
     let parameter = |name: &str, original: Option<&str>| Parameter {
@@ -121,9 +121,9 @@ fn r_dis_7_a_condition_knows_a_parameter_by_its_servers_name() {
     assert_eq!(effect(&loose, &pay, &types, &json!({ "camel_case": 1, "camel_case_2": 1 })), "allow");
 }
 
-/// A value in another spelling may be ignored by the server: it neither proves anything nor hides that nothing was sent.
+/// A server may ignore a value in another spelling: it proves nothing, and does not hide that nothing was sent.
 #[test]
-fn r_saf_2_another_spelling_earns_nothing() {
+fn r_saf_2_another_spelling_gains_nothing() {
     let types = Types::new();
     let unless = restricting("param = \"region\", equals = \"EU\", not = true");
     let needed = restricting("param = \"ticket\", present = false");
@@ -154,7 +154,7 @@ fn r_saf_2_another_spelling_earns_nothing() {
     }
 }
 
-/// What is declared deep inside has a default, too, and the server will use it.
+/// Nested defaults count, too, because the server will use them.
 #[test]
 fn r_saf_2_a_default_inside_counts_as_sent() {
     let limit = Schema { default: Some(json!(500)), ..Schema::new(Kind::Number) };
@@ -172,7 +172,7 @@ fn r_saf_2_a_default_inside_counts_as_sent() {
     }
 }
 
-/// How the source compares, a condition, a value, and whether a rule that restricts holds, and one that loosens.
+/// How the source compares, a condition, a value, and whether a restricting and a loosening rule apply.
 #[test]
 fn r_saf_2_text_is_compared_as_its_source_compares_it() {
     let uuid = "550e8400-e29b-41d4-a716-446655440000";
@@ -225,7 +225,7 @@ fn r_saf_2_text_is_compared_as_its_source_compares_it() {
         (text(Comparison::Unknown), "matches = \"adm*\"", "guest", false, false),
         (text(Comparison::Unknown), "matches = [\"*\", \"!guest\"]", "GUEST", true, false),
         (text(Comparison::Unknown), "equals = \"admin\", not = true", "ADMIN", true, false),
-        // A column that keeps numbers as such.
+        // A column that stores numbers.
         (text(Comparison::Unknown), "equals = \"1\"", "1", true, true),
         (text(Comparison::Unknown), "equals = \"1\"", "01", true, false),
         (text(Comparison::Unknown), "equals = \"1\"", " 1.0", true, false),
@@ -310,7 +310,7 @@ fn r_saf_2_text_is_compared_as_its_source_compares_it() {
     }
 }
 
-/// Whatever a lenient server could read as the number, or as the value, is no way past a rule.
+/// Nothing that a lenient server could read as the number or the value evades a rule.
 #[test]
 fn r_saf_2_no_spelling_of_a_value_gets_past_a_rule() {
     let types = Types::new();
@@ -352,15 +352,15 @@ fn r_saf_2_no_spelling_of_a_value_gets_past_a_rule() {
             }
         }
     }
-    // Text that is declared as text is text, whatever it begins with.
+    // Declared text is text, whatever it starts with.
     let note = open(vec![Parameter::optional("value", Schema::string())]);
     let deny = restricting("param = \"value\", equals = \"prod\"");
     assert_eq!(effect(&deny, &note, &types, &json!({ "value": "[link] and {braces}" })), "confirm");
 }
 
-/// A number that is not the one is not loosened for being written like it.
+/// A different number is not loosened because it is written similarly.
 #[test]
-fn r_saf_2_what_loosens_wants_the_very_value() {
+fn r_saf_2_a_loosening_rule_needs_the_exact_value() {
     let types = Types::new();
     let pay = open(vec![Parameter::optional("value", Schema::default())]);
     #[rustfmt::skip]
@@ -382,7 +382,7 @@ fn r_saf_2_what_loosens_wants_the_very_value() {
     }
 }
 
-/// A server may declare a type that is a list of itself, or refers to itself: looking into it ends.
+/// A type may be a list of itself, or refer to itself: resolving it ends.
 #[test]
 fn r_saf_2_a_type_that_contains_itself_is_looked_into_once() {
     let list_of = |name: &str| Schema::new(Kind::Array(Some(Box::new(Schema::named(name)))));
@@ -399,13 +399,13 @@ fn r_saf_2_a_type_that_contains_itself_is_looked_into_once() {
         assert_eq!(effect(&deny, &pay, &types, &json!({ "tree": [[]] })), "confirm", "{name}");
         let mut inventory = Inventory::default();
         inventory.add(&pay, Some(&types));
-        assert!(deny.unused(&inventory).len() <= 1, "{name}");
+        assert!(deny.find_unused(&inventory).len() <= 1, "{name}");
     }
 }
 
-/// An explanation says what is compared.
+/// An explanation says how values are compared.
 #[test]
-fn r_saf_2_what_is_compared_is_told() {
+fn r_saf_2_explanations_say_how_values_are_compared() {
     #[rustfmt::skip]
     let table = [
         (text(Comparison::Exact), "equals = \"admin\"", "'owner' is \"admin\""),
@@ -426,7 +426,7 @@ fn r_saf_2_what_is_compared_is_told() {
         let pay = open(vec![Parameter::optional("owner", schema)]);
         let (caller, types) = (Caller::anonymous(), Types::new());
         let subject = Subject { operation: &pay, caller: &caller, scopes: &[], params: None, types: Some(&types) };
-        let explained = policy.rule(&subject).explain(&pay, Some(&types));
+        let explained = policy.decide(&subject).explain(&pay, Some(&types));
         let also = explained["also"].as_array().unwrap();
         assert_eq!(also[0]["conditions"], json!([words]), "{explained}");
         assert!(also[0]["words"].as_str().unwrap().ends_with(&format!("may deny it if {words}")), "{explained}");

@@ -1,4 +1,4 @@
-//! Rules, limits and prices that do nothing are found, with what was probably meant.
+//! Rules, limits and prices without effect are reported, with a suggestion.
 
 use aquifer_engine::store::MemoryStore;
 use aquifer_gate::audit::Audit;
@@ -13,9 +13,9 @@ use aquifer_protocol::trust::Trust;
 use std::sync::Arc;
 
 use super::operation;
-use crate::house::system_clock;
+use crate::harness::system_clock;
 
-/// A shop with a table of orders, and a server with a tool that takes anything.
+/// A shop with a table of orders, and a server with a tool that accepts anything.
 fn operations() -> Vec<Operation> {
     let make = |source: &str, own: &str, category, danger, backing: Backing| {
         let mut made = operation(&format!("{source}_{own}"), category, danger, Trust::Validated);
@@ -31,7 +31,7 @@ fn operations() -> Vec<Operation> {
     let mut pay = make("bank", "send_money", Category::Execute, Danger::Destructive, Backing::Tool("sendMoney".into()));
     pay.open = true;
     pay.parameters = vec![Parameter::required("amount", Schema::new(Kind::Number))];
-    // Generic operations of a large database, and what stands behind them.
+    // Generic operations of a large database, and those they resolve to.
     let mut generic = make("big", "delete_record", Category::Delete, Danger::Destructive, Backing::None);
     generic.is_indirect = true;
     generic.parameters = vec![Parameter::required("table_name", Schema::string())];
@@ -56,14 +56,14 @@ fn operation_of_a_reading(source: &str) -> Operation {
     reading
 }
 
-/// What is reported of settings, with sources of which nothing is known.
+/// The reports about settings, with sources whose operations are not known.
 fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let settings: toml::Table = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     let part = |keys: &[&str]| -> toml::Table {
         settings.iter().filter(|(key, _)| keys.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
     let mut quota: QuotaSettings = part(&["rate_limit", "quota", "cost"]).try_into().unwrap();
-    // What a source declares is no mistake of the operator.
+    // What a source declares is not the operator's mistake.
     let nowhere = "name = \"declared\"\nlimit = 1\nwindow = \"day\"\nsource = \"nowhere\"\n";
     quota.declared.rate_limit.push(toml::from_str(nowhere).unwrap());
     quota.declared.cost.push(toml::from_str("cost_per_call = 1.0\nsource = \"nowhere\"\n").unwrap());
@@ -71,7 +71,7 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let settings = GateSettings { policy, quota, ..GateSettings::default() };
     let clock = system_clock();
     let store = Arc::new(MemoryStore::new(clock.clone(), 10));
-    let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store, clock).unwrap();
+    let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store, clock).unwrap();
     let mut types = Types::new();
     let notes = Shape { fields: vec![Parameter::optional("text", Schema::string())], rest: Rest::Refused };
     types.insert("Notes".into(), Arc::new(Schema::new(Kind::Object(notes))));
@@ -79,7 +79,7 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let mut inventory = Inventory::default();
     operations.iter().for_each(|operation| inventory.add(operation, Some(&types)));
     unknown.iter().for_each(|source| inventory.add_unknown_source(source));
-    gate.unused(&inventory).iter().map(ToString::to_string).collect()
+    gate.find_unused(&inventory).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
     let loosen = |more: &str| format!("[[rule]]\nname = \"r\"\neffect = \"allow\"\nloosen = true\n{more}\n");
     #[rustfmt::skip]
     let table = [
-        // Under every name that a rule can go by, something matches.
+        // Something matches under every name that a rule can use.
         (deny("operation = \"delete_order\""), None),
         (deny("operation = \"shop_delete_order\""), None),
         (deny("operation = [\"delete_*\", \"drop_*\"]"), None),
@@ -108,21 +108,21 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
         (deny("tool = \"send_money\""), Some("no tool matches 'send_money'. Did you mean 'sendMoney'?")),
         (deny("source = \"bank\"\noperation = \"delete_order\""), Some("no operation matches 'delete_order'")),
         (deny("source = \"shop\"\ntool = \"*\""), Some("no tool matches '*'")),
-        (deny("operation = \"delete_order\"\ncategory = \"READ\""), Some("no operation fits everything it asks for")),
-        (deny("operation = \"list_*\"\ndanger = \"destructive+\""), Some("no operation fits everything it asks for")),
+        (deny("operation = \"delete_order\"\ncategory = \"READ\""), Some("no operation matches all of its keys")),
+        (deny("operation = \"list_*\"\ndanger = \"destructive+\""), Some("no operation matches all of its keys")),
         // Parameters.
         (deny("when = [{ param = \"amount\", greater = 1 }]"), None),
         (deny("operation = \"send_money\"\nwhen = [{ param = \"anything\", greater = 1 }]"), None),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"Input.STATUS\", equals = \"x\" }]"), None),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"input.notes.text\", equals = \"x\" }]"), None),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"inptu\", present = true }]"),
-            Some("its condition looks at 'inptu', which no operation it is about has. Did you mean 'input'?")),
+            Some("its condition tests 'inptu', which none of its operations has. Did you mean 'input'?")),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"input.stats\", equals = \"x\" }]"),
-            Some("its condition looks at 'input.stats', which no operation it is about has")),
+            Some("its condition tests 'input.stats', which none of its operations has")),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"input.notes.txt\", equals = \"x\" }]"),
-            Some("its condition looks at 'input.notes.txt', which no operation it is about has")),
+            Some("its condition tests 'input.notes.txt', which none of its operations has")),
         (deny("operation = \"update_order\"\nwhen = [{ param = \"id.x\", equals = 1 }]"),
-            Some("its condition looks at 'id.x', which no operation it is about has")),
+            Some("its condition tests 'id.x', which none of its operations has")),
         // Allowing.
         ("[[rule]]\nname = \"r\"\neffect = \"allow\"\noperation = \"delete_order\"\n".to_owned(),
             Some("it allows without loosen = true, which changes nothing")),
@@ -134,9 +134,9 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
                   a rule that loosens has to name the source, too")),
         (loosen("source = \"shop\"\noperation = \"list_orders\""), Some("it loosens nothing: everything it is about is decided the same without it")),
         (loosen("source = \"shop\"\noperation = \"*\"\nwhen = [{ param = \"dry_run\", equals = true }]"),
-            Some("its condition looks at 'dry_run', which no operation it is about has")),
+            Some("its condition tests 'dry_run', which none of its operations has")),
         (loosen("operation = \"*\"\ncaller = \"alice\""), None),
-        // An exclusion that excludes nothing leaves loosened what it was meant to keep safe.
+        // An exclusion that excludes nothing leaves loosened what it should protect.
         (loosen("source = \"shop\"\noperation = [\"*\", \"!delete_ordr\"]"), Some("its exclusion '!delete_ordr' excludes nothing: no operation matches 'delete_ordr'. Did you mean 'delete_order'?")),
         (loosen("source = \"shop\"\noperation = [\"*\", \"!drop_*\"]"), Some("its exclusion '!drop_*' excludes nothing: no operation matches 'drop_*'")),
         (loosen("source = \"shop\"\ntable = [\"*\", \"!order\"]"), Some("its exclusion '!order' excludes nothing: no table matches 'order'. Did you mean 'Orders'?")),
@@ -149,18 +149,18 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
         (loosen("source = [\"shop\", \"!bank\"]\noperation = \"*\""), None),
         (loosen("category = \"DELETE\"\nsource = \"!SHOP\""), None),
         (loosen("source = [\"shop\", \"bank\"]\noperation = [\"*\", \"!SEND_money\", \"!delete_order\"]"), Some("its exclusion '!SEND_money' excludes nothing: no operation matches 'SEND_money'. Did you mean 'send_money'?")),
-        // What restricts is stricter without its exclusion.
+        // A restricting rule is stricter without its exclusion.
         (deny("operation = [\"*\", \"!delete_ordr\"]"), None),
         (deny("table = [\"*\", \"!order\"]"), None),
         (loosen("operation = \"*\"") + "[[rule]]\neffect = \"deny\"\n", Some("it loosens nothing: everything it is about is decided the same without it")),
-        // Generic operations are judged as what they mean.
+        // Generic operations are decided as those they resolve to.
         (deny("operation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"), None),
         (loosen("source = \"big\"\noperation = \"delete_record\""), None),
         (loosen("operation = \"big_delete_record\""),
-            Some("it loosens nothing: requests of 'big_delete_record' are judged as operations of the table they name. Name the source, too")),
+            Some("it loosens nothing: calls of 'big_delete_record' are decided as operations of the table they name. Name the source, too")),
         (loosen("source = \"big\"\noperation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"),
-            Some("its condition looks at 'table_name', which no operation it is about has")),
-        // A question of its own, or a rest, is something, too.
+            Some("its condition tests 'table_name', which none of its operations has")),
+        // A question or a cooldown is an effect, too.
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\n".to_owned(),
             Some("it loosens nothing: everything it is about is decided the same without it")),
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\nmessage = \"Sure?\"\n".to_owned(), None),
@@ -182,7 +182,7 @@ fn r_saf_4_limits_that_count_nothing_are_found() {
         (rate("operation = \"delete_order\"\nper = [\"operation\"]"), None),
         (rate("table = \"orders\""), None),
         (rate("operation = \"delet_order\""), Some("rate limit 1 'l': no operation matches 'delet_order'. Did you mean 'delete_order'?")),
-        (rate("source = \"shop\"\ncategory = \"EXECUTE\""), Some("rate limit 1 'l': no operation fits everything it asks for")),
+        (rate("source = \"shop\"\ncategory = \"EXECUTE\""), Some("rate limit 1 'l': no operation matches all of its keys")),
         ("[[quota]]\nmetric = \"requests_per_day\"\nwarn = 1\ntool = \"send\"\n".to_owned(), Some("quota 1 'requests_per_day': no tool matches 'send'")),
         ("[[cost]]\noperation = \"send_money\"\ncost_per_call = 1\n[[cost]]\nsource = \"bnk\"\ncost_per_call = 1\n".to_owned(),
             Some("cost 2: no source matches 'bnk'. Did you mean 'bank'?")),
@@ -192,9 +192,9 @@ fn r_saf_4_limits_that_count_nothing_are_found() {
     }
 }
 
-/// What nobody knows yet cannot be told to match nothing. What is wrong all the same is reported.
+/// Rules about unknown sources are not reported as unused. Other problems are.
 #[test]
-fn r_saf_2_rules_about_unknown_sources_are_not_judged() {
+fn r_saf_2_rules_about_unknown_sources_are_not_reported() {
     let table = [
         ("effect = \"deny\"\noperation = \"drop_table\"", 0),
         ("effect = \"deny\"\nsource = \"later\"", 0),

@@ -1,12 +1,12 @@
-//! Every store counts alike, to the millisecond, and never more than the limit allows.
+//! Every store counts the same, to the millisecond, and never more than the limit allows.
 
 use std::time::Duration;
 
 use aquifer_engine::store::{SpendResult, Window};
 use proptest::prelude::*;
 
-use super::place::{Place, places, unique};
-use crate::house::Hands;
+use super::setup::{StoreUnderTest, open_stores, unique};
+use crate::harness::ManualClock;
 
 #[derive(Debug, Clone)]
 struct Step {
@@ -40,54 +40,54 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn r_saf_4_every_store_counts_alike() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let clock = Hands::new();
-    let places = {
+    let clock = ManualClock::new();
+    let stores = {
         let _inside = runtime.enter();
-        places(Some(&clock))
+        open_stores(Some(&clock))
     };
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(64));
     let steps = proptest::collection::vec(step(), 1..60);
-    runner.run(&steps, |steps| runtime.block_on(walk(&places, &clock, &steps))).unwrap();
+    runner.run(&steps, |steps| runtime.block_on(walk(&stores, &clock, &steps))).unwrap();
 }
 
-async fn walk(places: &[Place], clock: &Hands, steps: &[Step]) -> Result<(), TestCaseError> {
+async fn walk(stores: &[StoreUnderTest], clock: &ManualClock, steps: &[Step]) -> Result<(), TestCaseError> {
     let case = unique();
     for Step { pass, key, amount } in steps {
         clock.pass(*pass);
-        let (most, window) = KEYS[*key];
-        let mut told: Option<SpendResult> = None;
-        for place in places {
-            let spent = place.store.spend(&format!("{case}/{key}"), *amount, most, window).await.unwrap();
-            prop_assert!(told.is_none_or(|told| told == spent), "{}: {spent:?} instead of {told:?}", place.name);
-            told = Some(spent);
+        let (limit, window) = KEYS[*key];
+        let mut first: Option<SpendResult> = None;
+        for tested in stores {
+            let spent = tested.store.spend(&format!("{case}/{key}"), *amount, limit, window).await.unwrap();
+            prop_assert!(first.is_none_or(|first| first == spent), "{}: {spent:?} instead of {first:?}", tested.name);
+            first = Some(spent);
         }
-        let told = told.unwrap();
-        prop_assert!(!told.accepted || told.total <= most);
-        if told.accepted || told.retry_after == Duration::MAX {
+        let first = first.unwrap();
+        prop_assert!(!first.accepted || first.total <= limit);
+        if first.accepted || first.retry_after == Duration::MAX {
             continue;
         }
-        // Looking changes nothing, and the wait that was told is exact.
-        let wait = i64::try_from(told.retry_after.as_millis()).unwrap();
+        // Checking changes nothing, and the reported wait is exact.
+        let wait = i64::try_from(first.retry_after.as_millis()).unwrap();
         for (pass, fits) in [(wait - 1, false), (1, true)] {
             clock.pass(pass);
-            for place in places {
-                let room = most - amount;
-                let looked = place.store.spend(&format!("{case}/{key}"), 0, room, window).await.unwrap();
-                prop_assert_eq!(looked.accepted, fits, "{} after {} ms", place.name, wait);
+            for tested in stores {
+                let room = limit - amount;
+                let checked = tested.store.spend(&format!("{case}/{key}"), 0, room, window).await.unwrap();
+                prop_assert_eq!(checked.accepted, fits, "{} after {} ms", tested.name, wait);
             }
         }
     }
     Ok(())
 }
 
-/// What is spent within fifty-nine sixtieths of the window is never more than the limit, whenever one looks.
+/// Within fifty-nine sixtieths of the window, never more than the limit is spent.
 #[test]
-fn r_saf_4_the_limit_is_kept() {
+fn r_saf_4_the_limit_is_enforced() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let clock = Hands::new();
-    let place = {
+    let clock = ManualClock::new();
+    let tested = {
         let _inside = runtime.enter();
-        places(Some(&clock)).remove(0)
+        open_stores(Some(&clock)).remove(0)
     };
     let steps = proptest::collection::vec((0..3_000_i64, 1..5_u64), 1..400);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(64));
@@ -96,7 +96,7 @@ fn r_saf_4_the_limit_is_kept() {
         for (pass, amount) in steps {
             clock.pass(pass);
             now += pass;
-            if place.store.spend(&case, amount, 20, Duration::from_secs(60)).await.unwrap().accepted {
+            if tested.store.spend(&case, amount, 20, Duration::from_secs(60)).await.unwrap().accepted {
                 spent.push((now, amount));
             }
             let inside = spent.iter().filter(|(when, _)| *when > now - 59_000).map(|(_, amount)| amount).sum::<u64>();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use aquifer_engine::store::{MAX_VALUE_BYTES, StateStore, Window};
 use futures::future::{FutureExt, LocalBoxFuture, join_all};
 
-use super::place::{MINUTE, eventually, places, soon};
+use super::setup::{MINUTE, eventually, open_stores, with_deadline};
 
 type Behaviour = (&'static str, fn(Arc<dyn StateStore>) -> LocalBoxFuture<'static, ()>);
 
@@ -26,10 +26,10 @@ const BEHAVIOURS: [Behaviour; 10] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_every_store_behaves_alike() {
-    for place in places(None) {
+    for place in open_stores(None) {
         for (name, behaviour) in BEHAVIOURS {
             println!("{}: {name}", place.name);
-            soon(behaviour(place.store.clone())).await;
+            with_deadline(behaviour(place.store.clone())).await;
         }
     }
 }
@@ -87,8 +87,8 @@ async fn listed(store: Arc<dyn StateStore>) {
         ("lis\\", 10, &["lis\\t"]),
         ("list/3", 10, &[]),
     ];
-    for (prefix, most, expected) in table {
-        let found = store.list(prefix, most).await.unwrap();
+    for (prefix, limit, expected) in table {
+        let found = store.list(prefix, limit).await.unwrap();
         assert_eq!(found.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), expected, "{prefix}");
         for (key, record) in found {
             assert_eq!(store.get(&key).await.unwrap().unwrap(), record);
@@ -119,7 +119,7 @@ async fn too_large(store: Arc<dyn StateStore>) {
 }
 
 async fn spending(store: Arc<dyn StateStore>) {
-    // An hour, so that nothing slides out meanwhile.
+    // An hour, so that nothing leaves the window meanwhile.
     let hour = MINUTE * 60;
     // (amount, limit, accepted, total)
     let table = [
@@ -135,12 +135,12 @@ async fn spending(store: Arc<dyn StateStore>) {
         (Window::MAX_AMOUNT - 6, u64::MAX, true, Window::MAX_AMOUNT),
         (1, u64::MAX, false, Window::MAX_AMOUNT),
     ];
-    for (amount, most, accepted, total) in table {
-        let spent = store.spend("spend", amount, most, hour).await.unwrap();
-        assert_eq!((spent.accepted, spent.total), (accepted, total), "{amount} of {most}");
+    for (amount, limit, accepted, total) in table {
+        let spent = store.spend("spend", amount, limit, hour).await.unwrap();
+        assert_eq!((spent.accepted, spent.total), (accepted, total), "{amount} of {limit}");
         match accepted {
             true => assert_eq!(spent.retry_after, Duration::ZERO),
-            false if amount > most.min(Window::MAX_AMOUNT) => assert_eq!(spent.retry_after, Duration::MAX),
+            false if amount > limit.min(Window::MAX_BYTES) => assert_eq!(spent.retry_after, Duration::MAX),
             false => assert!(spent.retry_after > MINUTE && spent.retry_after < hour * 2, "{:?}", spent.retry_after),
         }
     }
@@ -150,9 +150,9 @@ async fn spending(store: Arc<dyn StateStore>) {
 
 async fn freeing(store: Arc<dyn StateStore>) {
     let window = Duration::from_secs(1);
-    assert!(store.spend("frees", 5, 5, window).await.unwrap().accepted);
-    eventually("the limit is free again", async || store.spend("frees", 5, 5, window).await.unwrap().accepted).await;
-    eventually("all is free", async || store.spend("frees", 0, 5, window).await.unwrap().total == 0).await;
+    assert!(store.spend("retry_after", 5, 5, window).await.unwrap().accepted);
+    eventually("the limit is free again", async || store.spend("retry_after", 5, 5, window).await.unwrap().accepted).await;
+    eventually("all is free", async || store.spend("retry_after", 0, 5, window).await.unwrap().total == 0).await;
 }
 
 async fn one_winner(store: Arc<dyn StateStore>) {

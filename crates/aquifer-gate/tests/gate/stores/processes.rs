@@ -6,19 +6,19 @@ use std::sync::Arc;
 use aquifer_engine::store::StateStore;
 use futures::future::join_all;
 
-use super::place::{MINUTE, Process, another, places, soon, told};
+use super::setup::{MINUTE, Process, open_stores, rerun_test, store_from_environment, with_deadline};
 
 const TEST: &str = "stores::processes::r_saf_6_processes_on_one_store_behave_as_one";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_processes_on_one_store_behave_as_one() {
-    if let Some(store) = told() {
-        return soon(race(store)).await;
+    if let Some(store) = store_from_environment() {
+        return with_deadline(race(store)).await;
     }
-    for place in places(None).into_iter().filter(|place| place.again.is_some()) {
+    for place in open_stores(None).into_iter().filter(|place| place.again.is_some()) {
         let mut others: Vec<_> = (0..2)
             .map(|_| {
-                let mut command = another(std::env::current_exe().unwrap(), TEST);
+                let mut command = rerun_test(std::env::current_exe().unwrap(), TEST);
                 let mut process = Process(command.envs(place.address.iter().cloned()).spawn().unwrap());
                 let output = BufReader::new(process.0.stdout.take().unwrap());
                 (process, output)
@@ -36,13 +36,13 @@ async fn r_saf_6_processes_on_one_store_behave_as_one() {
             let mut said = String::new();
             output.read_to_string(&mut said).unwrap();
             process.succeeds();
-            let mut figures = said.lines().find_map(|line| line.strip_prefix("won ")).unwrap().split(" spent ");
-            won += figures.next().unwrap().parse::<u32>().unwrap();
-            spent += figures.next().unwrap().parse::<u32>().unwrap();
+            let mut stats = said.lines().find_map(|line| line.strip_prefix("won ")).unwrap().split(" spent ");
+            won += stats.next().unwrap().parse::<u32>().unwrap();
+            spent += stats.next().unwrap().parse::<u32>().unwrap();
         }
         assert_eq!((won, spent), (100, 200), "{}", place.name);
 
-        // Whoever comes later finds it all.
+        // A later process finds all of it.
         let later = place.again.as_ref().unwrap()();
         assert!(!later.compare_and_set("race/0", None, Vec::new(), MINUTE).await.unwrap(), "{}", place.name);
         assert_eq!(later.list("race/", 1_000).await.unwrap().len(), 100, "{}", place.name);
@@ -72,13 +72,13 @@ async fn race(store: Arc<dyn StateStore>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_a_thousand_writers_on_two_connections_give_one_winner() {
-    for place in places(None).into_iter().filter(|place| place.again.is_some()) {
+    for place in open_stores(None).into_iter().filter(|place| place.again.is_some()) {
         let stores = [place.store.clone(), place.again.as_ref().unwrap()()];
         let writers = (0..1_000).map(|writer| {
             let store = stores[writer % 2].clone();
             tokio::spawn(async move { store.compare_and_set("race", None, Vec::new(), MINUTE).await.unwrap() })
         });
-        let won = soon(join_all(writers)).await.into_iter().filter(|won| *won.as_ref().unwrap()).count();
+        let won = with_deadline(join_all(writers)).await.into_iter().filter(|won| *won.as_ref().unwrap()).count();
         assert_eq!(won, 1, "{}", place.name);
     }
 }

@@ -1,4 +1,4 @@
-//! What can happen to a Redis while a store has it: each fault is an error, in bounded time, and passes by itself.
+//! Failures of Redis during use: each is an error within a bounded time, and the store recovers.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -10,11 +10,11 @@ use aquifer_engine::store::{StateStore, StoreError};
 use aquifer_gate::store::{RedisSettings, RedisStore};
 use futures::future::join_all;
 
-use super::place::{Folder, MINUTE, eventually, soon};
 use super::redis_server::{PASSWORD, Server, free_port};
+use super::setup::{Folder, MINUTE, eventually, with_deadline};
 
 async fn put(store: &RedisStore, key: &str) -> Result<bool, StoreError> {
-    let written = soon(store.compare_and_set(key, None, b"value".to_vec(), MINUTE * 60)).await;
+    let written = with_deadline(store.compare_and_set(key, None, b"value".to_vec(), MINUTE * 60)).await;
     if let Err(error) = &written {
         let told = format!("{error} {error:?}");
         assert!(!told.contains(PASSWORD), "{told}");
@@ -28,11 +28,11 @@ async fn works_again(store: &RedisStore, key: &str) {
     assert!(store.spend(key, 1, 10, MINUTE).await.unwrap().accepted);
 }
 
-/// Fails with a message that says so.
+/// Asserts a failure with this message.
 async fn fails(store: &RedisStore, says: &str) {
     let error = put(store, "fails").await.unwrap_err().to_string();
     assert!(error.contains(says), "{error}");
-    assert!(soon(store.spend("fails", 1, 10, MINUTE)).await.is_err());
+    assert!(with_deadline(store.spend("fails", 1, 10, MINUTE)).await.is_err());
 }
 
 #[tokio::test]
@@ -44,8 +44,8 @@ async fn r_saf_6_redis_killed_and_restarted() {
         server.kill();
         for _ in 0..20 {
             assert!(put(&store, "down").await.is_err());
-            assert!(soon(store.get("down")).await.is_err());
-            assert!(soon(store.list("", 10)).await.is_err());
+            assert!(with_deadline(store.get("down")).await.is_err());
+            assert!(with_deadline(store.list("", 10)).await.is_err());
         }
         fails(&store, "refuses connections").await;
         server.restart();
@@ -54,9 +54,10 @@ async fn r_saf_6_redis_killed_and_restarted() {
     }
 }
 
-/// A thousand tokens, each redeemed by several at once while Redis is killed and restarted twice: none twice.
+/// A thousand tokens, each redeemed by several callers at once while Redis is killed and restarted twice: none is
+/// redeemed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r_saf_6_nothing_is_won_twice_while_redis_is_killed() {
+async fn r_saf_6_no_race_is_won_twice_while_redis_is_killed() {
     let mut server = Server::start();
     let stores = [Arc::new(server.store()), Arc::new(server.store())];
     let tasks: Vec<_> = (0..2_000_usize)
@@ -86,7 +87,7 @@ async fn r_saf_6_nothing_is_won_twice_while_redis_is_killed() {
     }
     let mut winners = vec![0; 1_000];
     let mut faults = 0;
-    for done in soon(join_all(tasks)).await {
+    for done in with_deadline(join_all(tasks)).await {
         let (token, won, lost) = done.unwrap();
         winners[token] += won;
         faults += lost;
@@ -104,7 +105,7 @@ async fn r_saf_6_a_slow_redis() {
     let store = server.store();
     assert!(put(&store, "before").await.unwrap());
     server.signal("STOP");
-    let late = soon(join_all((0..50).map(|_| put(&store, "slow")))).await;
+    let late = with_deadline(join_all((0..50).map(|_| put(&store, "slow")))).await;
     server.signal("CONT");
     for error in late {
         assert!(error.unwrap_err().to_string().contains("did not answer in time"));
@@ -118,24 +119,24 @@ async fn r_saf_6_a_redis_that_refuses_to_write() {
     let store = server.store();
     assert!(put(&store, "before").await.unwrap());
     let nobody = free_port().to_string();
-    // (what its operator does, what is told, how it is undone)
+    // (what its operator does, the message, how it is undone)
     let table: [(&[&str], &str, &[&str]); 2] = [
         (&["REPLICAOF", "127.0.0.1", &nobody], "answered READONLY", &["REPLICAOF", "NO", "ONE"]),
         (&["CONFIG", "SET", "maxmemory", "1"], "has no memory left", &["CONFIG", "SET", "maxmemory", "0"]),
     ];
     for (fault, says, end) in table {
-        server.tell(fault);
+        server.run_command(fault);
         fails(&store, says).await;
-        server.tell(end);
+        server.run_command(end);
         works_again(&store, says).await;
     }
-    server.tell(&["CONFIG", "SET", "requirepass", "another"]);
-    server.tell_as("another", &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    server.run_command(&["CONFIG", "SET", "requirepass", "another"]);
+    server.run_command_as("another", &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     eventually("the password is refused", async || {
         put(&store, "refused").await.is_err_and(|error| error.to_string().contains("the password"))
     })
     .await;
-    server.tell_as("another", &["CONFIG", "SET", "requirepass", PASSWORD]);
+    server.run_command_as("another", &["CONFIG", "SET", "requirepass", PASSWORD]);
     works_again(&store, "accepted").await;
 }
 
@@ -143,9 +144,9 @@ async fn r_saf_6_a_redis_that_refuses_to_write() {
 async fn r_saf_6_keys_of_another_kind_are_an_error() {
     let server = Server::start();
     let store = server.store();
-    server.tell(&["SET", "aquifer:record:k", "text"]);
-    server.tell(&["SET", "aquifer:spent:1000:k", "text"]);
-    server.tell(&["HSET", "aquifer:spent:1000:l", "not", "numbers"]);
+    server.run_command(&["SET", "aquifer:record:k", "text"]);
+    server.run_command(&["SET", "aquifer:spent:1000:k", "text"]);
+    server.run_command(&["HSET", "aquifer:spent:1000:l", "not", "numbers"]);
     assert!(store.get("k").await.is_err());
     assert!(put(&store, "k").await.is_err());
     for key in ["k", "l"] {
@@ -154,7 +155,7 @@ async fn r_saf_6_keys_of_another_kind_are_an_error() {
     assert!(put(&store, "fine").await.unwrap());
 }
 
-/// Scripts are forgotten by a restart or by an operator; that is no fault.
+/// A restart or an operator may remove scripts; that is not a failure.
 #[tokio::test]
 async fn r_saf_6_forgotten_scripts_are_sent_again() {
     let server = Server::start();
@@ -162,17 +163,17 @@ async fn r_saf_6_forgotten_scripts_are_sent_again() {
     for key in ["a", "b"] {
         assert!(put(&store, key).await.unwrap());
         assert!(store.spend(key, 1, 1, MINUTE).await.unwrap().accepted);
-        server.tell(&["SCRIPT", "FLUSH"]);
+        server.run_command(&["SCRIPT", "FLUSH"]);
     }
 }
 
 #[tokio::test]
-async fn r_saf_6_what_listens_there_is_no_redis() {
+async fn r_saf_6_a_server_that_is_not_redis_is_reported() {
     for answer in [&b""[..], b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR a-secret-for-nobody\r\n", &[0; 10_000]] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("redis://:{PASSWORD}@127.0.0.1:{}", listener.local_addr().unwrap().port());
         let answer = answer.to_vec();
-        // Ends with the test's process at the latest; it holds what it accepts.
+        // Ends with the test's process at the latest; it keeps what it accepts.
         std::thread::spawn(move || {
             let mut held = Vec::new();
             for stream in listener.incoming().take(20).flatten() {
@@ -184,12 +185,12 @@ async fn r_saf_6_what_listens_there_is_no_redis() {
         });
         let store = RedisStore::new(&RedisSettings::new(url)).unwrap();
         assert!(put(&store, "k").await.is_err());
-        assert!(soon(store.get("k")).await.is_err());
+        assert!(with_deadline(store.get("k")).await.is_err());
     }
 }
 
 #[test]
-fn settings_and_their_errors_tell_no_secrets() {
+fn settings_and_their_errors_contain_no_secrets() {
     let bad =
         ["redis://:hush@", "http://:hush@127.0.0.1", "hush", "redis://u:hush@h:99999", "rediss://:hush@h/#insecure2"];
     for url in bad {
@@ -228,7 +229,7 @@ async fn r_saf_6_redis_over_tls() {
     assert!(put(&RedisStore::new(&settings).unwrap(), "k").await.is_err(), "not in the clear");
 }
 
-/// A certificate for 127.0.0.1 that vouches for itself.
+/// A self-signed certificate for 127.0.0.1.
 fn certify(folder: &Folder) {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])

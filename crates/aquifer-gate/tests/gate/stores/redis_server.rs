@@ -1,4 +1,4 @@
-//! A Redis of a test's own, to be stopped, killed and started again.
+//! A Redis of the test's own, to be stopped, killed and started again.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use aquifer_gate::store::{RedisSettings, RedisStore};
 
-use super::place::{Folder, Process, TIMEOUT};
+use super::setup::{Folder, Process, TEST_TIMEOUT};
 
 pub(super) const PASSWORD: &str = "a-secret-for-nobody";
 
@@ -22,7 +22,7 @@ impl Server {
         Self::start_with(|_| Vec::new())
     }
 
-    /// With more options, which may name files in the server's folder.
+    /// With more options, which may name files in the server's directory.
     pub(super) fn start_with(extra: impl FnOnce(&Folder) -> Vec<String>) -> Self {
         let folder = Folder::new();
         let extra = extra(&folder);
@@ -32,7 +32,7 @@ impl Server {
         server
     }
 
-    /// Every write is on the disk before it is answered.
+    /// Every write is on disk before it is answered.
     pub(crate) fn restart(&mut self) {
         self.kill();
         let (port, folder) = (self.port.to_string(), self.folder.0.to_str().unwrap());
@@ -45,7 +45,7 @@ impl Server {
         };
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("redis-server starts");
         self.process = Some(Process(process));
-        let until = Instant::now() + TIMEOUT;
+        let until = Instant::now() + TEST_TIMEOUT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
             assert!(Instant::now() < until, "Redis does not listen");
             std::thread::sleep(Duration::from_millis(10));
@@ -57,7 +57,7 @@ impl Server {
         self.process = None;
     }
 
-    /// Sends it a signal by its name.
+    /// Sends a signal by its name.
     pub(super) fn signal(&self, name: &str) {
         let id = self.process.as_ref().unwrap().0.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
@@ -71,14 +71,14 @@ impl Server {
         RedisStore::new(&RedisSettings::new(self.url())).unwrap()
     }
 
-    /// Says something to it, as its operator would.
-    pub(super) fn tell(&self, words: &[&str]) {
-        self.tell_as(PASSWORD, words);
+    /// Runs a command as the operator.
+    pub(super) fn run_command(&self, words: &[&str]) {
+        self.run_command_as(PASSWORD, words);
     }
 
-    pub(super) fn tell_as(&self, password: &str, words: &[&str]) {
+    pub(super) fn run_command_as(&self, password: &str, words: &[&str]) {
         let client = redis::Client::open(format!("redis://:{password}@127.0.0.1:{}", self.port)).unwrap();
-        let mut connection = client.get_connection_with_timeout(TIMEOUT).unwrap();
+        let mut connection = client.get_connection_with_timeout(TEST_TIMEOUT).unwrap();
         let (first, rest) = words.split_first().unwrap();
         redis::cmd(first).arg(rest).exec(&mut connection).unwrap();
     }

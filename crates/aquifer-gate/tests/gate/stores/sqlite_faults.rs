@@ -1,4 +1,4 @@
-//! What can happen to a file while a store has it: each fault is an error, at once, and passes without a restart.
+//! Failures of the file during use: each is an immediate error, and the store recovers without a restart.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use aquifer_engine::store::StateStore;
 use futures::future::join_all;
 use rusqlite::Connection;
 
-use super::place::{Folder, MINUTE, Process, another, is_mounted, on_a_small_disk, soon};
+use super::setup::{Folder, MINUTE, Process, is_mounted, rerun_test, with_deadline, with_small_disk};
 use super::sqlite_file::{open, put};
 
 #[tokio::test]
@@ -19,18 +19,18 @@ async fn r_saf_6_a_locked_file() {
     assert!(put(&store, "before").await.unwrap());
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let error = soon(put(&store, "k")).await.unwrap_err();
+    let error = with_deadline(put(&store, "k")).await.unwrap_err();
     assert!(error.contains("locked by another process"), "{error}");
     assert!(store.get("before").await.unwrap().is_some(), "reading goes on");
-    let refused = soon(join_all((0..20).map(|key| put(&store, if key % 2 == 0 { "k" } else { "l" })))).await;
+    let refused = with_deadline(join_all((0..20).map(|key| put(&store, if key % 2 == 0 { "k" } else { "l" })))).await;
     assert!(refused.iter().all(Result::is_err));
     other.execute_batch("ROLLBACK").unwrap();
     assert!(put(&store, "k").await.unwrap());
 }
 
 #[tokio::test]
-async fn r_saf_6_a_file_deleted_and_made_anew() {
-    // What is deleted with it.
+async fn r_saf_6_a_deleted_file_is_recreated() {
+    // Deleted together with it.
     for endings in [&[""] as &[&str], &["", "-wal"], &["", "-shm"], &["", "-wal", "-shm", "-lock"]] {
         let folder = Folder::new();
         let (one, other) = (open(&folder.file()), open(&folder.file()));
@@ -40,7 +40,7 @@ async fn r_saf_6_a_file_deleted_and_made_anew() {
         for ending in endings {
             std::fs::remove_file(folder.0.join(format!("state.db{ending}"))).unwrap();
         }
-        // Both go to the new file, and there they are one again.
+        // Both use the new file, and agree again.
         assert_eq!(one.get("before").await.unwrap(), None, "{endings:?}");
         assert!(put(&one, "before").await.unwrap());
         assert!(!put(&other, "before").await.unwrap(), "{endings:?}");
@@ -65,7 +65,7 @@ async fn r_saf_6_many_stores_make_one_file() {
     for _ in 0..10 {
         let folder = Folder::new();
         let stores: Vec<_> = (0..8).map(|_| open(&folder.file())).collect();
-        let won = soon(join_all(stores.iter().map(|store| put(store, "k")))).await;
+        let won = with_deadline(join_all(stores.iter().map(|store| put(store, "k")))).await;
         assert_eq!(won.into_iter().map(Result::unwrap).filter(|won| *won).count(), 1);
     }
 }
@@ -76,20 +76,20 @@ async fn r_saf_6_a_damaged_file() {
     let store = open(&folder.file());
     for round in 0..3 {
         assert!(put(&store, "k").await.unwrap(), "round {round}");
-        // Over the file, where it stands.
+        // Overwrites the file in place.
         std::fs::write(folder.file(), vec![b'?'; 20_000]).unwrap();
         for ending in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(folder.0.join(format!("state.db{ending}")));
         }
-        let error = soon(put(&open(&folder.file()), "l")).await.unwrap_err();
+        let error = with_deadline(put(&open(&folder.file()), "l")).await.unwrap_err();
         assert!(error.contains("damaged"), "{error}");
         std::fs::remove_file(folder.file()).unwrap();
     }
 }
 
-/// Whatever stands in the file, a store answers or fails, and does so soon.
+/// Whatever the file contains, a store answers or fails, and does so soon.
 #[tokio::test]
-async fn r_saf_6_bytes_changed_at_random() {
+async fn r_saf_6_random_corruption_is_an_error_or_harmless() {
     let sample = Folder::new();
     let store = open(&sample.file());
     for key in 0..200 {
@@ -117,10 +117,10 @@ async fn r_saf_6_bytes_changed_at_random() {
         let store = open(&folder.file());
         for key in ["k1", "k150", "new"] {
             let answers = (
-                soon(store.get(key)).await.is_err(),
-                soon(put(&store, key)).await.is_err(),
-                soon(store.spend(key, 1, 2, MINUTE)).await.is_err(),
-                soon(store.list("", 1_000)).await.is_err(),
+                with_deadline(store.get(key)).await.is_err(),
+                with_deadline(put(&store, key)).await.is_err(),
+                with_deadline(store.spend(key, 1, 2, MINUTE)).await.is_err(),
+                with_deadline(store.list("", 1_000)).await.is_err(),
             );
             failed += usize::from(answers.0 || answers.1 || answers.2 || answers.3);
         }
@@ -135,7 +135,7 @@ async fn r_saf_6_a_missing_folder() {
     let folder = Folder::new();
     let path = folder.0.join("later/state.db");
     let store = open(&path);
-    assert!(put(&store, "k").await.unwrap_err().contains("cannot be made"));
+    assert!(put(&store, "k").await.unwrap_err().contains("cannot be created"));
     std::fs::create_dir(folder.0.join("later")).unwrap();
     assert!(put(&store, "k").await.unwrap());
     std::fs::remove_dir_all(folder.0.join("later")).unwrap();
@@ -146,17 +146,17 @@ async fn r_saf_6_a_missing_folder() {
 
 const WHERE: &str = "AQUIFER_TEST_FAULT_AT";
 
-/// As somebody to whom rights apply: the superuser may write everything.
+/// Runs as a user to whom permissions apply: root may write everything.
 #[tokio::test]
 async fn r_saf_6_a_file_that_cannot_be_written() {
     if let Ok(path) = std::env::var(WHERE) {
-        return soon(cannot_be_written(Path::new(&path))).await;
+        return with_deadline(cannot_be_written(Path::new(&path))).await;
     }
     let folder = Folder::new();
     std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.0.join("tests");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let mut command = another(&program, "stores::sqlite_faults::r_saf_6_a_file_that_cannot_be_written");
+    let mut command = rerun_test(&program, "stores::sqlite_faults::r_saf_6_a_file_that_cannot_be_written");
     command.env(WHERE, folder.0.join("own")).current_dir("/");
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         command.uid(65_534).gid(65_534);
@@ -169,10 +169,10 @@ async fn cannot_be_written(folder: &Path) {
     let file = folder.join("state.db");
     let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     assert!(put(&open(&file), "before").await.unwrap());
-    // The file alone, then the folder alone, so that its log cannot be made, then both.
+    // The file alone, then the directory alone, so that its log cannot be created, then both.
     for (of_file, of_folder) in [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)] {
         Connection::open(&file).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-        // The store before ends when its thread does. As long as its log is there, it can be written to.
+        // The previous store is closed when its thread ends. While its log exists, it can be written.
         while folder.join("state.db-wal").exists() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
@@ -191,15 +191,15 @@ async fn cannot_be_written(folder: &Path) {
     }
 }
 
-/// On a real file system without room, if we may mount one; else under a limit on the size of files.
+/// On a real full file system if we may mount one; else with a limit on the file size.
 #[tokio::test]
 async fn r_saf_6_a_full_disk() {
     const TEST: &str = "stores::sqlite_faults::r_saf_6_a_full_disk";
     if let Ok(path) = std::env::var(WHERE) {
-        return soon(full_disk(PathBuf::from(path))).await;
+        return with_deadline(full_disk(PathBuf::from(path))).await;
     }
     let folder = Folder::new();
-    let mut command = on_a_small_disk(&folder.0, "2m", "ulimit -S -f 600;", TEST);
+    let mut command = with_small_disk(&folder.0, "2m", "ulimit -S -f 600;", TEST);
     Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds();
 }
 

@@ -1,4 +1,4 @@
-//! The file: whose it is, who may read it, what becomes of it.
+//! The state file: its owner, its permissions and its lifetime.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,8 +8,8 @@ use aquifer_engine::store::StateStore;
 use aquifer_gate::store::SqliteStore;
 use rusqlite::Connection;
 
-use super::place::{Folder, MINUTE};
-use crate::house::{Hands, system_clock};
+use super::setup::{Folder, MINUTE};
+use crate::harness::{ManualClock, system_clock};
 
 pub(super) fn open(path: &Path) -> SqliteStore {
     SqliteStore::new(path, system_clock()).unwrap()
@@ -44,9 +44,9 @@ async fn r_saf_6_the_file_survives_and_is_its_owners_alone() {
 }
 
 #[tokio::test]
-async fn r_saf_6_what_has_expired_is_swept() {
+async fn r_saf_6_expired_records_are_swept() {
     let folder = Folder::new();
-    let clock = Hands::new();
+    let clock = ManualClock::new();
     let store = SqliteStore::new(folder.file(), clock.steady.clone()).unwrap();
     for key in 0..2_500 {
         store.compare_and_set(&format!("k{key}"), None, vec![0; 100], Duration::from_secs(30)).await.unwrap();
@@ -66,22 +66,22 @@ async fn r_saf_6_what_has_expired_is_swept() {
 }
 
 #[tokio::test]
-async fn somebody_elses_database_is_left_alone() {
+async fn foreign_databases_are_not_touched() {
     let folder = Folder::new();
     let theirs = Connection::open(folder.file()).unwrap();
     theirs.execute_batch("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1);").unwrap();
     drop(theirs);
     let before = std::fs::read(folder.file()).unwrap();
     let store = open(&folder.file());
-    assert!(put(&store, "k").await.unwrap_err().contains("is some other database"));
+    assert!(put(&store, "k").await.unwrap_err().contains("is another application's database"));
     assert!(store.get("k").await.is_err());
     assert_eq!(std::fs::read(folder.file()).unwrap(), before);
 }
 
 #[tokio::test]
-async fn a_later_layout_is_left_alone() {
+async fn newer_schema_versions_are_not_opened() {
     let folder = Folder::new();
     assert!(put(&open(&folder.file()), "k").await.unwrap());
     Connection::open(folder.file()).unwrap().pragma_update(None, "user_version", 2).unwrap();
-    assert!(put(&open(&folder.file()), "l").await.unwrap_err().contains("later version"));
+    assert!(put(&open(&folder.file()), "l").await.unwrap_err().contains("newer version"));
 }

@@ -142,7 +142,7 @@ pub(super) async fn accept(
     for finding in accepted {
         let reason =
             format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
-        let entry = Entry::new(Event::DefinitionAccepted).named(source, &finding.operation).reason(&reason);
+        let entry = Entry::new(Event::DefinitionAccepted).operation(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
             tracing::error!(%error, "the definition is accepted, but that is not on record");
         }

@@ -22,7 +22,7 @@ pub(super) fn check_offline(text: &str, found: &mut Found) {
     let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
     let facts = SourceFacts { has_several, ..SourceFacts::default() };
     if let Ok(policy) = Policy::new(&config.gate.settings(&facts).policy) {
-        found.problems.extend(policy.lacking_source().iter().map(|lacking| problem(lacking, text)));
+        found.problems.extend(policy.rules_without_source().iter().map(|lacking| problem(lacking, text)));
     }
 }
 

@@ -123,7 +123,7 @@ fn r_saf_5_strict_verification_fails_on_what_nothing_vouches_for() {
     let written = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, written.clone() + "{\"sequence\":").unwrap();
     let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("is not whole"), "{told}");
+    assert!(code == 1 && told.contains("is unfinished"), "{told}");
     assert_eq!(place.verified().0, 0);
     std::fs::write(&file, &written).unwrap();
     let more = file.with_file_name("more.jsonl");

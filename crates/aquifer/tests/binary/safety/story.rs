@@ -86,7 +86,7 @@ fn r_saf_5_tampering_shows_with_its_place() {
         assert_eq!(asked.status.code(), Some(1));
     }
     let (code, told) = place.verified();
-    assert!(code == 0 && told.contains("6 entries are whole; 3 of 3 chains are."), "{told}");
+    assert!(code == 0 && told.contains("6 entries and 3 of 3 chains are intact."), "{told}");
     let directory = place.folder.path("state/audit");
     let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let written = std::fs::read_to_string(&file).unwrap();

@@ -1,4 +1,4 @@
-//! What was decided about a call, and everything that had a say in it.
+//! The decision about a call, with all its reasons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use aquifer_protocol::trust::Trust;
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
-use super::strength::Asking;
+use crate::strength::RequiredStrength;
 
-/// What is to happen to a call.
+/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It goes ahead.
+    /// It runs.
     Allow,
-    /// A person is asked, in this way.
-    Confirm(Asking),
+    /// It has to be confirmed with this strength.
+    Confirm(RequiredStrength),
     /// It is refused.
     Deny(Denial),
 }
 
-/// Why a call is refused; each has a code of its own.
+/// Why a call is denied; each variant has its own error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
-    /// The operation is too dangerous for the trust its source has.
+    /// The operation is too dangerous for the trust of its source.
     Danger,
-    /// The source is not trusted enough, by the matrix (introspection only) or the operator's minimum.
+    /// The source is not trusted enough, according to the matrix (introspection only) or the operator's minimum.
     Trust,
-    /// A rule says so.
+    /// A rule denies it.
     Rule,
-    /// Its definition changed, and nobody has accepted the change (R-DIS-7a).
+    /// Its definition changed and nobody has accepted the change (R-DIS-7a).
     Quarantine,
     /// It needs another operation that is denied.
-    Needed,
+    RequiredOperation,
 }
 
 impl Effect {
-    /// The decision in one word: `allow`, `confirm` or `deny`.
+    /// The effect as text: `allow`, `confirm` or `deny`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Effect::Allow => "allow",
@@ -48,7 +48,7 @@ impl Effect {
         }
     }
 
-    /// How restrictive it is.
+    /// How restrictive the effect is.
     pub const fn severity(self) -> RuleEffect {
         match self {
             Effect::Allow => RuleEffect::Allow,
@@ -58,75 +58,75 @@ impl Effect {
     }
 }
 
-/// A decision that explains itself.
+/// A decision with its reasons.
 #[derive(Debug, Clone)]
-pub struct Ruling {
-    /// What is to happen.
+pub struct PolicyDecision {
+    /// The effect.
     pub effect: Effect,
-    /// Everything that had a say, what decided first.
-    pub because: Vec<Reason>,
+    /// All reasons; the deciding one first.
+    pub reasons: Vec<Reason>,
 }
 
-impl Ruling {
-    /// What the operator wants a person asked, if that is said: the first rule's that says it.
+impl PolicyDecision {
+    /// The question that the operator wrote for a person; from the first rule that has one.
     pub fn message(&self) -> Option<&str> {
         self.rules().find_map(|rule| rule.message.as_deref())
     }
 
-    /// How long a confirmation has to rest: the longest that any rule wants.
+    /// The cooldown of a confirmation: the longest of all rules.
     pub fn cooldown(&self) -> Duration {
-        let needed = self.because.iter().filter_map(|reason| match reason {
-            Reason::Needed(needed) => Some(needed.ruling.cooldown()),
+        let needed = self.reasons.iter().filter_map(|reason| match reason {
+            Reason::RequiredOperation(needed) => Some(needed.decision.cooldown()),
             _ => None,
         });
         self.rules().map(|rule| rule.cooldown).chain(needed).max().unwrap_or_default()
     }
 
-    /// The decision about a request that also needs another operation: the more restrictive of both.
+    /// The decision about a request that also needs another operation: the more restrictive one.
     #[must_use]
-    pub(crate) fn and_needed(&self, needed: Needed) -> Self {
-        let effect = match (self.effect, needed.ruling.effect) {
+    pub(crate) fn combine_with(&self, needed: RequiredOperation) -> Self {
+        let effect = match (self.effect, needed.decision.effect) {
             (Effect::Deny(denial), _) => Effect::Deny(denial),
-            (_, Effect::Deny(_)) => Effect::Deny(Denial::Needed),
-            (Effect::Confirm(own), Effect::Confirm(other)) => Effect::Confirm(own.and(other)),
-            (Effect::Confirm(asking), Effect::Allow) | (Effect::Allow, Effect::Confirm(asking)) => {
-                Effect::Confirm(asking)
+            (_, Effect::Deny(_)) => Effect::Deny(Denial::RequiredOperation),
+            (Effect::Confirm(own), Effect::Confirm(other)) => Effect::Confirm(own.stronger(other)),
+            (Effect::Confirm(strength), Effect::Allow) | (Effect::Allow, Effect::Confirm(strength)) => {
+                Effect::Confirm(strength)
             }
             (Effect::Allow, Effect::Allow) => Effect::Allow,
         };
-        let decided = needed.ruling.effect.severity() > self.effect.severity();
-        let mut because = self.because.clone();
-        // What decided stands first.
-        because.insert(if decided { 0 } else { because.len() }, Reason::Needed(Arc::new(needed)));
-        Self { effect, because }
+        let decided = needed.decision.effect.severity() > self.effect.severity();
+        let mut reasons = self.reasons.clone();
+        // The deciding reason comes first.
+        reasons.insert(if decided { 0 } else { reasons.len() }, Reason::RequiredOperation(Arc::new(needed)));
+        Self { effect, reasons }
     }
 
-    /// The rules that apply and want it confirmed.
+    /// The applicable rules that require confirmation.
     fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.because.iter().filter_map(|reason| match reason {
+        self.reasons.iter().filter_map(|reason| match reason {
             Reason::Rule(rule) if rule.effect == RuleEffect::Confirm => Some(&**rule),
             _ => None,
         })
     }
 }
 
-/// Another operation that a request needs, because it reads what that one reads.
+/// Another operation that a request needs, because it reads the same data.
 #[derive(Debug, Clone)]
-pub struct Needed {
+pub struct RequiredOperation {
     /// Its name.
     pub operation: Arc<str>,
-    /// Whether callers are not to know of it.
+    /// Whether callers must not learn of it.
     pub is_hidden: bool,
-    /// What is decided about it.
-    pub ruling: Arc<Ruling>,
+    /// The decision about it.
+    pub decision: Arc<PolicyDecision>,
 }
 
-/// Something that has a say in a decision.
+/// A reason for a decision.
 #[derive(Debug, Clone)]
 pub enum Reason {
-    /// The protocol's own operations are always there.
+    /// The protocol's own operations are always allowed.
     Protocol,
-    /// The cell of the matrix.
+    /// A cell of the matrix.
     Cell {
         /// The operation's source.
         source: Arc<str>,
@@ -136,16 +136,16 @@ pub enum Reason {
         danger: Danger,
         /// The source's trust.
         trust: Trust,
-        /// What the cell says.
+        /// The cell's value.
         cell: Cell,
-        /// Who says it.
+        /// Where the value comes from.
         origin: Origin,
-        /// The least trust under which neither the matrix nor the operator's minimum denies it.
+        /// The minimum trust with which neither the matrix nor the operator's minimum denies it.
         needed: Option<Trust>,
-        /// Whether a rule has loosened it.
+        /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operator's minimum for the category, which the source does not reach.
+    /// The operator's minimum trust for the category, which the source does not have.
     Minimum {
         /// The operation's source.
         source: Arc<str>,
@@ -153,38 +153,38 @@ pub enum Reason {
         category: Category,
         /// The minimum.
         required: Trust,
-        /// What the source has.
+        /// The source's trust.
         actual: Trust,
-        /// The least trust under which neither the matrix nor the minimum denies it.
+        /// The minimum trust with which neither the matrix nor the minimum denies it.
         needed: Option<Trust>,
     },
-    /// The operator wants sources below this level asked for.
+    /// The operator requires confirmation for sources below this level.
     ConfirmBelow {
         /// The operation's source.
         source: Arc<str>,
         /// The level.
         required: Trust,
-        /// What the source has.
+        /// The source's trust.
         actual: Trust,
     },
-    /// The operation's source wants a person asked.
+    /// The operation's source requires confirmation.
     Safeguard {
         /// The operation's source.
         source: Arc<str>,
-        /// Whether a rule has loosened it.
+        /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operation's definition changed, and nobody has accepted the change. No rule loosens that.
+    /// The operation's definition changed and nobody has accepted the change. No rule loosens this.
     Quarantine(Arc<str>),
     /// Another operation that the request needs.
-    Needed(Arc<Needed>),
+    RequiredOperation(Arc<RequiredOperation>),
     /// A rule that applies.
     Rule(Arc<Rule>),
-    /// A rule that may apply, depending on the parameters.
-    Perhaps(Arc<Rule>),
+    /// A rule that applies depending on the parameters.
+    ConditionalRule(Arc<Rule>),
 }
 
-/// What is known of an operation before any rule is read.
+/// What is known about an operation before any rule is considered.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) source: Arc<str>,
@@ -196,24 +196,24 @@ pub(super) struct Facts {
     pub(super) confirm_below: Option<Trust>,
     pub(super) always_confirm: bool,
     pub(super) needed: Option<Trust>,
-    pub(super) asking: Asking,
+    pub(super) strength: RequiredStrength,
     pub(super) quarantine: Option<Arc<str>>,
 }
 
 impl Facts {
-    /// The decision, given the rules that apply.
+    /// Decides, given the applicable rules.
     ///
-    /// What the matrix and the source say can be loosened by a rule that is marked so. What the operator says (minimums
-    /// and other rules) cannot: there the most restrictive wins.
-    pub(super) fn rule(&self, rules: &[Arc<Rule>]) -> Ruling {
+    /// A rule marked as loosening can lower what the matrix and the source require. It cannot lower what the operator
+    /// requires (minimums and other rules): there, the most restrictive wins.
+    pub(super) fn decide(&self, rules: &[Arc<Rule>]) -> PolicyDecision {
         let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
-        let mut voices = Vec::new();
+        let mut candidates = Vec::new();
         let mut loosenable = |severity: RuleEffect, reason: fn(&Self, bool) -> Reason| {
             let overruled = loosened.is_some_and(|loosened| loosened < severity);
             let severity = loosened.map_or(severity, |loosened| severity.min(loosened));
-            // Overruled, it has lost its say.
-            let order = if overruled { Order::Overruled } else { Order::Given };
-            voices.push((severity, order, reason(self, overruled)));
+            // An overruled reason no longer counts.
+            let order = if overruled { ReasonOrder::Overruled } else { ReasonOrder::Given };
+            candidates.push((severity, order, reason(self, overruled)));
         };
         loosenable(severity_of(self.cell.0), Self::cell_reason);
         if self.always_confirm {
@@ -223,38 +223,39 @@ impl Facts {
             });
         }
         if let Some(reason) = &self.quarantine {
-            voices.push((RuleEffect::Deny, Order::Operator, Reason::Quarantine(reason.clone())));
+            candidates.push((RuleEffect::Deny, ReasonOrder::Operator, Reason::Quarantine(reason.clone())));
         }
         if let Some(required) = self.minimum.filter(|required| self.trust < *required) {
             let (source, category, actual, needed) = (self.source.clone(), self.category, self.trust, self.needed);
             let reason = Reason::Minimum { source, category, required, actual, needed };
-            voices.push((RuleEffect::Deny, Order::Operator, reason));
+            candidates.push((RuleEffect::Deny, ReasonOrder::Operator, reason));
         }
         if let Some(required) = self.confirm_below.filter(|required| self.trust < *required) {
             let reason = Reason::ConfirmBelow { source: self.source.clone(), required, actual: self.trust };
-            voices.push((RuleEffect::Confirm, Order::Operator, reason));
+            candidates.push((RuleEffect::Confirm, ReasonOrder::Operator, reason));
         }
         for rule in rules {
-            // A plain allow restricts nothing and loosens nothing.
+            // A plain allow neither restricts nor loosens.
             let has_say = rule.loosens || rule.effect > RuleEffect::Allow;
-            let order = if has_say { Order::Rule } else { Order::Overruled };
-            voices.push((rule.effect, order, Reason::Rule(rule.clone())));
+            let order = if has_say { ReasonOrder::Rule } else { ReasonOrder::Overruled };
+            candidates.push((rule.effect, order, Reason::Rule(rule.clone())));
         }
-        // What decided stands first: the most restrictive, and among those the one an operator can most easily find.
-        voices.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
-        let severity = voices.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
-        let because: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
+        // The deciding reason comes first: the most restrictive, and among those the one that an operator finds most
+        // easily.
+        candidates.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
+        let severity = candidates.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
+        let reasons: Vec<Reason> = candidates.into_iter().map(|(.., reason)| reason).collect();
         let effect = match severity {
             RuleEffect::Allow => Effect::Allow,
-            RuleEffect::Confirm => Effect::Confirm(self.asking(rules)),
-            RuleEffect::Deny => Effect::Deny(match because.first() {
+            RuleEffect::Confirm => Effect::Confirm(self.required_strength(rules)),
+            RuleEffect::Deny => Effect::Deny(match reasons.first() {
                 Some(Reason::Rule(_)) => Denial::Rule,
                 Some(Reason::Quarantine(_)) => Denial::Quarantine,
                 Some(Reason::Cell { cell: Cell::Deny, .. }) | None => Denial::Danger,
                 Some(_) => Denial::Trust,
             }),
         };
-        Ruling { effect, because }
+        PolicyDecision { effect, reasons }
     }
 
     fn cell_reason(&self, overruled: bool) -> Reason {
@@ -263,21 +264,21 @@ impl Facts {
         Reason::Cell { source, category, danger, trust, cell, origin, needed: self.needed, overruled }
     }
 
-    /// How a person is asked: as the danger demands, or as a loosening rule says instead, and never more weakly than
-    /// any rule wants.
-    fn asking(&self, rules: &[Arc<Rule>]) -> Asking {
+    /// The strength of the confirmation: as the danger requires, or as a loosening rule says instead, and at least what
+    /// every other rule requires.
+    fn required_strength(&self, rules: &[Arc<Rule>]) -> RequiredStrength {
         let strengths = |loosens: bool| {
             let own = rules.iter().filter(move |rule| rule.loosens == loosens);
-            own.filter_map(|rule| rule.strength).map(Asking::from).reduce(Asking::and)
+            own.filter_map(|rule| rule.strength).map(RequiredStrength::from).reduce(RequiredStrength::stronger)
         };
-        let begun = strengths(true).unwrap_or(self.asking);
-        strengths(false).map_or(begun, |wanted| begun.and(wanted))
+        let base = strengths(true).unwrap_or(self.strength);
+        strengths(false).map_or(base, |required| base.stronger(required))
     }
 }
 
-/// Among voices that say the same, who is named first.
+/// The order of equally restrictive reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Order {
+enum ReasonOrder {
     Rule,
     Operator,
     Given,

@@ -1,7 +1,13 @@
-//! How hard a confirmation is to give, and who can therefore not give it.
+//! How strong a confirmation is: who can give it, and how long it may have to wait. Policy decides this, and confirmations
+//! follow it.
+
+use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
+
+/// Maximum cooldown. Longer ones are cut, so that a token ends.
+pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// How a confirmation is given, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -9,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub enum Strength {
     /// The caller repeats the request with a token. A model can do that by itself.
     Token,
-    /// The client asks its human.
+    /// The client asks its user.
     Elicit,
-    /// A person approves in a channel that the model does not have.
+    /// A person approves in a channel that no model can use.
     Approval,
 }
 
@@ -26,44 +32,44 @@ impl Strength {
     }
 }
 
-/// Which strength applies where the client can ask its human, and which where it cannot.
+/// The strength for clients that can ask their user, and for those that cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub struct Asking {
-    /// With a client that can ask.
+pub struct RequiredStrength {
+    /// For clients that can ask.
     pub interactive: Strength,
-    /// With any other.
+    /// For all others.
     pub otherwise: Strength,
 }
 
-impl Asking {
-    /// Unless anybody says otherwise: the human is asked through the client; where it cannot, a token is enough up to
-    /// destructive, and nothing but an approval above.
-    pub fn by_default(danger: Danger) -> Self {
+impl RequiredStrength {
+    /// The default: the client asks its user. If it cannot, a token is enough up to destructive, and an approval is
+    /// needed above.
+    pub fn default_for(danger: Danger) -> Self {
         let otherwise = if danger <= Danger::Destructive { Strength::Token } else { Strength::Approval };
         Self { interactive: Strength::Elicit, otherwise }
     }
 
-    /// What is to be done with a client of this kind.
-    pub fn with(self, interactive: bool) -> Strength {
+    /// The strength for this kind of client.
+    pub fn for_client(self, interactive: bool) -> Strength {
         if interactive { self.interactive } else { self.otherwise }
     }
 
-    /// The stronger of both, for either kind of client.
+    /// The stronger of both, for each kind of client.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn stronger(self, other: Self) -> Self {
         Self { interactive: self.interactive.max(other.interactive), otherwise: self.otherwise.max(other.otherwise) }
     }
 }
 
-impl From<Strength> for Asking {
-    /// Who wants the human asked does not want less where the client cannot: then it takes an approval.
+impl From<Strength> for RequiredStrength {
+    /// If a rule wants the user asked and the client cannot ask, an approval is needed.
     fn from(strength: Strength) -> Self {
         let otherwise = if strength == Strength::Elicit { Strength::Approval } else { strength };
         Self { interactive: strength, otherwise }
     }
 }
 
-impl std::fmt::Display for Asking {
+impl std::fmt::Display for RequiredStrength {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.interactive == self.otherwise {
             return f.write_str(self.interactive.as_str());

@@ -1,4 +1,4 @@
-//! The rules, and what has to be remembered of each chain to apply them.
+//! The verification rules and the state they need per chain.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,44 +6,44 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::head::{Beginning, Head};
-use super::line::{Flaw, NOTHING, Sealed};
-use super::{ChainReport, Fault, Heads, Kind, Report, Spot};
+use super::line::{LineError, SealedLine, ZERO_HASH};
+use super::{ChainReport, Fault, FaultKind, Heads, Location, Report};
 
-/// Entries of concurrent calls may be out of order by a little, and clocks are corrected by a little.
+/// Entries of concurrent calls may be slightly out of order, and clocks are adjusted.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
-/// Faults told of files that belong to no chain.
-const MAX_STRAY: usize = 100;
+/// Maximum number of faults reported for files that belong to no chain.
+const MAX_STRAY_FAULTS: usize = 100;
 
-pub(super) struct Judge<'a> {
+pub(super) struct Verifier<'a> {
     heads: Option<&'a Heads>,
     by_chain: BTreeMap<&'a str, &'a Head>,
     chains: BTreeMap<String, Chain>,
-    /// Where chains begin, as lines of any chain say.
+    /// New beginnings of chains, as recorded in any chain.
     beginnings: BTreeMap<String, Beginning>,
     stray: Vec<Fault>,
-    spot: Spot,
-    /// The chain that lines of this file belong to when they cannot say so themselves.
+    spot: Location,
+    /// The chain that invalid lines of this file are attributed to.
     current: Option<String>,
-    /// A flaw in this file before anybody could know whose it is.
-    homeless: Option<Fault>,
+    /// A fault in this file before its chain is known.
+    unassigned: Option<Fault>,
 }
 
 struct Chain {
     report: ChainReport,
-    /// The hash of the last whole line.
+    /// The hash of the last intact line.
     hash: String,
-    /// The first line's `previous`, and where the line is.
+    /// `previous` of the first line, and its location.
     previous: String,
-    began: Spot,
-    /// Where the chain ends.
-    end: Spot,
-    /// The number that was expected where there was another.
+    began: Location,
+    /// The end of the chain.
+    end: Location,
+    /// The number that was expected when another was found.
     missing: Option<u64>,
-    /// The latest time of an entry so far.
+    /// The latest time so far.
     latest: Option<Timestamp>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Verifier<'a> {
     pub(super) fn new(heads: Option<&'a Heads>) -> Self {
         let known = heads.map(|heads| heads.known.as_slice()).unwrap_or_default();
         Self {
@@ -52,59 +52,59 @@ impl<'a> Judge<'a> {
             chains: BTreeMap::new(),
             beginnings: BTreeMap::new(),
             stray: Vec::new(),
-            spot: Spot { file: PathBuf::new(), line: 0 },
+            spot: Location { file: PathBuf::new(), line: 0 },
             current: None,
-            homeless: None,
+            unassigned: None,
         }
     }
 
-    /// The lines that follow are from this file.
+    /// Starts a file; the lines that follow belong to it.
     pub(super) fn file(&mut self, path: &Path, chain: Option<String>) {
-        self.settle_homeless();
-        self.spot = Spot { file: path.to_owned(), line: 0 };
+        self.keep_unassigned();
+        self.spot = Location { file: path.to_owned(), line: 0 };
         self.current = chain;
     }
 
-    /// A line whose hash is right.
-    pub(super) fn line(&mut self, sealed: Sealed) {
+    /// Adds a line with a correct hash.
+    pub(super) fn line(&mut self, sealed: SealedLine) {
         self.spot.line += 1;
-        let head = self.by_chain.get(sealed.links.chain.as_str()).copied();
+        let head = self.by_chain.get(sealed.header.chain.as_str()).copied();
         let chain = self
             .chains
-            .entry(sealed.links.chain.clone())
-            .or_insert_with(|| Chain::new(&sealed.links.chain, &self.spot));
-        if let Some(flaw) = self.homeless.take() {
+            .entry(sealed.header.chain.clone())
+            .or_insert_with(|| Chain::new(&sealed.header.chain, &self.spot));
+        if let Some(flaw) = self.unassigned.take() {
             chain.fail(flaw);
         }
-        self.current = Some(sealed.links.chain.clone());
-        let vouches = chain.take(&sealed, head, &self.spot);
-        if vouches {
-            for beginning in sealed.links.beginnings {
+        self.current = Some(sealed.header.chain.clone());
+        let is_in_place = chain.take(&sealed, head, &self.spot);
+        if is_in_place {
+            for beginning in sealed.header.beginnings {
                 self.beginnings.insert(beginning.chain.clone(), beginning);
             }
         }
     }
 
-    /// A line that is none.
-    pub(super) fn flaw(&mut self, flaw: Flaw) {
+    /// Adds an invalid line.
+    pub(super) fn invalid_line(&mut self, flaw: LineError) {
         self.spot.line += 1;
         let words = match flaw {
-            Flaw::Form => "this is no line of an audit",
-            Flaw::Hash => "this line was altered: its hash is another",
+            LineError::Form => "this is not an audit line",
+            LineError::Hash => "this line was altered: its hash does not match",
         };
-        let fault = Fault::new(Kind::Altered, self.spot.clone(), words.to_owned());
+        let fault = Fault::new(FaultKind::Altered, self.spot.clone(), words.to_owned());
         match &self.current {
             Some(name) => self.chains.entry(name.clone()).or_insert_with(|| Chain::new(name, &self.spot)).fail(fault),
-            None => self.homeless = self.homeless.take().or(Some(fault)),
+            None => self.unassigned = self.unassigned.take().or(Some(fault)),
         }
     }
 
-    /// The file ends within a line.
+    /// Records that the file ends without a newline.
     pub(super) fn unfinished(&mut self, is_open: bool) {
         self.spot.line += 1;
         let Some(name) = &self.current else {
-            let words = "this is no line of an audit".to_owned();
-            self.homeless = self.homeless.take().or(Some(Fault::new(Kind::Altered, self.spot.clone(), words)));
+            let words = "this is not an audit line".to_owned();
+            self.unassigned = self.unassigned.take().or(Some(Fault::new(FaultKind::Altered, self.spot.clone(), words)));
             return;
         };
         let chain = self.chains.entry(name.clone()).or_insert_with(|| Chain::new(name, &self.spot));
@@ -115,30 +115,31 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn settle_homeless(&mut self) {
-        if let Some(fault) = self.homeless.take()
-            && self.stray.len() < MAX_STRAY
+    fn keep_unassigned(&mut self) {
+        if let Some(fault) = self.unassigned.take()
+            && self.stray.len() < MAX_STRAY_FAULTS
         {
             self.stray.push(fault);
         }
     }
 
-    /// What is to be said, now that everything was seen.
-    pub(super) fn verdict(mut self) -> Report {
-        self.settle_homeless();
+    /// Makes the report after all files were read.
+    pub(super) fn into_report(mut self) -> Report {
+        self.keep_unassigned();
         let mut report = Report { stray: self.stray, ..Report::default() };
         if let Some(heads) = self.heads {
             report.unreadable_heads(heads);
         }
         for head in self.by_chain.values() {
-            let spot = Spot { file: head.file.clone().unwrap_or_default().into(), line: 1 };
+            let spot = Location { file: head.file.clone().unwrap_or_default().into(), line: 1 };
             self.chains.entry(head.chain.clone()).or_insert_with(|| Chain::new(&head.chain, &spot));
         }
         let gone = self.beginnings.values().filter(|beginning| beginning.gone);
         report.dropped.extend(gone.map(|beginning| beginning.chain.clone()));
         for (name, chain) in self.chains {
             let head = self.by_chain.get(name.as_str()).copied();
-            // Anybody can write a chain that says that another begins later. Where there is a head, only it may say so.
+            // Anybody can write a chain that claims a later beginning for another. If there is a head, only the head
+            // decides.
             let beginning = match head {
                 Some(head) => head.beginning.as_ref(),
                 None => self.beginnings.get(&name),
@@ -147,18 +148,18 @@ impl<'a> Judge<'a> {
                 report.dropped.insert(name);
                 continue;
             }
-            report.add(chain.verdict(head, beginning));
+            report.add(chain.into_report(head, beginning));
         }
         report
     }
 }
 
 impl Chain {
-    fn new(name: &str, spot: &Spot) -> Self {
+    fn new(name: &str, spot: &Location) -> Self {
         Self {
             report: ChainReport::new(name),
-            hash: NOTHING.to_owned(),
-            previous: NOTHING.to_owned(),
+            hash: ZERO_HASH.to_owned(),
+            previous: ZERO_HASH.to_owned(),
             began: spot.clone(),
             end: spot.clone(),
             missing: None,
@@ -166,48 +167,56 @@ impl Chain {
         }
     }
 
-    /// Nothing of it was found.
+    /// Whether nothing of the chain was found.
     fn is_empty(&self) -> bool {
         self.report.entries == 0 && self.report.fault.is_none() && self.report.unfinished.is_none()
     }
 
-    /// Only the first fault counts.
+    /// Keeps only the first fault.
     fn fail(&mut self, fault: Fault) {
         self.report.fault.get_or_insert(fault);
     }
 
-    /// Takes the next line of the chain, and says whether it is in its place.
-    fn take(&mut self, sealed: &Sealed, head: Option<&Head>, spot: &Spot) -> bool {
-        let links = &sealed.links;
-        let sequence = links.sequence;
+    /// Adds the next line of the chain. Returns whether it is in its place.
+    fn take(&mut self, sealed: &SealedLine, head: Option<&Head>, spot: &Location) -> bool {
+        let header = &sealed.header;
+        let sequence = header.sequence;
         if let Some(fault) = &mut self.report.fault {
-            // What was missing and now comes was not removed.
-            if self.missing == Some(sequence) && links.previous == self.hash {
-                fault.kind = Kind::Reordered;
-                fault.words = format!("entry {sequence} does not stand here but later");
+            // The missing line was moved, not removed.
+            if self.missing == Some(sequence) && header.previous == self.hash {
+                fault.kind = FaultKind::Reordered;
+                fault.words = format!("entry {sequence} is not here but further down");
             }
             return false;
         }
-        let mut fault = |kind, spot: &Spot, words: String| {
+        let mut fault = |kind, spot: &Location, words: String| {
             self.report.fault = Some(Fault::new(kind, spot.clone(), words));
             false
         };
         if let Some(spot) = &self.report.unfinished {
             let spot = spot.clone();
-            return fault(Kind::CutOff, &spot, "this line was cut off, and the chain goes on after it".to_owned());
+            return fault(
+                FaultKind::CutOff,
+                &spot,
+                "this line is cut off, and the chain continues after it".to_owned(),
+            );
         }
         if self.report.entries == 0 {
             self.report.first = sequence;
-            self.previous.clone_from(&links.previous);
+            self.previous.clone_from(&header.previous);
             self.began = spot.clone();
         } else {
             let expected = self.report.last.saturating_add(1);
             if sequence < self.report.first {
                 let spot = self.began.clone();
-                return fault(Kind::Reordered, &spot, format!("entry {sequence} does not stand before this but later"));
+                return fault(
+                    FaultKind::Reordered,
+                    &spot,
+                    format!("entry {sequence} belongs before this line but comes later"),
+                );
             }
             if sequence < expected {
-                return fault(Kind::Duplicated, spot, format!("entry {sequence} stands here again"));
+                return fault(FaultKind::Duplicated, spot, format!("entry {sequence} is duplicated here"));
             }
             if sequence > expected {
                 self.missing = Some(expected);
@@ -215,18 +224,22 @@ impl Chain {
                     last if last == expected => format!("entry {expected} is missing before this line"),
                     last => format!("entries {expected} to {last} are missing before this line"),
                 };
-                return fault(Kind::Removed, spot, words);
+                return fault(FaultKind::Removed, spot, words);
             }
-            if links.previous != self.hash {
-                return fault(Kind::Altered, spot, "this line does not follow the one before it".to_owned());
+            if header.previous != self.hash {
+                return fault(FaultKind::Altered, spot, "this line does not follow the one before it".to_owned());
             }
         }
         if head.is_some_and(|head| head.sequence == sequence && head.hash != sealed.hash) {
-            return fault(Kind::Altered, spot, format!("entry {sequence} is not the one that the head vouches for"));
+            return fault(
+                FaultKind::Altered,
+                spot,
+                format!("entry {sequence} does not match the head in the state store"),
+            );
         }
-        self.look_at_time(links.timestamp, spot);
+        self.check_time(header.timestamp, spot);
         if sequence == 1 {
-            self.report.after.clone_from(&links.after);
+            self.report.after.clone_from(&header.after);
         }
         self.hash.clone_from(&sealed.hash);
         self.end = spot.clone();
@@ -238,8 +251,8 @@ impl Chain {
         true
     }
 
-    /// Remembers the first entry whose time is much earlier than one before.
-    fn look_at_time(&mut self, time: Option<Timestamp>, spot: &Spot) {
+    /// Remembers the first entry whose time is much earlier than that of an entry before it.
+    fn check_time(&mut self, time: Option<Timestamp>, spot: &Location) {
         let Some(time) = time else { return };
         let is_back = self.latest.is_some_and(|latest| latest.duration_since(time) > CLOCK_TOLERANCE);
         if is_back && self.report.clock_went_back.is_none() {
@@ -248,16 +261,17 @@ impl Chain {
         self.latest = self.latest.max(Some(time));
     }
 
-    fn verdict(mut self, head: Option<&Head>, beginning: Option<&Beginning>) -> ChainReport {
+    fn into_report(mut self, head: Option<&Head>, beginning: Option<&Beginning>) -> ChainReport {
         self.report.has_head = head.is_some();
         self.report.end = (self.report.entries > 0).then(|| self.end.clone());
         self.report.is_restored =
             self.report.entries > 0 && beginning.is_some_and(|beginning| self.report.first < beginning.sequence);
-        let fault = if self.report.entries > 0 && !self.begins_rightly(beginning) {
-            // Earlier than any other fault, because it is about the first line.
+        let fault = if self.report.entries > 0 && !self.begins_correctly(beginning) {
+            // This fault comes before all others, because it is about the first line.
             let words = format!("entries before {} are missing", self.report.first);
-            let moved = self.report.fault.take_if(|fault| fault.kind == Kind::Reordered && fault.spot == self.began);
-            Some(moved.unwrap_or_else(|| Fault::new(Kind::Removed, self.began, words)))
+            let moved =
+                self.report.fault.take_if(|fault| fault.kind == FaultKind::Reordered && fault.spot == self.began);
+            Some(moved.unwrap_or_else(|| Fault::new(FaultKind::Removed, self.began, words)))
         } else if self.report.fault.is_some() {
             self.report.fault.take()
         } else if let Some(head) = head.filter(|head| head.sequence > self.report.last) {
@@ -266,10 +280,18 @@ impl Chain {
                 spot.line += 1;
             }
             Some(match self.report.entries {
-                0 => Fault::new(Kind::Removed, spot, format!("all {} entries of the chain are missing", head.sequence)),
+                0 => Fault::new(
+                    FaultKind::Removed,
+                    spot,
+                    format!("all {} entries of the chain are missing", head.sequence),
+                ),
                 _ => {
                     let first = self.report.last + 1;
-                    Fault::new(Kind::CutOff, spot, format!("entries {first} to {} are missing here", head.sequence))
+                    Fault::new(
+                        FaultKind::CutOff,
+                        spot,
+                        format!("entries {first} to {} are missing here", head.sequence),
+                    )
                 }
             })
         } else {
@@ -279,10 +301,10 @@ impl Chain {
         self.report
     }
 
-    /// Whether the first line is the first of the chain, or the first that was to be kept.
-    fn begins_rightly(&self, beginning: Option<&Beginning>) -> bool {
+    /// Whether the first line is the first of the chain, or the first that was kept.
+    fn begins_correctly(&self, beginning: Option<&Beginning>) -> bool {
         let first = self.report.first;
-        (first == 1 && self.previous == NOTHING)
+        (first == 1 && self.previous == ZERO_HASH)
             || beginning.is_some_and(|beginning| {
                 first < beginning.sequence || (first == beginning.sequence && self.previous == beginning.previous)
             })

@@ -1,4 +1,4 @@
-//! Two sources behind a real gate, a clock that stands still, and the shortest way to ask.
+//! Two sources behind a real gate, with a manual clock and short helpers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 /// The clocks of a machine, set by hand, and the steady clock of a process on it.
 #[derive(Clone)]
-pub(crate) struct Hands {
+pub(crate) struct ManualClock {
     wall: Wall,
     monotonic: Monotonic,
     pub(crate) steady: Arc<SteadyClock>,
@@ -49,7 +49,7 @@ impl MonotonicClock for Monotonic {
     }
 }
 
-impl Hands {
+impl ManualClock {
     pub(crate) fn new() -> Self {
         Self::over(Wall(Arc::new(Mutex::new("2026-01-28T12:00:00Z".parse().unwrap()))))
     }
@@ -60,7 +60,7 @@ impl Hands {
         Self { wall, monotonic, steady }
     }
 
-    /// Another process on the same machine: it sees the same wall clock, and knows nothing of the time before.
+    /// Another process on the same machine: it has the same wall clock, but knows nothing about earlier times.
     pub(crate) fn other_process(&self) -> Self {
         Self::over(self.wall.clone())
     }
@@ -69,19 +69,19 @@ impl Hands {
         self.pass(i64::try_from(seconds).unwrap() * 1000);
     }
 
-    /// Time passes; if it is less than nothing, the wall clock is set back.
+    /// Lets time pass; a negative value sets the wall clock back.
     pub(crate) fn pass(&self, milliseconds: i64) {
         *self.wall.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
         *self.monotonic.0.lock().unwrap() += Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock.
     pub(crate) fn set_wall(&self, seconds: i64) {
         *self.wall.0.lock().unwrap() += SignedDuration::from_secs(seconds);
     }
 }
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.steady.now()
     }
@@ -92,16 +92,16 @@ pub(crate) fn system_clock() -> Arc<SteadyClock> {
     Arc::new(SteadyClock::new(Arc::new(SystemClock)))
 }
 
-/// A store that can be taken away.
-pub(crate) struct Shaky {
+/// A store that can fail.
+pub(crate) struct FaultyStore {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) down: AtomicBool,
-    /// Down without saying so: it never answers.
+    /// The store never answers.
     pub(crate) silent: AtomicBool,
     pub(crate) asked: Mutex<usize>,
 }
 
-impl Shaky {
+impl FaultyStore {
     pub(crate) fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::SeqCst);
     }
@@ -125,7 +125,7 @@ impl Shaky {
     }
 }
 
-impl StateStore for Shaky {
+impl StateStore for FaultyStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.or_down(self.inner.get(key))
     }
@@ -137,39 +137,39 @@ impl StateStore for Shaky {
         value: Vec<u8>,
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        // Futures of this store have done their work when they are made, so nothing is made of what is down.
+        // Futures of the inner store do their work when they are created, so none is created while the store is down.
         if self.is_gone() {
             return self.or_down(std::future::pending().boxed());
         }
         self.or_down(self.inner.compare_and_set(key, expected, value, keep))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        self.or_down(self.inner.list(prefix, most))
+    fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.or_down(self.inner.list(prefix, limit))
     }
 
     fn spend<'a>(
         &'a self,
         key: &'a str,
         amount: u64,
-        most: u64,
+        limit: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         if self.is_gone() {
             return self.or_down(std::future::pending().boxed());
         }
-        self.or_down(self.inner.spend(key, amount, most, window))
+        self.or_down(self.inner.spend(key, amount, limit, window))
     }
 }
 
-/// Everything that was really done.
-pub(crate) type Done = Arc<Mutex<Vec<(String, String, Value)>>>;
+/// All calls that reached a source.
+pub(crate) type CallLog = Arc<Mutex<Vec<(String, String, Value)>>>;
 
-/// A source of things of every danger.
-struct Things {
+/// A source with operations of every danger level.
+struct ThingSource {
     name: String,
     trust: Trust,
-    done: Done,
+    done: CallLog,
 }
 
 pub(crate) const OPERATIONS: &[(&str, Category)] = &[
@@ -181,7 +181,7 @@ pub(crate) const OPERATIONS: &[(&str, Category)] = &[
     ("drop_thing", Category::Delete),
 ];
 
-impl Source for Things {
+impl Source for ThingSource {
     fn name(&self) -> &str {
         &self.name
     }
@@ -233,19 +233,19 @@ impl Source for Things {
 }
 
 /// Sources behind a gate.
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) engine: Engine,
-    pub(crate) store: Arc<Shaky>,
-    pub(crate) clock: Hands,
-    pub(crate) done: Done,
+    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) clock: ManualClock,
+    pub(crate) done: CallLog,
     gate: Mutex<Arc<SafetyGate>>,
     mounts: Vec<Mount>,
 }
 
-impl House {
-    /// Certified sources, so that everything can be had, if with confirmation.
+impl Harness {
+    /// Certified sources, so that everything is allowed, at least with confirmation.
     pub(crate) fn new(settings: &GateSettings) -> Self {
-        Self::with(settings, Trust::Certified, |_, clock| Audit::off(clock))
+        Self::with(settings, Trust::Certified, |_, clock| Audit::disabled(clock))
     }
 
     pub(crate) fn with(
@@ -253,7 +253,7 @@ impl House {
         trust: Trust,
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
-        let clock = Hands::new();
+        let clock = ManualClock::new();
         let memory = Arc::new(MemoryStore::new(clock.steady.clone(), 100_000));
         Self::over(settings, trust, memory, clock, audit)
     }
@@ -263,11 +263,11 @@ impl House {
         settings: &GateSettings,
         trust: Trust,
         inner: Arc<dyn StateStore>,
-        clock: Hands,
+        clock: ManualClock,
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
         let shared: SharedClock = clock.steady.clone();
-        let store = Arc::new(Shaky {
+        let store = Arc::new(FaultyStore {
             inner,
             down: AtomicBool::new(false),
             silent: AtomicBool::new(false),
@@ -275,18 +275,19 @@ impl House {
         });
         let audit = audit(store.clone(), shared.clone());
         let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), clock.steady.clone()).unwrap());
-        let done = Done::default();
+        let done = CallLog::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let source = |name: &str| Mount::new(Arc::new(Things { name: name.to_owned(), trust, done: done.clone() }));
+        let source =
+            |name: &str| Mount::new(Arc::new(ThingSource { name: name.to_owned(), trust, done: done.clone() }));
         let mounts = vec![source("alpha"), source("beta")];
         let builder = Engine::builder(surface).gate(gate.clone()).store(store.clone()).clock(shared);
         let engine = mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
         Self { engine, store, clock, done, gate: Mutex::new(gate), mounts }
     }
 
-    /// Other rules are in force from now on.
+    /// Replaces the rules.
     pub(crate) fn reload(&self, settings: &GateSettings) {
-        let audit = Audit::off(self.clock.steady.clone());
+        let audit = Audit::disabled(self.clock.steady.clone());
         let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
         let gate = Arc::new(gate.unwrap());
         self.engine.reconfigure(self.mounts.clone(), gate.clone()).unwrap();
@@ -304,7 +305,7 @@ impl House {
         }
     }
 
-    /// What was done since it was last asked.
+    /// Takes the calls since the last time.
     pub(crate) fn done(&self) -> Vec<(String, String, Value)> {
         std::mem::take(&mut self.done.lock().unwrap())
     }
@@ -315,13 +316,13 @@ impl House {
     }
 }
 
-/// A person looks at the whole call, and approves it.
+/// Approves a call after reading it.
 pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let reviewed = approvals::get(store, id, clock).await?;
     approvals::approve(store, &reviewed, clock).await
 }
 
-/// A caller who can be told apart from others.
+/// A caller with this identity.
 pub(crate) fn caller(principal: Option<&str>, session: Option<&str>) -> Context {
     let caller = Caller { principal: principal.map(Into::into), session: session.map(Into::into) };
     Context::new(caller, "req_1")
@@ -331,7 +332,7 @@ pub(crate) fn anna() -> Context {
     caller(Some("anna"), Some("session_1"))
 }
 
-/// The person behind this caller can be asked.
+/// The client of this caller can ask its user.
 pub(crate) fn with_person(context: Context) -> Context {
     Context { interaction: aquifer_engine::Interaction::Available, ..context }
 }

@@ -1,4 +1,4 @@
-//! A source whose operations end as their caller asks, behind a gate with a real audit.
+//! A source whose calls end as their parameters say, behind a gate with a real audit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,10 +21,10 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use super::support::{DEADLINE, Folder, Moody, files, lines};
-use crate::house::{anna, code, system_clock};
+use super::support::{DEADLINE, Folder, ScriptedStore, files, lines};
+use crate::harness::{anna, code, system_clock};
 
-/// (name, category, whether its parameters are shaped by us)
+/// (name, category, whether it is native)
 const OPERATIONS: &[(&str, Category, bool)] = &[
     ("get_item", Category::Read, true),
     ("peek_item", Category::Read, true),
@@ -38,12 +38,12 @@ const OPERATIONS: &[(&str, Category, bool)] = &[
 
 /// Ends each call as its parameter `then` says.
 #[derive(Clone, Default)]
-pub(super) struct Scripted {
+pub(super) struct ScriptedSource {
     pub(super) started: Arc<Mutex<Vec<String>>>,
     pub(super) has_started: Arc<Notify>,
 }
 
-impl Source for Scripted {
+impl Source for ScriptedSource {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -98,27 +98,27 @@ impl Source for Scripted {
     }
 }
 
-pub(super) struct Stage {
+pub(super) struct AuditHarness {
     pub(super) engine: Engine,
     pub(super) audit: Audit,
-    pub(super) source: Scripted,
-    pub(super) moody: Arc<Moody>,
+    pub(super) source: ScriptedSource,
+    pub(super) store: Arc<ScriptedStore>,
     pub(super) folder: Folder,
 }
 
-impl Stage {
-    /// Everything is allowed without a question.
+impl AuditHarness {
+    /// Allows everything without confirmation.
     pub(super) fn new() -> Self {
         let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
         Self::with(&all, |_| {})
     }
 
     pub(super) fn with(settings: &Value, change: impl FnOnce(&mut AuditSettings)) -> Self {
-        let (folder, moody, clock) = (Folder::new(), Moody::new(), system_clock());
+        let (folder, store, clock) = (Folder::new(), ScriptedStore::new(), system_clock());
         let mut audit = AuditSettings { timeout: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 16) };
         change(&mut audit);
-        let store: Arc<dyn StateStore> = moody.clone();
-        let audit = Audit::open(audit, clock.clone(), store.clone()).unwrap();
+        let shared: Arc<dyn StateStore> = store.clone();
+        let audit = Audit::open(audit, clock.clone(), shared.clone()).unwrap();
         let mut gate = GateSettings::default();
         if let Some(policy) = settings.get("policy") {
             gate.policy = serde_json::from_value(policy.clone()).unwrap();
@@ -126,11 +126,11 @@ impl Stage {
         if let Some(quota) = settings.get("quota") {
             gate.quota = serde_json::from_value(quota.clone()).unwrap();
         }
-        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), store, clock).unwrap());
-        let source = Scripted::default();
+        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), shared, clock).unwrap());
+        let source = ScriptedSource::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let engine = Engine::builder(surface).source(Arc::new(source.clone())).gate(gate).build().unwrap();
-        Self { engine, audit, source, moody, folder }
+        Self { engine, audit, source, store, folder }
     }
 
     pub(super) async fn ask(&self, operation: &str, params: Value) -> Value {
@@ -146,12 +146,12 @@ impl Stage {
         }
     }
 
-    /// The code a call is answered with.
+    /// The code of the response.
     pub(super) async fn code(&self, operation: &str, params: Value) -> String {
         code(&self.ask(operation, params).await).to_owned()
     }
 
-    /// Everything on record by now, except the beginning of the chain.
+    /// All entries so far, except the start of the chain.
     pub(super) async fn entries(&self) -> Vec<Value> {
         tokio::time::timeout(DEADLINE, self.audit.flush()).await.unwrap().unwrap();
         let mut entries = lines(&self.folder.0);
@@ -169,7 +169,7 @@ impl Stage {
     }
 }
 
-/// Asserts that every intent has exactly one outcome that names it.
+/// Asserts that every intent has exactly one outcome that refers to it.
 pub(super) fn assert_paired(entries: &[Value]) {
     let of = |event: &str| entries.iter().filter(move |entry| entry["event"] == event).collect::<Vec<_>>();
     let mut named: Vec<String> =

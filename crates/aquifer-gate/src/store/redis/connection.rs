@@ -1,7 +1,7 @@
-//! One connection to Redis, made when it is needed and again when it broke.
+//! One connection to Redis, opened when needed and reopened after an error.
 //!
-//! No command is sent twice: one that broke off may have been done. So a connection that has been idle is tried before
-//! it is trusted with a command, and one that did not answer in time is not trusted again.
+//! No command is sent twice, because an interrupted one may have run. So an idle connection is tested before it is
+//! used, and one that timed out is not used again.
 
 use std::time::{Duration, Instant};
 
@@ -11,44 +11,44 @@ use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-const CONNECT: Duration = Duration::from_secs(2);
-const ANSWER: Duration = Duration::from_secs(2);
-/// Everything a call may wait for, together.
-const TIMEOUT: Duration = Duration::from_secs(5);
-/// After this long without a word, a connection may have been closed by the other side.
-const IDLE: Duration = Duration::from_secs(10);
-/// For so long after Redis could not be reached, nobody else tries.
-const PAUSE: Duration = Duration::from_millis(100);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The total time limit of a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// After being idle for this long, a connection is tested before it is used.
+const MAX_IDLE: Duration = Duration::from_secs(10);
+/// After a failed connection attempt, how long further calls fail without trying.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(super) struct Link {
+pub(super) struct RedisConnection {
     client: Client,
     address: String,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that only the one that broke is thrown away.
+    /// Counts connections, so that only the failed one is discarded.
     number: u64,
     used: Option<Instant>,
     failed: Option<(Instant, StoreError)>,
 }
 
-impl Link {
+impl RedisConnection {
     pub(super) fn new(client: Client) -> Self {
         let address = client.get_connection_info().addr().to_string();
         Self { client, address, state: Mutex::default() }
     }
 
-    pub(super) async fn ask<T>(
+    pub(super) async fn run<T>(
         &self,
         act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> Result<T, StoreError> {
-        self.ask_within(TIMEOUT, act).await
+        self.run_with_timeout(CALL_TIMEOUT, act).await
     }
 
-    async fn ask_within<T>(
+    async fn run_with_timeout<T>(
         &self,
         timeout: Duration,
         act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
@@ -59,38 +59,43 @@ impl Link {
                 Ok(done) => Ok(done),
                 Err(error) => {
                     if error.is_io_error() || error.is_unrecoverable_error() {
-                        self.throw_away(number).await;
+                        self.discard(number).await;
                     }
-                    Err(self.told(&error))
+                    Err(self.describe_error(&error))
                 }
             }
         };
-        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(self.late()))
+        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(self.timeout_error()))
     }
 
-    /// The connection and its number. Callers take turns here, so that one of them connects for all.
+    /// The connection and its number. The lock lets one caller connect for all.
     async fn connection(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
         let mut state = self.state.lock().await;
-        let idle = state.used.is_none_or(|used| used.elapsed() > IDLE);
+        let idle = state.used.is_none_or(|used| used.elapsed() > MAX_IDLE);
         if let Some(mut connection) = state.connection.take()
-            && (!idle || alive(&mut connection).await)
+            && (!idle || is_alive(&mut connection).await)
         {
             state.used = Some(Instant::now());
             state.connection = Some(connection.clone());
             return Ok((state.number, connection));
         }
         if let Some((when, error)) = &state.failed
-            && when.elapsed() < PAUSE
+            && when.elapsed() < RETRY_INTERVAL
         {
             return Err(error.clone());
         }
-        let config =
-            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(ANSWER));
-        let made = timeout(CONNECT + ANSWER, self.client.get_multiplexed_async_connection_with_config(&config)).await;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let made = timeout(
+            CONNECT_TIMEOUT + RESPONSE_TIMEOUT,
+            self.client.get_multiplexed_async_connection_with_config(&config),
+        )
+        .await;
         let failure = match made {
             Ok(Ok(connection)) => {
                 tracing::info!(address = self.address, "connected to Redis");
-                *state = State {
+                *state = ConnectionState {
                     connection: Some(connection.clone()),
                     number: state.number.wrapping_add(1),
                     used: Some(Instant::now()),
@@ -98,32 +103,32 @@ impl Link {
                 };
                 return Ok((state.number, connection));
             }
-            Ok(Err(error)) => self.told(&error),
-            Err(_) => self.late(),
+            Ok(Err(error)) => self.describe_error(&error),
+            Err(_) => self.timeout_error(),
         };
         state.failed = Some((Instant::now(), failure.clone()));
         Err(failure)
     }
 
-    async fn throw_away(&self, number: u64) {
+    async fn discard(&self, number: u64) {
         let mut state = self.state.lock().await;
         if state.number == number {
             state.connection = None;
         }
     }
 
-    fn late(&self) -> StoreError {
+    fn timeout_error(&self) -> StoreError {
         StoreError(format!("Redis at {} did not answer in time", self.address))
     }
 
-    /// What may be told of an error: never what the server wrote, which may repeat what it was sent.
-    fn told(&self, error: &RedisError) -> StoreError {
+    /// Describes an error without the server's text, which may repeat what was sent.
+    fn describe_error(&self, error: &RedisError) -> StoreError {
         if error.is_timeout() {
-            return self.late();
+            return self.timeout_error();
         }
         let what = match error.kind() {
             _ if error.is_connection_refusal() => "refuses connections".to_owned(),
-            ErrorKind::Io => "cannot be reached, or broke off".to_owned(),
+            ErrorKind::Io => "cannot be reached, or closed the connection".to_owned(),
             ErrorKind::AuthenticationFailed => "does not accept the user or the password".to_owned(),
             _ => match error.code().filter(|code| is_code(code)) {
                 Some("NOAUTH" | "WRONGPASS") => "does not accept the user or the password".to_owned(),
@@ -137,7 +142,7 @@ impl Link {
     }
 }
 
-async fn alive(connection: &mut MultiplexedConnection) -> bool {
+async fn is_alive(connection: &mut MultiplexedConnection) -> bool {
     redis::cmd("PING").query_async::<()>(connection).await.is_ok()
 }
 

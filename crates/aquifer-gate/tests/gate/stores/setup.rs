@@ -1,4 +1,4 @@
-//! Where state can be kept, each fresh and empty.
+//! Every kind of store, new and empty.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::store::SqliteStore;
 
-use crate::house::{Hands, system_clock};
+use crate::harness::{ManualClock, system_clock};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
-/// Generous: nothing here takes so long unless it hangs.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
+/// Longer than anything takes unless it hangs.
+pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder that goes with its owner.
+/// A temporary directory, deleted when it is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("aquifer-gate-{}", unique()));
-        // A killed run may have left one behind under the same process id.
+        // A killed run may have left one with the same process id.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -43,8 +43,8 @@ pub(crate) fn unique() -> String {
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A store, how to open it once more, and how another process would.
-pub(super) struct Place {
+/// A store, how to open it again, and how another process opens it.
+pub(super) struct StoreUnderTest {
     pub(super) name: &'static str,
     pub(super) store: Arc<dyn StateStore>,
     pub(super) again: Option<Box<dyn Fn() -> Arc<dyn StateStore>>>,
@@ -52,12 +52,12 @@ pub(super) struct Place {
     _folder: Option<Folder>,
 }
 
-/// Every kind of store, all by one clock.
-pub(super) fn places(held: Option<&Hands>) -> Vec<Place> {
+/// Every kind of store, with one clock.
+pub(super) fn open_stores(held: Option<&ManualClock>) -> Vec<StoreUnderTest> {
     let clock = held.map_or_else(system_clock, |held| held.steady.clone());
     #[cfg(feature = "redis")]
     let redis = redis(clock.clone());
-    let memory = Place {
+    let memory = StoreUnderTest {
         name: "memory",
         store: Arc::new(MemoryStore::new(clock.clone(), 10_000)),
         again: None,
@@ -68,7 +68,8 @@ pub(super) fn places(held: Option<&Hands>) -> Vec<Place> {
     let file = folder.file();
     let address = vec![("AQUIFER_TEST_FILE", file.to_str().unwrap().to_owned())];
     let open = move || -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(&file, clock.clone()).unwrap()) };
-    let sqlite = Place { name: "SQLite", store: open(), again: Some(Box::new(open)), address, _folder: Some(folder) };
+    let sqlite =
+        StoreUnderTest { name: "SQLite", store: open(), again: Some(Box::new(open)), address, _folder: Some(folder) };
     #[cfg(not(feature = "redis"))]
     return vec![memory, sqlite];
     #[cfg(feature = "redis")]
@@ -79,18 +80,18 @@ pub(super) fn places(held: Option<&Hands>) -> Vec<Place> {
 use aquifer_engine::clock::SteadyClock;
 
 #[cfg(feature = "redis")]
-fn redis(clock: Arc<SteadyClock>) -> Place {
+fn redis(clock: Arc<SteadyClock>) -> StoreUnderTest {
     use aquifer_gate::store::{RedisSettings, RedisStore};
     let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
     settings.prefix = format!("test-{}:", unique());
     let address = vec![("AQUIFER_TEST_PREFIX", settings.prefix.clone())];
     let open =
         move || -> Arc<dyn StateStore> { Arc::new(RedisStore::new(&settings).unwrap().with_clock(clock.clone())) };
-    Place { name: "Redis", store: open(), again: Some(Box::new(open)), address, _folder: None }
+    StoreUnderTest { name: "Redis", store: open(), again: Some(Box::new(open)), address, _folder: None }
 }
 
-/// The store that a test in another process has told us of.
-pub(super) fn told() -> Option<Arc<dyn StateStore>> {
+/// The store that the parent process of a test has set in the environment.
+pub(super) fn store_from_environment() -> Option<Arc<dyn StateStore>> {
     if let Ok(file) = std::env::var("AQUIFER_TEST_FILE") {
         return Some(Arc::new(SqliteStore::new(file, system_clock()).unwrap()));
     }
@@ -104,20 +105,20 @@ pub(super) fn told() -> Option<Arc<dyn StateStore>> {
     None
 }
 
-/// The same test in another process, which finds in its environment what to do.
-pub(crate) fn another(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
+/// The same test in another process, which gets its task from the environment.
+pub(crate) fn rerun_test(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
     let mut command = Command::new(program);
     command.args(["--exact", test, "--nocapture"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
-/// A process that does not outlive its test.
+/// A process that is killed when its test ends.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Waits for it to end, not for ever.
+    /// Waits for its end, with a time limit.
     pub(super) fn succeeds(&mut self) {
-        self.succeeds_within(TIMEOUT);
+        self.succeeds_within(TEST_TIMEOUT);
     }
 
     pub(crate) fn succeeds_within(&mut self, timeout: Duration) {
@@ -139,31 +140,31 @@ impl Drop for Process {
     }
 }
 
-/// Asks again and again until it holds, not for ever.
+/// Repeats a check until it holds, with a time limit.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let until = Instant::now() + TIMEOUT;
+    let until = Instant::now() + TEST_TIMEOUT;
     while !holds().await {
         assert!(Instant::now() < until, "never: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Does something that must not hang.
-pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(TIMEOUT, what).await.expect("hangs")
+/// Awaits something with a time limit.
+pub(super) async fn with_deadline<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TEST_TIMEOUT, what).await.expect("hangs")
 }
 
-/// The variable that tells a test's second process whether it has a file system of its own.
+/// The variable that tells a test's second process whether it has its own file system.
 const MOUNTED: &str = "AQUIFER_TEST_MOUNTED";
 
-/// Whether this process was started with a file system of its own.
+/// Whether this process has its own file system.
 pub(crate) fn is_mounted() -> bool {
     std::env::var(MOUNTED).unwrap() == "true"
 }
 
-/// This test once more, with a file system of `size` mounted on the folder. Where none may be mounted, `limit` is said to
-/// the shell instead, and what is too long is an error and no signal.
-pub(crate) fn on_a_small_disk(folder: &Path, size: &str, limit: &str, test: &str) -> Command {
+/// Runs this test again with a file system of this `size` mounted on the directory. If mounting is not allowed, the
+/// shell runs `limit` instead, and files that are too large are an error, not a signal.
+pub(crate) fn with_small_disk(folder: &Path, size: &str, limit: &str, test: &str) -> Command {
     let mount = format!("mount -t tmpfs -o size={size} none '{}'", folder.display());
     let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
     let may_mount = may_mount.is_ok_and(|done| done.status.success());

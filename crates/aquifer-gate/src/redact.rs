@@ -1,9 +1,9 @@
-//! Parameters without secrets: as they may be written down, and as a person sees them who decides about them.
+//! Removes secrets from parameters, for the audit and for the person who approves a call.
 //!
-//! For the audit, leaving out too much is the cheaper mistake: a value is left out when its definition says that it is
-//! sensitive, when its name or the name beside it names a secret, or when it looks like one. A person who decides has to
-//! see everything: only what the definition calls sensitive, or declares under a name that names a secret, is hidden. A
-//! caller must not be able to hide a value by making it look like a secret.
+//! For the audit, redacting too much is the smaller mistake. A value is redacted if its definition marks it as
+//! sensitive, if its name or the name next to it names a secret, or if it looks like a secret. A person who approves a
+//! call has to see everything: only values that the definition marks as sensitive or declares under the name of a
+//! secret are hidden. A caller must not be able to hide a value by making it look like a secret.
 
 use aquifer_protocol::hex::hex_prefix;
 use aquifer_protocol::operation::Operation;
@@ -13,52 +13,52 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 const CUT: &str = "…";
-/// Bytes of names and values in all.
-const MAX_BYTES: usize = 4096;
-/// Characters of one text.
-const MAX_TEXT: usize = 200;
-/// Characters of one name.
-const MAX_NAME: usize = 64;
-/// No request is nested deeper than the largest limit that can be configured. JSON inside text could be.
+/// Maximum size of all names and values together.
+const MAX_REDACTED_BYTES: usize = 4096;
+/// Maximum number of characters of a text.
+const MAX_TEXT_CHARS: usize = 200;
+/// Maximum number of characters of a name.
+const MAX_NAME_CHARS: usize = 64;
+/// Maximum depth. No request is nested more deeply than the largest configurable limit, but JSON inside text could be.
 const MAX_DEPTH: usize = 64;
-/// Names and unions that refer to each other are followed this far.
+/// Maximum number of named types and unions that are followed.
 const MAX_REFERENCES: usize = 8;
-/// Text that holds JSON is looked into up to here.
-const MAX_PARSED: usize = 64 * 1024;
+/// Maximum size of text that is parsed as JSON.
+const MAX_PARSED_BYTES: usize = 64 * 1024;
 
-/// Names of values that let their holder do something, although they name no secret: ids of sessions and our own metadata.
-const ALSO_LEFT_OUT: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
+/// Names of values that grant access although they do not name a secret: session ids and our own metadata.
+const ALSO_SENSITIVE: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
 
-/// Members that name what their neighbours are the value of, as in `{"name": "Authorization", "value": "…"}`.
+/// Members that say what a neighbouring value is, as in `{"name": "Authorization", "value": "…"}`.
 const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", "param", "parameter", "property"];
 
-/// The parameters without secrets, for the audit.
+/// Redacts parameters for the audit.
 pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
-    let schema = schema_of(operation);
-    Walk { types, left: MAX_BYTES, view: View::Audit }.object(params, &[&schema], 0)
+    let schema = object_schema(operation);
+    Redactor { types, left: MAX_REDACTED_BYTES, view: View::Audit }.object(params, &[&schema], 0)
 }
 
-/// The parameters for a person who decides about them: everything, in up to about `max_bytes` bytes, with secrets
-/// replaced by what tells one from another.
-pub(crate) fn shown(
+/// Redacts parameters for the person who approves the call: shows everything, up to about `max_bytes` bytes, and
+/// replaces secrets by distinguishable placeholders.
+pub(crate) fn redact_for_approver(
     operation: &Operation,
     types: Option<&Types>,
     params: &Map<String, Value>,
     max_bytes: usize,
 ) -> Value {
-    let schema = schema_of(operation);
-    Walk { types, left: max_bytes, view: View::Approver { max_bytes } }.object(params, &[&schema], 0)
+    let schema = object_schema(operation);
+    Redactor { types, left: max_bytes, view: View::Approver { max_bytes } }.object(params, &[&schema], 0)
 }
 
-/// The parameters of an operation as one object.
-fn schema_of(operation: &Operation) -> Schema {
+/// The schema of an operation's parameters, as one object.
+fn object_schema(operation: &Operation) -> Schema {
     let shape = Shape { fields: operation.parameters.clone(), ..Shape::default() };
     Schema { kind: Kind::Object(shape), ..Schema::default() }
 }
 
-/// The text, or its beginning and how long it is.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// The text, or its beginning and its length.
+pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
             format!("{}{CUT} ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count())
@@ -66,29 +66,29 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// The text without secrets, or its beginning and how long the text is.
-pub(super) fn words(text: &str, most: usize) -> String {
-    match secrets::redact_beginning(text, most) {
+/// The text without secrets, or its beginning and its length.
+pub(crate) fn redact_text(text: &str, max_chars: usize) -> String {
+    match secrets::redact_beginning(text, max_chars) {
         (shown, false) => shown.into_owned(),
         (shown, true) => format!("{shown}{CUT} ({} characters)", text.chars().count()),
     }
 }
 
-/// Who looks at the parameters.
+/// Who reads the parameters.
 #[derive(Clone, Copy)]
 enum View {
     Audit,
     Approver { max_bytes: usize },
 }
 
-struct Walk<'a> {
+struct Redactor<'a> {
     types: Option<&'a Types>,
     /// Bytes that may still be written.
     left: usize,
     view: View,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Redactor<'a> {
     fn value(&mut self, value: &Value, schemas: &[&'a Schema], depth: usize) -> Value {
         match value {
             Value::Object(_) | Value::Array(_) if depth >= MAX_DEPTH => CUT.into(),
@@ -96,11 +96,11 @@ impl<'a> Walk<'a> {
             Value::Array(items) => self.array(items, schemas, depth),
             Value::String(text) => self.text(text, depth),
             Value::Number(number) => {
-                // A number of any length is possible in text.
+                // Numbers can be arbitrarily long.
                 let text = number.to_string();
                 self.spend(text.len());
                 match self.view {
-                    View::Audit if text.len() > MAX_NAME => shortened(&text, MAX_NAME).into(),
+                    View::Audit if text.len() > MAX_NAME_CHARS => truncate(&text, MAX_NAME_CHARS).into(),
                     _ => value.clone(),
                 }
             }
@@ -115,7 +115,9 @@ impl<'a> Walk<'a> {
         let shapes: Vec<&'a Shape> = schemas.iter().flat_map(|schema| shapes(schema, self.types, 0)).collect();
         let names_neighbours = |name: &str| NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str());
         let is_neighbour = matches!(self.view, View::Audit)
-            && map.iter().any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(is_left_out));
+            && map
+                .iter()
+                .any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(names_sensitive_value));
         let mut kept = Map::new();
         for (position, (name, value)) in map.iter().enumerate() {
             if self.left == 0 {
@@ -127,8 +129,9 @@ impl<'a> Walk<'a> {
             let schemas: Vec<&'a Schema> = fields().map(|field| &field.schema).collect();
             let (name, value) = match self.view {
                 View::Audit => {
-                    let is_secret = is_sensitive || is_left_out(name) || (is_neighbour && !names_neighbours(name));
-                    let shown = words(name, MAX_NAME);
+                    let is_secret =
+                        is_sensitive || names_sensitive_value(name) || (is_neighbour && !names_neighbours(name));
+                    let shown = redact_text(name, MAX_NAME_CHARS);
                     self.spend(shown.len() + 4);
                     let value = match is_secret && !value.is_null() {
                         true => self.write(REDACTED.to_owned()),
@@ -138,13 +141,13 @@ impl<'a> Walk<'a> {
                 }
                 View::Approver { .. } => {
                     self.spend(name.len() + 4);
-                    // Names that the definition does not have are the caller's to choose.
+                    // Names that the definition does not declare are chosen by the caller.
                     let is_named = !schemas.is_empty() && names_secret(name);
                     let value = match value {
-                        value if is_sensitive && !value.is_null() => self.write(hidden(value)),
-                        Value::String(_) if is_named => self.write(hidden(value)),
+                        value if is_sensitive && !value.is_null() => self.write(placeholder(value)),
+                        Value::String(_) if is_named => self.write(placeholder(value)),
                         Value::Array(items) if is_named && items.iter().all(Value::is_string) => {
-                            items.iter().map(|item| self.write(hidden(item))).collect()
+                            items.iter().map(|item| self.write(placeholder(item))).collect()
                         }
                         value => self.value(value, &schemas, depth + 1),
                     };
@@ -172,11 +175,11 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: &str, depth: usize) -> Value {
         match (self.view, inner_json(text)) {
-            (View::Approver { max_bytes }, _) => self.write(shortened(text, max_bytes)),
+            (View::Approver { max_bytes }, _) => self.write(truncate(text, max_bytes)),
             (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
-            // Its own text again, so that a reader sees that it was text.
+            // Serialized again, so that a reader sees that it was text.
             (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
-            (View::Audit, None) => self.write(words(text, MAX_TEXT)),
+            (View::Audit, None) => self.write(redact_text(text, MAX_TEXT_CHARS)),
         }
     }
 
@@ -190,15 +193,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the audit leaves a value of this name out.
-fn is_left_out(name: &str) -> bool {
+/// Whether the audit redacts values with this name.
+fn names_sensitive_value(name: &str) -> bool {
     let plain = || name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase());
-    names_secret(name) || ALSO_LEFT_OUT.iter().any(|known| known.chars().eq(plain()))
+    names_secret(name) || ALSO_SENSITIVE.iter().any(|known| known.chars().eq(plain()))
 }
 
-/// What stands for a secret before a person who decides: enough to tell two of them apart. Text too short to be hard to
-/// guess gets no fingerprint, because what a person is asked is also kept until it is answered.
-fn hidden(value: &Value) -> String {
+/// The placeholder for a secret that is shown to a person. It contains a fingerprint, so that two secrets can be
+/// distinguished. Short text gets none, because it could be guessed and questions are stored until they are answered.
+fn placeholder(value: &Value) -> String {
     const MIN_FINGERPRINTED: usize = 8;
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (what, text) = match value {
@@ -216,24 +219,24 @@ fn hidden(value: &Value) -> String {
     format!("[hidden, {what}, sha256 {fingerprint}{CUT}]")
 }
 
-/// Every shape that an object of this schema may have.
+/// All object shapes that this schema allows.
 fn shapes<'a>(schema: &'a Schema, types: Option<&'a Types>, depth: usize) -> Vec<&'a Shape> {
-    through(schema, types, depth, &|kind| match kind {
+    resolve(schema, types, depth, &|kind| match kind {
         Kind::Object(shape) => vec![shape],
         _ => Vec::new(),
     })
 }
 
-/// Every schema that an element of a list of this schema may have.
+/// All element schemas that this schema allows.
 fn elements<'a>(schema: &'a Schema, types: Option<&'a Types>, depth: usize) -> Vec<&'a Schema> {
-    through(schema, types, depth, &|kind| match kind {
+    resolve(schema, types, depth, &|kind| match kind {
         Kind::Array(Some(element)) => vec![&**element],
         _ => Vec::new(),
     })
 }
 
-/// Looks through names and unions, which may refer to each other, so not for ever.
-fn through<'a, T>(
+/// Resolves named types and unions, which may refer to each other, up to a limit.
+fn resolve<'a, T>(
     schema: &'a Schema,
     types: Option<&'a Types>,
     depth: usize,
@@ -243,17 +246,17 @@ fn through<'a, T>(
         _ if depth > MAX_REFERENCES => Vec::new(),
         Kind::Named(name) => types
             .and_then(|types| types.get(name))
-            .map(|schema| through(schema, types, depth + 1, found))
+            .map(|schema| resolve(schema, types, depth + 1, found))
             .unwrap_or_default(),
-        Kind::Union(members) => members.iter().flat_map(|member| through(member, types, depth + 1, found)).collect(),
+        Kind::Union(members) => members.iter().flat_map(|member| resolve(member, types, depth + 1, found)).collect(),
         kind => found(kind),
     }
 }
 
-/// JSON inside text.
+/// Parses text that contains JSON.
 fn inner_json(text: &str) -> Option<Value> {
     let text = text.trim();
-    if text.len() > MAX_PARSED || !text.starts_with(['{', '[']) {
+    if text.len() > MAX_PARSED_BYTES || !text.starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str(text).ok()

@@ -1,7 +1,7 @@
-//! Decisions in words for callers and for the people who confirm: what was decided and why, never how to change it.
+//! Messages for callers and for the people who confirm: what was decided and why, never how to change it.
 //!
-//! The words of operators, with rules, matrix and what to change, are in [`explain`](super::explain). These here reach
-//! models, so they keep to the rule of [`aquifer_protocol::error::wording`].
+//! [`explain`](super::explain) has the operator's view with rules, matrix and what to change. The messages here reach
+//! models, so they follow [`aquifer_protocol::error::wording`].
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::wording;
 use serde_json::{Value, json};
 
+use super::decision::{PolicyDecision, Reason};
 use super::matrix::Cell;
 use super::rule::Rule;
-use super::ruling::{Reason, Ruling};
 use super::settings::RuleEffect;
 
-impl Ruling {
-    /// What decided, for callers.
+impl PolicyDecision {
+    /// The deciding reason, for callers.
     pub fn reason_for_caller(&self) -> String {
-        self.because.first().map(ToString::to_string).unwrap_or_default()
+        self.reasons.first().map(ToString::to_string).unwrap_or_default()
     }
 
     /// The decision as callers see it in `details.policy`.
@@ -27,7 +27,7 @@ impl Ruling {
     }
 }
 
-/// What callers are told.
+/// The reason as callers see it.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -47,14 +47,14 @@ impl fmt::Display for Reason {
                 write!(f, "{} is not fully trusted, so a person has to confirm this", capitalized(&named(source)))
             }
             Reason::Safeguard { source, .. } => {
-                write!(f, "{} wants a person to confirm this", capitalized(&named(source)))
+                write!(f, "{} requires a person to confirm this", capitalized(&named(source)))
             }
-            Reason::Quarantine(reason) => match harmless(reason) {
+            Reason::Quarantine(reason) => match reject_leaks(reason) {
                 Some(reason) => write!(f, "This operation is quarantined: {reason}"),
                 None => f.write_str("This operation is quarantined until an operator accepts its definition"),
             },
-            Reason::Needed(needed) => {
-                let does = match needed.ruling.effect.severity() {
+            Reason::RequiredOperation(needed) => {
+                let does = match needed.decision.effect.severity() {
                     RuleEffect::Deny => "is not allowed",
                     RuleEffect::Confirm => "a person has to confirm",
                     RuleEffect::Allow => "is allowed",
@@ -63,24 +63,24 @@ impl fmt::Display for Reason {
                     return write!(f, "This request reads something which {does}");
                 }
                 write!(f, "This request also needs '{}', which {does}", needed.operation)?;
-                match needed.ruling.effect.severity() {
+                match needed.decision.effect.severity() {
                     RuleEffect::Allow => Ok(()),
-                    _ => write!(f, ": {}", needed.ruling.reason_for_caller()),
+                    _ => write!(f, ": {}", needed.decision.reason_for_caller()),
                 }
             }
             Reason::Rule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "does not allow this",
-                    RuleEffect::Confirm => "wants a person to confirm this",
+                    RuleEffect::Confirm => "requires a person to confirm this",
                     RuleEffect::Allow => "allows this",
                 };
                 write!(f, "{} {does}", rule_for_caller(rule))?;
-                rule.reason.as_deref().and_then(harmless).map_or(Ok(()), |reason| write!(f, ": {reason}"))
+                rule.reason.as_deref().and_then(reject_leaks).map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
-            Reason::Perhaps(rule) => {
+            Reason::ConditionalRule(rule) => {
                 let does = match rule.effect {
                     RuleEffect::Deny => "may not allow this",
-                    RuleEffect::Confirm => "may want a person to confirm this",
+                    RuleEffect::Confirm => "may require a person to confirm this",
                     RuleEffect::Allow => "may allow this",
                 };
                 write!(f, "{} {does}, depending on the parameters", rule_for_caller(rule))
@@ -97,7 +97,7 @@ fn consequence(category: Category, danger: Danger) -> &'static str {
         (Danger::Reversible, _) => "This changes data",
         (Danger::Destructive, Category::Delete) => "This deletes data",
         (Danger::Destructive, _) => "This may delete or overwrite data",
-        (Danger::Dangerous, _) => "This affects much data or skips a safety check",
+        (Danger::Dangerous, _) => "This affects a lot of data or skips a safety check",
         (Danger::Forbidden, _) => "This can destroy everything",
     }
 }
@@ -116,13 +116,13 @@ fn not_trusted(f: &mut fmt::Formatter<'_>, source: &str) -> fmt::Result {
 }
 
 fn rule_for_caller(rule: &Rule) -> String {
-    match rule.name.as_deref().and_then(harmless) {
+    match rule.name.as_deref().and_then(reject_leaks) {
         Some(name) => format!("The operator's rule '{name}'"),
-        None => "A rule of the operator".to_owned(),
+        None => "An operator's rule".to_owned(),
     }
 }
 
-/// Somebody's words, unless a client would take them for a leak.
-fn harmless(words: &str) -> Option<&str> {
+/// The text, unless a client would take it for a leak.
+fn reject_leaks(words: &str) -> Option<&str> {
     (!wording::looks_like_a_leak(words)).then_some(words)
 }

@@ -1,18 +1,18 @@
-//! Whoever decides about a call sees all of it: stored whole, shown whole, and refused where that cannot be.
+//! A person who decides about a call sees all of it: it is stored and shown completely, or refused.
 
 use aquifer_engine::Context;
 use aquifer_engine::store::StateStore as _;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::Audit;
-use aquifer_gate::confirm::approvals::{self, ApprovalError, MAX_CALL_BYTES, Reviewed, Status};
+use aquifer_gate::confirm::approvals::{self, ApprovalError, MAX_CALL_BYTES, ReviewedApproval, Status};
 use aquifer_gate::policy::PolicySettings;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use super::shared::stores;
-use crate::house::{Hands, House, anna, answering, approve, code, request, with_person, with_token};
+use crate::harness::{Harness, ManualClock, anna, answering, approve, code, request, with_person, with_token};
 
-/// Where nothing but an approval is enough for anything that has to be confirmed.
+/// Requires an approval for everything that has to be confirmed.
 fn approving() -> GateSettings {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "approval" } })).unwrap();
     GateSettings { policy, ..GateSettings::default() }
@@ -22,8 +22,8 @@ fn detail<'a>(answer: &'a Value, name: &str) -> &'a str {
     answer["error"]["details"][name].as_str().unwrap_or_else(|| panic!("no {name} in {answer}"))
 }
 
-async fn reviewed(house: &House, answer: &Value) -> Reviewed {
-    approvals::get(&*house.store, detail(answer, "approval_id"), &house.clock).await.unwrap()
+async fn reviewed(harness: &Harness, answer: &Value) -> ReviewedApproval {
+    approvals::get(&*harness.store, detail(answer, "approval_id"), &harness.clock).await.unwrap()
 }
 
 fn nested(depth: usize, leaf: Value) -> Value {
@@ -32,7 +32,7 @@ fn nested(depth: usize, leaf: Value) -> Value {
 
 #[tokio::test]
 async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_secrets() {
-    let house = House::new(&GateSettings::default());
+    let harness = Harness::new(&GateSettings::default());
     let deep = json!({
         "secret_name": "prod/db", "token_id": "t-1", "rows": nested(20, json!("the leaf")), "none": null, "empty": [{}],
     });
@@ -42,8 +42,8 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
             if let Some(mode) = mode {
                 params["mode"] = mode.into();
             }
-            let answer = house.ask(request(&format!("{source}_purge_thing"), params)).await;
-            let reviewed = reviewed(&house, &answer).await;
+            let answer = harness.ask(request(&format!("{source}_purge_thing"), params)).await;
+            let reviewed = reviewed(&harness, &answer).await;
             let (approval, call) = (reviewed.approval(), reviewed.call());
             assert_eq!((&*approval.source, approval.status, approval.parameter_count), (source, Status::Pending, 6));
             assert_eq!(call.params["deep"], deep, "nothing below any depth is left out");
@@ -68,30 +68,30 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
                 assert!(text.contains(shown), "{shown} in {text}");
             }
             assert_eq!(text.contains("├ mode = \"soft\" (default)"), mode != Some("hard"), "{text}");
-            // The question of a client says the same.
+            // The question of a client shows the same.
             let message = detail(&answer, "confirmation_message");
             assert!(message.contains("\"the leaf\"") && message.contains("\n6 parameters:\n"), "{message}");
             assert_eq!(message.contains("\n  mode = \"soft\" (default)"), mode != Some("hard"), "{message}");
             assert!(!format!("{text}{message}").contains("hunter2"));
         }
     }
-    for (key, record) in house.store.list("", 1_000).await.unwrap() {
+    for (key, record) in harness.store.list("", 1_000).await.unwrap() {
         assert!(!String::from_utf8_lossy(&record.value).contains("hunter2"), "{key}");
     }
 }
 
-/// Defaults inside of values are marked where they stand, whether the caller sent them or not.
+/// Defaults inside values are marked, whether the caller sent them or not.
 #[tokio::test]
 async fn r_saf_3_defaults_are_marked_at_every_depth() {
-    let house = House::new(&GateSettings::default());
+    let harness = Harness::new(&GateSettings::default());
     for (options, defaults) in [
         (json!([{ "depth": 1 }, { "depth": 2 }]), vec!["/mode", "/options/0/depth"]),
         (json!([{ "depth": 2 }, {}]), vec!["/mode", "/options/1/depth"]),
         (json!([{ "depth": "1" }]), vec!["/mode"]),
         (json!([]), vec!["/mode", "/options"]),
     ] {
-        let answer = house.ask(request("alpha_purge_thing", json!({ "id": "x", "options": options }))).await;
-        let whole = reviewed(&house, &answer).await;
+        let answer = harness.ask(request("alpha_purge_thing", json!({ "id": "x", "options": options }))).await;
+        let whole = reviewed(&harness, &answer).await;
         let mut found = whole.call().defaults.clone();
         found.sort();
         assert_eq!(found, defaults, "{options}");
@@ -106,17 +106,17 @@ async fn r_saf_3_defaults_are_marked_at_every_depth() {
 async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
     let (stores, _folder) = stores();
     for (name, open) in stores {
-        let house = || {
-            let hands = Hands::new();
-            House::over(&approving(), Trust::Certified, open(&hands.steady), hands, |_, clock| Audit::off(clock))
+        let harness = || {
+            let clock = ManualClock::new();
+            Harness::over(&approving(), Trust::Certified, open(&clock.steady), clock, |_, clock| Audit::disabled(clock))
         };
         let long: String = (0..150_000).map(|line| format!("line {line:06}\n")).collect();
         assert!(long.len() > 1 << 20 && long.len() < MAX_CALL_BYTES);
         let sent = || request("beta_delete_thing", json!({ "id": "x", "note": long }));
-        let answer = house().ask(sent()).await;
+        let answer = harness().ask(sent()).await;
         let token = detail(&answer, "confirmation_token").to_owned();
 
-        let again = house();
+        let again = harness();
         let listed = approvals::list(&*again.store, &again.clock).await.unwrap();
         assert_eq!(listed.len(), 1, "{name}: parts of a call are no approvals");
         let reviewed = reviewed(&again, &answer).await;
@@ -124,78 +124,78 @@ async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
         assert_eq!(reviewed.call().lines(Some(80)).len(), 150_001, "{name}");
         assert_eq!(code(&again.ask(with_token(sent(), &token)).await), "CONFIRMATION_REQUIRED", "{name}");
         approvals::approve(&*again.store, &reviewed, &again.clock).await.unwrap();
-        assert_eq!(code(&house().ask(with_token(sent(), &token)).await), "done", "{name}");
+        assert_eq!(code(&harness().ask(with_token(sent(), &token)).await), "done", "{name}");
         assert_eq!(code(&again.ask(with_token(sent(), &token)).await), "TOKEN_ALREADY_USED", "{name}");
     }
 }
 
 #[tokio::test]
-async fn r_saf_3_what_cannot_be_shown_cannot_be_approved() {
+async fn r_saf_3_calls_that_cannot_be_shown_cannot_be_approved() {
     for (settings, context) in
         [(approving(), anna()), (GateSettings::default(), anna()), (GateSettings::default(), with_person(anna()))]
     {
-        let house = House::new(&settings);
+        let harness = Harness::new(&settings);
         for (what, note, deep, said) in [
             ("large text", "x".repeat(MAX_CALL_BYTES), json!(1), "too large"),
             ("many values", String::new(), json!(vec!["x".repeat(1_000); MAX_CALL_BYTES / 1_000]), "too large"),
             ("too deep", String::new(), nested(70, json!("the leaf")), "nested too deeply"),
         ] {
             let sent = || request("alpha_delete_thing", json!({ "id": "x", "note": note, "deep": deep }));
-            let answer = house.ask_as(sent(), context.clone()).await;
+            let answer = harness.ask_as(sent(), context.clone()).await;
             assert_eq!(code(&answer), "PERMISSION_DENIED", "{what}");
             let message = answer["error"]["message"].as_str().unwrap();
             assert!(message.contains(said) && message.contains("Nothing was done"), "{message}");
             assert!(!answer.to_string().contains("conf_"), "{what}: no token is given out");
         }
-        let kept = house.store.list("gate/", 1_000).await.unwrap();
+        let kept = harness.store.list("gate/", 1_000).await.unwrap();
         let kept: Vec<&String> = kept.iter().map(|(key, _)| key).filter(|key| !key.contains("issued")).collect();
         assert!(kept.is_empty(), "{kept:?}");
-        assert!(house.done().is_empty());
+        assert!(harness.done().is_empty());
     }
 }
 
-/// The records of a call that are gone or changed: what was asked is not known any more.
+/// If records of a call are missing or changed, it cannot be approved.
 #[tokio::test]
 async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
-    let house = House::new(&approving());
-    let answer = house.ask(request("alpha_delete_thing", json!({ "id": "harmful" }))).await;
+    let harness = Harness::new(&approving());
+    let answer = harness.ask(request("alpha_delete_thing", json!({ "id": "harmful" }))).await;
     let id = detail(&answer, "approval_id");
-    let parts = house.store.list("gate/call/", 10).await.unwrap();
+    let parts = harness.store.list("gate/call/", 10).await.unwrap();
     let [(key, record)] = parts.as_slice() else { panic!("{parts:?}") };
     let harmless = String::from_utf8(record.value.clone()).unwrap().replace("harmful", "benign!");
     for value in [harmless.as_bytes(), b"{}", b""] {
-        let version = house.store.get(key).await.unwrap().unwrap().version;
+        let version = harness.store.get(key).await.unwrap().unwrap().version;
         let keep = std::time::Duration::from_secs(60);
-        assert!(house.store.compare_and_set(key, Some(version), value.to_vec(), keep).await.unwrap());
-        let refused = approve(&*house.store, id, &house.clock).await;
+        assert!(harness.store.compare_and_set(key, Some(version), value.to_vec(), keep).await.unwrap());
+        let refused = approve(&*harness.store, id, &harness.clock).await;
         assert!(matches!(refused, Err(ApprovalError::Incomplete(_))), "{refused:?}");
     }
-    // A no needs no look.
-    approvals::deny(&*house.store, id, &house.clock).await.unwrap();
+    // Denying does not need the call.
+    approvals::deny(&*harness.store, id, &harness.clock).await.unwrap();
 }
 
 #[tokio::test]
-async fn r_saf_3_calls_that_wait_do_not_fill_the_store() {
-    let house = House::new(&approving());
+async fn r_saf_3_pending_calls_do_not_fill_the_store() {
+    let harness = Harness::new(&approving());
     let sent = |bytes: usize| request("alpha_delete_thing", json!({ "id": "x", "note": "x".repeat(bytes) }));
-    // What anna has sent within the hour.
+    // The size of anna's calls within the hour.
     let (key, hour) = ("gate/waiting_bytes/anna", std::time::Duration::from_secs(3600));
-    assert!(house.store.spend(key, 31 << 20, u64::MAX, hour).await.unwrap().accepted);
-    assert_eq!(code(&house.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
-    let refused = house.ask(sent(600_000)).await;
+    assert!(harness.store.spend(key, 31 << 20, u64::MAX, hour).await.unwrap().accepted);
+    assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
+    let refused = harness.ask(sent(600_000)).await;
     assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED", "{refused}");
     assert_eq!(refused["error"]["details"]["window"], "hour", "{refused}");
-    assert_eq!(code(&house.ask(sent(1_000)).await), "CONFIRMATION_REQUIRED", "what fits still waits");
-    let other = crate::house::caller(Some("berta"), Some("session_2"));
-    assert_eq!(code(&house.ask_as(sent(600_000), other).await), "CONFIRMATION_REQUIRED", "others are not concerned");
-    house.clock.advance(3_601);
-    assert_eq!(code(&house.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
+    assert_eq!(code(&harness.ask(sent(1_000)).await), "CONFIRMATION_REQUIRED", "what fits still waits");
+    let other = crate::harness::caller(Some("berta"), Some("session_2"));
+    assert_eq!(code(&harness.ask_as(sent(600_000), other).await), "CONFIRMATION_REQUIRED", "others are not concerned");
+    harness.clock.advance(3_601);
+    assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
 }
 
-/// A call whose question would leave something out needs an approval, whoever asks and however.
+/// A call whose question would be incomplete needs an approval.
 #[tokio::test]
-async fn r_saf_3_a_question_that_cannot_show_everything_is_not_put() {
-    let house = House::new(&GateSettings::default());
+async fn r_saf_3_a_question_that_cannot_show_everything_is_not_asked() {
+    let harness = Harness::new(&GateSettings::default());
     let many: serde_json::Map<String, Value> = (0..900).map(|n| (format!("field_{n}"), json!(n))).collect();
     for source in ["alpha", "beta"] {
         for (what, params, is_shown) in [
@@ -206,8 +206,8 @@ async fn r_saf_3_a_question_that_cannot_show_everything_is_not_put() {
             ("two that are long together", json!({ "id": "i".repeat(5_000), "note": "n".repeat(5_000) }), false),
         ] {
             let sent = || request(&format!("{source}_delete_thing"), params.clone());
-            let asked = house.ask_as(sent(), with_person(anna())).await;
-            let token = house.ask(sent()).await;
+            let asked = harness.ask_as(sent(), with_person(anna())).await;
+            let token = harness.ask(sent()).await;
             if is_shown {
                 let message = asked["message"].as_str().unwrap_or_else(|| panic!("{what}: {asked}"));
                 assert!(message.contains(params["note"].as_str().unwrap()), "{what}");
@@ -224,37 +224,37 @@ async fn r_saf_3_a_question_that_cannot_show_everything_is_not_put() {
                 assert!(reasons.contains("aquifer approvals approve"), "{reasons}");
             }
             let token = detail(&token, "confirmation_token");
-            let again = |context: Context| house.ask_as(with_token(sent(), token), context);
+            let again = |context: Context| harness.ask_as(with_token(sent(), token), context);
             assert_eq!(code(&again(anna()).await), "CONFIRMATION_REQUIRED", "{what}");
             assert_eq!(code(&again(with_person(anna())).await), "CONFIRMATION_REQUIRED", "{what}");
             let made_up = answering(with_person(anna()), &format!("confirm_{}", "A".repeat(43)), "accept");
-            assert_eq!(code(&house.ask_as(sent(), made_up).await), "CONFIRMATION_REQUIRED", "{what}");
-            let batch = house.ask_as(json!({ "operations": [sent(), sent()] }), anna()).await;
+            assert_eq!(code(&harness.ask_as(sent(), made_up).await), "CONFIRMATION_REQUIRED", "{what}");
+            let batch = harness.ask_as(json!({ "operations": [sent(), sent()] }), anna()).await;
             assert!(batch.to_string().contains("approval_id"), "{what}: {batch}");
-            assert!(house.done().is_empty(), "{what}");
-            let whole = reviewed(&house, &asked).await;
+            assert!(harness.done().is_empty(), "{what}");
+            let whole = reviewed(&harness, &asked).await;
             assert_eq!(Value::Object(whole.call().params.clone()), params, "{what}");
-            approve(&*house.store, detail(&asked, "approval_id"), &house.clock).await.unwrap();
+            approve(&*harness.store, detail(&asked, "approval_id"), &harness.clock).await.unwrap();
             let token = detail(&asked, "confirmation_token");
-            let done = house.ask_as(with_token(sent(), token), with_person(anna())).await;
-            assert_eq!((code(&done), house.done().len()), ("done", 1), "{what}");
-            house.clock.advance(61);
+            let done = harness.ask_as(with_token(sent(), token), with_person(anna())).await;
+            assert_eq!((code(&done), harness.done().len()), ("done", 1), "{what}");
+            harness.clock.advance(61);
         }
     }
 }
 
-/// An answer to a question that was put about a short call is none for a long one.
+/// The answer to a question about a short call does not confirm a long one.
 #[tokio::test]
 async fn r_saf_3_an_answer_to_another_question_does_not_confirm_a_long_call() {
-    let house = House::new(&GateSettings::default());
+    let harness = Harness::new(&GateSettings::default());
     let short = request("alpha_delete_thing", json!({ "id": "x" }));
     let long = request("alpha_delete_thing", json!({ "id": "x", "note": "n".repeat(9_000) }));
-    let asked = house.ask_as(short.clone(), with_person(anna())).await;
+    let asked = harness.ask_as(short.clone(), with_person(anna())).await;
     let yes = answering(with_person(anna()), asked["question"].as_str().unwrap(), "accept");
-    assert_eq!(code(&house.ask_as(long.clone(), yes).await), "CONFIRMATION_REQUIRED");
-    let token = house.token(short).await;
-    assert_eq!(code(&house.ask(with_token(long, &token)).await), "TOKEN_SCOPE_MISMATCH");
-    assert!(house.done().is_empty());
+    assert_eq!(code(&harness.ask_as(long.clone(), yes).await), "CONFIRMATION_REQUIRED");
+    let token = harness.token(short).await;
+    assert_eq!(code(&harness.ask(with_token(long, &token)).await), "TOKEN_SCOPE_MISMATCH");
+    assert!(harness.done().is_empty());
 }
 
 /// Values that try to look like the text around them.
@@ -278,7 +278,7 @@ const HOSTILE: &[&str] = &[
     "",
 ];
 
-/// What a quoted text was before it was escaped.
+/// Reverts the escaping of a quoted text.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars();
@@ -305,28 +305,28 @@ fn is_frame(letter: char) -> bool {
 
 #[tokio::test]
 async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
-    let house = House::new(&GateSettings::default());
+    let harness = Harness::new(&GateSettings::default());
     for text in HOSTILE {
         let deep = json!({ *text: [*text] });
         let params = json!({ "id": "x", "note": *text, "deep": deep, "pass_code": "hunter2-x9" });
-        let asked = house.ask_as(request("alpha_purge_thing", params.clone()), with_person(anna())).await;
+        let asked = harness.ask_as(request("alpha_purge_thing", params.clone()), with_person(anna())).await;
         let question = asked["message"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
-        let answer = house.ask(request("alpha_purge_thing", params)).await;
+        let answer = harness.ask(request("alpha_purge_thing", params)).await;
         let message = detail(&answer, "confirmation_message").to_owned();
         assert!(question.starts_with(&message), "{question}");
-        // A line for the headline, one for the count, and one for each parameter.
+        // One line for the headline, one for the count, and one for each parameter.
         let lines: Vec<&str> = message.lines().collect();
         assert_eq!((lines.len(), lines[1]), (8, "6 parameters:"), "{message}");
         for line in question.lines() {
             assert!(line.chars().all(|c| !c.is_control() && !is_frame(c)), "{line:?}");
             assert!(!line.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{a0}', '\u{e0041}', '”', '＂']), "{line:?}");
         }
-        // Nothing is lost: what is shown can be read back.
+        // Nothing is lost: the shown text can be read back.
         let note = lines.iter().find_map(|line| line.strip_prefix("  note = \"")?.strip_suffix('"')).unwrap();
         assert_eq!(unescaped(note), *text);
         assert!(lines.contains(&"  pass_code = [hidden, 10 characters, sha256 998a…]"), "{message}");
 
-        let call = reviewed(&house, &answer).await;
+        let call = reviewed(&harness, &answer).await;
         assert_eq!(call.call().hidden, ["/pass_code"]);
         for width in [Some(20), Some(40), Some(80), None] {
             let lines = call.call().lines(width);
@@ -343,6 +343,6 @@ async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
             lines[from + 1..].iter().map_while(|line| line.strip_prefix("╎ ")).for_each(|more| note.push_str(more));
             assert_eq!(unescaped(&note[1..note.len() - 1]), *text, "{width:?}");
         }
-        house.clock.advance(5);
+        harness.clock.advance(5);
     }
 }

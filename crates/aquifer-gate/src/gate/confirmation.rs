@@ -1,0 +1,161 @@
+//! The confirmation step of the gate: redeems a token, asks the user, or refuses with a token.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use aquifer_engine::InputRequest;
+use aquifer_engine::gate::Decision;
+use serde_json::json;
+
+use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
+use crate::audit::Event;
+use crate::confirm::{
+    Confirmations, ElicitationAnswer, Purpose, Refusal, TokenRequest, cannot_ask_in_batch, rules_changed,
+};
+use crate::policy::{RequiredStrength, Strength};
+
+impl SafetyGate {
+    /// Requires a confirmation of the strength that policy demands.
+    pub(super) async fn confirm(
+        &self,
+        evaluation: Evaluation<'_>,
+        strength: RequiredStrength,
+    ) -> Result<(), EarlyDecision> {
+        let context = evaluation.context;
+        // A batch does not lower the strength for a client that can ask its user.
+        let mut required = strength.for_client(context.interaction.can_ask_alone());
+        // A question that does not show the whole call is not enough: an approval shows it.
+        if required != Strength::Approval && !evaluation.prompt().is_complete() {
+            required = Strength::Approval;
+        }
+        if let Some(token) = &evaluation.request.metadata().confirmation {
+            return self.redeem(evaluation, token, required).await;
+        }
+        if required != Strength::Elicit {
+            return Err(self.issue(evaluation, required).await);
+        }
+        if !context.interaction.can_ask() {
+            return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
+        }
+        match Confirmations::find_answer(context) {
+            Some((key, answer)) => self.on_answer(evaluation, key, answer).await,
+            None => Err(self.ask(evaluation).await),
+        }
+    }
+
+    async fn redeem(&self, evaluation: Evaluation<'_>, token: &str, required: Strength) -> Result<(), EarlyDecision> {
+        let (scope, caller) = (evaluation.scope(), evaluation.caller());
+        match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
+            Ok(()) => {
+                self.submit(|| evaluation.entry(Event::Confirmed).token(token));
+                Ok(())
+            }
+            Err(refusal) => Err(self.refuse(evaluation, refusal, token)),
+        }
+    }
+
+    /// Refuses the call with a token to send it again with.
+    async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
+        let prompt = evaluation.prompt();
+        match self
+            .confirmations
+            .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(&prompt))
+            .await
+        {
+            Ok(issued) => {
+                let entry =
+                    || evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
+                self.submit(entry);
+                refuse_with(issued.into_failure(evaluation.operation(), &prompt))
+            }
+            Err(refusal) => self.refuse(evaluation, refusal, ""),
+        }
+    }
+
+    /// Asks the user behind the client. The question's key is as unguessable as a token and bound to the same scope.
+    async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
+        match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
+        {
+            Ok(issued) => {
+                let reason = Strength::Elicit.as_str();
+                self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
+                let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
+                Box::new(Decision::Ask(InputRequest {
+                    key: issued.token,
+                    message: evaluation.prompt().to_text(),
+                    schema: schema.into_iter().collect(),
+                }))
+            }
+            Err(refusal) => self.refuse(evaluation, refusal, ""),
+        }
+    }
+
+    /// Handles the user's answer.
+    async fn on_answer(
+        &self,
+        evaluation: Evaluation<'_>,
+        question: &str,
+        answer: ElicitationAnswer,
+    ) -> Result<(), EarlyDecision> {
+        let (scope, caller) = (evaluation.scope(), evaluation.caller());
+        if answer != ElicitationAnswer::Yes {
+            return Err(match self.confirmations.decline(question, &scope, caller).await {
+                Ok(()) => {
+                    let failure = answer.failure(evaluation.operation());
+                    self.submit(|| evaluation.entry(Event::Declined).token(question).reason(failure.message()));
+                    refuse_with(failure)
+                }
+                Err(refusal) => self.refuse(evaluation, refusal, ""),
+            });
+        }
+        let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
+        let mut redeemed = redeem().await;
+        if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
+            // Asking again would only restart the cooldown.
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = evaluation.context.cancelled.cancelled() => {}
+            }
+            if self.is_retired.load(Ordering::Relaxed) {
+                return Err(self.refuse(evaluation, Refusal::Token(rules_changed()), ""));
+            }
+            redeemed = redeem().await;
+        }
+        match redeemed {
+            Ok(()) => {
+                self.submit(|| evaluation.entry(Event::Confirmed).token(question));
+                Ok(())
+            }
+            Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
+        }
+    }
+
+    pub(super) fn token_request<'a>(
+        &self,
+        evaluation: Evaluation<'a>,
+        purpose: Purpose,
+        strength: Strength,
+    ) -> TokenRequest<'a> {
+        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        let cooldown = match purpose {
+            Purpose::Confirmation | Purpose::Question => {
+                operation.safeguards.cooldown.max(evaluation.decision.cooldown())
+            }
+            Purpose::Quota => Duration::ZERO,
+        };
+        TokenRequest { purpose, strength, scope: evaluation.scope(), operation, caller, cooldown }
+    }
+
+    pub(super) fn refuse(&self, evaluation: Evaluation<'_>, refusal: Refusal, token: &str) -> EarlyDecision {
+        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
+        let failure = refusal.into_failure(evaluation.request, &evaluation.prompt(), token);
+        if !waits {
+            let entry = || {
+                let entry = evaluation.entry(Event::TokenRejected).code(failure.code().as_str());
+                if token.is_empty() { entry } else { entry.token(token) }
+            };
+            self.submit(entry);
+        }
+        refuse_with(failure)
+    }
+}
