@@ -9,7 +9,7 @@ use aquifer_protocol::batch::{BatchAnswer, Step, refused};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{BatchItem, RequestError, Parsed, Request, parse};
+use aquifer_protocol::request::{BatchItem, ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
@@ -112,9 +112,11 @@ impl Engine {
             snapshot = self.snapshot.load_full();
         }
         match parse(arguments, self.settings.max_batch_size) {
-            Ok(Parsed::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
+            Ok(ParsedRequest::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
             // Rare futures are boxed, here and below, to keep the size of the common future small.
-            Ok(Parsed::Batch(items)) => Reply::Response(self.handle_batch(receiver, items, context).boxed().await),
+            Ok(ParsedRequest::Batch(items)) => {
+                Reply::Response(self.handle_batch(receiver, items, context).boxed().await)
+            }
             Err(error) => {
                 self.observe_failure(&context, "", error.failure());
                 Reply::Response(match error {

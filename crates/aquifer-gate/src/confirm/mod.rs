@@ -167,7 +167,11 @@ impl Confirmations {
         let key = counter_key("waiting_bytes", caller);
         let spent = with_timeout(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(failure::too_many_pending_bytes(MAX_WAITING_BYTES, spent.retry_after, self.now())));
+            return Err(Refusal::Token(failure::too_many_pending_bytes(
+                MAX_WAITING_BYTES,
+                spent.retry_after,
+                self.now(),
+            )));
         }
         Ok(call)
     }

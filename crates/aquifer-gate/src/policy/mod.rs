@@ -359,7 +359,7 @@ fn parse_rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -
 }
 
 fn parse_danger(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
-    let found = Danger::named(name);
+    let found = Danger::from_name(name);
     if found.is_none() {
         ProblemCollector { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
     }

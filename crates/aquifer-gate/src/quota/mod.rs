@@ -369,7 +369,9 @@ impl Quotas {
 
     /// Adds how long to wait, unless waiting does not help.
     fn with_retry_after(&self, failure: Failure, retry_after: Duration) -> Failure {
-        let resets_at = SignedDuration::try_from(retry_after).ok().and_then(|retry_after| self.clock.now().checked_add(retry_after).ok());
+        let resets_at = SignedDuration::try_from(retry_after)
+            .ok()
+            .and_then(|retry_after| self.clock.now().checked_add(retry_after).ok());
         match resets_at {
             Some(resets_at) => failure
                 .detail("resets_at", format_seconds(round_up(resets_at)))

@@ -31,7 +31,9 @@ impl Quotas {
                         next_reset = earliest(next_reset, reset);
                         status_json.insert("remaining".to_owned(), rate.limit.saturating_sub(spent.total).into());
                         let retry_after = SignedDuration::try_from(spent.retry_after).ok();
-                        if let Some(at) = retry_after.and_then(|retry_after| self.clock.now().checked_add(retry_after).ok()) {
+                        if let Some(at) =
+                            retry_after.and_then(|retry_after| self.clock.now().checked_add(retry_after).ok())
+                        {
                             status_json.insert("resets_at".to_owned(), format_seconds(super::round_up(at)).into());
                         }
                     }

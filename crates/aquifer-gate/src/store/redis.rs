@@ -191,7 +191,7 @@ impl StateStore for RedisStore {
         async move {
             let window = Window::new(window);
             // Amounts above the maximum are refused like the maximum plus one, which the script can represent.
-            let (amount, limit) = (amount.min(Window::MAX_BYTES + 1), limit.min(Window::MAX_BYTES));
+            let (amount, limit) = (amount.min(Window::MAX_AMOUNT + 1), limit.min(Window::MAX_AMOUNT));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
             script.arg(window.width()).arg(amount).arg(limit).arg(self.time.now());

@@ -89,7 +89,7 @@ fn r_saf_2_the_whole_matrix() {
     assert_eq!(table.len(), Danger::ALL.len() * Trust::ALL.len());
     let policy = Policy::default();
     for (danger, trust, published, decided) in table {
-        let (level, trust_level) = (Danger::named(danger).unwrap(), Trust::named(trust).unwrap());
+        let (level, trust_level) = (Danger::from_name(danger).unwrap(), Trust::from_name(trust).unwrap());
         assert_eq!(matrix::published_cell(level, trust_level).as_str(), published, "{danger} {trust}");
         let operation = operation("do_it", Category::Execute, level, trust_level);
         let decision = decide(&policy, &operation, &Value::Null);

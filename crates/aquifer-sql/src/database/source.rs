@@ -240,7 +240,7 @@ impl Database {
         let outcome = match verb {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
-                let wanted = read(&exposed.collection, family, &params, &self.key)?;
+                let wanted = parse_query(&exposed.collection, family, &params, &self.key)?;
                 let (key, exposed) = (self.key.clone(), exposed.clone());
                 let query = Query { exposed, dialect, now, plan: wanted.plan, key };
                 self.backend.read(query).await.map(|mut done| {
@@ -395,7 +395,7 @@ fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result
     if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
         return Ok(whole.clone());
     }
-    let mut select = read_fields(&exposed.collection, QueryKind::Get, params)?;
+    let mut select = parse_fields(&exposed.collection, QueryKind::Get, params)?;
     let version = Path::field("_etag");
     if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
         select.push(version);
@@ -421,7 +421,7 @@ fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a st
     for (name, value) in values {
         let problem = match exposed.table.column(name).map(|column| &column.of) {
             Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "does not fit into 64 bits",
-            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
+            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::coerce(of, value).is_none() => {
                 "must be base64"
             }
             _ => continue,

@@ -186,7 +186,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         all.push((Action::Generic(verb), operation));
     };
     let questions = |family: QueryKind| parameters_with_fields(&open, family, FIELDS);
-    let paging = format!("PageLimits of {}, no more than {}.", open.pages.default_size, open.pages.max_size);
+    let paging = format!("Pages of {}, no more than {}.", open.pages.default_size, open.pages.max_size);
     let listing = format!("List the records of a table: filter, sort, select fields, sum. {paging}");
     define(Verb::List, "list_records", Category::Read, &listing, questions(QueryKind::List));
     let searching = format!("Search the records of a table by words in its text. {paging}");

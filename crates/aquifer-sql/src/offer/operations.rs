@@ -191,9 +191,9 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         Verb::List => (
             Category::Read,
             format!(
-                "List {spoken_many}: filter, sort, select fields, sum.{about} PageLimits of {}, no more than {}.{}",
-                pages.default,
-                pages.largest,
+                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
+                pages.default_size,
+                pages.max_size,
                 left_out(exposed)
             ),
         ),
@@ -203,10 +203,10 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
             (
                 Category::Read,
                 format!(
-                    "Search {spoken_many} by words in {}.{about}{index} PageLimits of {}, no more than {}; ranked pages may shift while rows change.",
+                    "Search {spoken_many} by words in {}.{about}{index} Pages of {}, no more than {}; ranked pages may shift while rows change.",
                     exposed.collection.text.join(", "),
-                    pages.default,
-                    pages.largest
+                    pages.default_size,
+                    pages.max_size
                 ),
             )
         }
@@ -326,7 +326,7 @@ pub(super) fn query_relationships(
         &format!(
             "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
              direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
-             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. PageLimits of 20, no more than 100; they may shift while rows change."
+             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;

@@ -169,7 +169,7 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
                 }
             },
             FieldSource::Parts { index, cell_type, parts } => {
-                match parts.apply(&row.value(*index, *cell_type), ListSteps::ByNumber) {
+                match parts.apply(&row.value(*index, *cell_type), ListSteps::ByIndex) {
                     // Writing a value to memory cannot fail.
                     Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
                     None => false,

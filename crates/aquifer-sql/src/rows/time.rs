@@ -91,7 +91,7 @@ mod tests {
         ] {
             let mut out = Vec::new();
             assert!(copy_timestamp(text.as_bytes(), &mut out), "{text}");
-            assert_eq!(String::from_utf8(out).unwrap(), shown(moment(text).unwrap()), "{text}");
+            assert_eq!(String::from_utf8(out).unwrap(), shown(parse_timestamp(text).unwrap()), "{text}");
         }
         for text in [
             "2026-01-28",

@@ -82,7 +82,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         },
         FieldType::Time => {
             let mut shown = Vec::new();
-            time::write_timestamp(moment(&text)?, &mut shown);
+            time::write_timestamp(parse_timestamp(&text)?, &mut shown);
             serde_json::from_slice(&shown).ok()
         }
         FieldType::Date => text.parse::<jiff::civil::Date>().ok().map(|date| date.to_string().into()),

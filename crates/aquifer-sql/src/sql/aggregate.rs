@@ -327,7 +327,7 @@ impl AggregateQuery {
                 let mut taken = std::collections::HashSet::new();
                 for row in rows.iter().take(MAX_GROUPS) {
                     let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
-                    nest(&mut map, &distinct_labels(&mut taken, labels), result(row));
+                    insert_nested(&mut map, &distinct_labels(&mut taken, labels), result(row));
                 }
                 Value::Object(map)
             };

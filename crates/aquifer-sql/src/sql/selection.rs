@@ -61,7 +61,7 @@ impl OutputColumns {
         for (number, path) in select.iter().enumerate() {
             if let Some(parts) = numbered_parts(path, select) {
                 if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
-                    let (index, cell_type) = self.add(scope, statement, &Path::named(path.name.clone()));
+                    let (index, cell_type) = self.add(scope, statement, &Path::from_name(path.name.clone()));
                     OutputField::add_parts(&mut fields, &path.name, index, cell_type, parts);
                 }
                 continue;

@@ -95,11 +95,11 @@ pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> 
             add_sort(scope, &key.path, leads(position), &mut uses);
         }
         for (position, name) in scope.exposed.collection.key.iter().enumerate() {
-            add_sort(scope, &Path::named(name.clone()), leads(plan.sort.len() + position), &mut uses);
+            add_sort(scope, &Path::from_name(name.clone()), leads(plan.sort.len() + position), &mut uses);
         }
         if scope.exposed.table.key == Key::None {
             for field in &scope.exposed.collection.fields {
-                add_sort(scope, &Path::named(field.name.clone()), false, &mut uses);
+                add_sort(scope, &Path::from_name(field.name.clone()), false, &mut uses);
             }
         }
     }

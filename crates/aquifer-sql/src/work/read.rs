@@ -1,4 +1,4 @@
-//! ListSteps, searches, aggregates and single rows.
+//! Lists, searches, aggregates and single rows.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Query {
             }
             let query = select::build_page(scope, plan)?;
             let pages = exposed.collection.pages;
-            let mut collector = RowCollector::new(query.shape, query.max_rows, pages.bytes, plan.edges);
+            let mut collector = RowCollector::new(query.shape, query.max_rows, pages.max_bytes, plan.edges);
             for statement in &query.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
@@ -136,7 +136,7 @@ impl Query {
                 }
             }
             if let Some(shown) = collector.truncated_after() {
-                warnings.push(page_truncated(&plan.page, shown, query.max_rows, pages.bytes));
+                warnings.push(page_truncated(&plan.page, shown, query.max_rows, pages.max_bytes));
             }
             span = page_span(plan, collector.last_cursor_values().as_deref(), collector.is_full());
             collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);

@@ -180,7 +180,7 @@ async fn r_col_7a_r_col_11_heavy_pages_end_early() {
     let mut heavy = table("blocks", "block", columns, &fields);
     heavy.collection.text = vec!["body".into()];
     let rows: Vec<Value> =
-        (1..=7).map(|id| json!({ "id": id, "body": "x".repeat(PageLimits::default().bytes / 5 * 2) })).collect();
+        (1..=7).map(|id| json!({ "id": id, "body": "x".repeat(PageLimits::default().max_bytes / 5 * 2) })).collect();
     let engines = EngineSet::new(vec![heavy], &[("blocks", rows)], Extras::default()).await;
     for params in [json!({ "first": 5 }), json!({ "last": 5 }), json!({ "limit": 5, "offset": 1 })] {
         let answer = engines.ask("list_blocks", &params).await;

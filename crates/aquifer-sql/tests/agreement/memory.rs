@@ -58,7 +58,7 @@ impl Memory {
                 (QueryKind::Get, stored)
             }
         };
-        let wanted = read(&stored.collection, family, &params, &self.key)?;
+        let wanted = parse_query(&stored.collection, family, &params, &self.key)?;
         let found = evaluate(&stored.collection, &wanted.plan, &stored.rows.lock().unwrap(), &self.key);
         let data = match family {
             QueryKind::Get => {

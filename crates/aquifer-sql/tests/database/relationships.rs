@@ -163,7 +163,7 @@ async fn pages(fixture: &Fixture) {
             .await;
         assert_eq!(part.as_object().unwrap().keys().collect::<Vec<_>>(), keys, "{include}");
     }
-    // PageLimits of any size visit every edge once, in the order of the whole.
+    // Pages of any size visit every edge once, in the order of the whole.
     for size in [1, 2, 3, 7] {
         let (mut edges, mut records, mut after) = (Vec::new(), Vec::new(), None::<Value>);
         loop {

@@ -14,7 +14,7 @@ struct CatalogUpdater(tokio::task::JoinHandle<()>);
 impl CatalogUpdater {
     fn spawn(fixture: &Fixture) -> Self {
         let engine = fixture.engine.clone();
-        Self(tokio::spawn(async move { engine.keep_up().await }))
+        Self(tokio::spawn(async move { engine.watch_sources().await }))
     }
 }
 

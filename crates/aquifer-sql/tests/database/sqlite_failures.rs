@@ -226,7 +226,7 @@ async fn a_replaced_file_is_detected() {
     let file = fixture.file();
     let keeping = tokio::spawn({
         let engine = fixture.engine.clone();
-        async move { engine.keep_up().await }
+        async move { engine.watch_sources().await }
     });
     fixture.call_ok("list_notes", json!({})).await;
     // Another file of the same version, with another table in it.

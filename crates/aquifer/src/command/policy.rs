@@ -28,7 +28,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
     let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
-    let show = |catalog: &Catalog| safety.gate.policy().describe_operations(catalog, &Caller::nobody(), &[]);
+    let show = |catalog: &Catalog| safety.gate.policy().describe_operations(catalog, &Caller::anonymous(), &[]);
     let mut lines = show(snapshot.catalog());
     // Also what callers do not see: what is always denied, and what stands behind generic operations.
     lines.extend(show(snapshot.unlisted()));

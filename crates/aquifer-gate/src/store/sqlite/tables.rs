@@ -138,7 +138,7 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize
 
 /// Reads what was spent.
 pub(super) fn spent(connection: &Connection, now: u64, key: &str, limit: u64, window: Window) -> Result<SpendResult> {
-    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, limit))
+    Ok(window.check(&buckets(connection, now, key, window)?, now, 0, limit))
 }
 
 pub(super) fn spend(
@@ -150,7 +150,7 @@ pub(super) fn spend(
     window: Window,
 ) -> Result<SpendResult> {
     let change = begin(connection)?;
-    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, limit);
+    let judged = window.check(&buckets(&change, now, key, window)?, now, amount, limit);
     if judged.accepted {
         let (bucket, living) = (window.bucket(now), window.live_buckets(now));
         change

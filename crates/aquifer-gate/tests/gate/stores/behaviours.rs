@@ -140,7 +140,7 @@ async fn spending(store: Arc<dyn StateStore>) {
         assert_eq!((spent.accepted, spent.total), (accepted, total), "{amount} of {limit}");
         match accepted {
             true => assert_eq!(spent.retry_after, Duration::ZERO),
-            false if amount > limit.min(Window::MAX_BYTES) => assert_eq!(spent.retry_after, Duration::MAX),
+            false if amount > limit.min(Window::MAX_AMOUNT) => assert_eq!(spent.retry_after, Duration::MAX),
             false => assert!(spent.retry_after > MINUTE && spent.retry_after < hour * 2, "{:?}", spent.retry_after),
         }
     }
@@ -150,9 +150,9 @@ async fn spending(store: Arc<dyn StateStore>) {
 
 async fn freeing(store: Arc<dyn StateStore>) {
     let window = Duration::from_secs(1);
-    assert!(store.spend("retry_after", 5, 5, window).await.unwrap().accepted);
-    eventually("the limit is free again", async || store.spend("retry_after", 5, 5, window).await.unwrap().accepted).await;
-    eventually("all is free", async || store.spend("retry_after", 0, 5, window).await.unwrap().total == 0).await;
+    assert!(store.spend("frees", 5, 5, window).await.unwrap().accepted);
+    eventually("the limit is free again", async || store.spend("frees", 5, 5, window).await.unwrap().accepted).await;
+    eventually("all is free", async || store.spend("frees", 0, 5, window).await.unwrap().total == 0).await;
 }
 
 async fn one_winner(store: Arc<dyn StateStore>) {

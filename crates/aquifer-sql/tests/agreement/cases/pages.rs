@@ -1,8 +1,8 @@
-//! PageLimits, of something and of nothing, as whole answers.
+//! Pages, of something and of nothing, as whole answers.
 
 use serde_json::{Value, json};
 
-/// PageLimits and what they show, as whole answers.
+/// Pages and what they show, as whole answers.
 pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let first = json!({
         "id": 1, "title": "Broken door", "status": "open", "grade": "a", "amount": 3, "big": "9007199254740993", "price": 10,

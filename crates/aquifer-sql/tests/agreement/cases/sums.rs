@@ -110,7 +110,7 @@ pub(crate) fn sums() -> Vec<(Value, Value)> {
             json!({ "by": { "group_by": "memo.by" } }),
             json!({ "by": { "Ann": 1, "bob": 1, "12": 1, "\"12\"": 1, "null": 6 } }),
         ),
-        // ListSteps and objects are told apart from everything else, not from each other.
+        // Lists and objects are told apart from everything else, not from each other.
         (json!({ "by": { "group_by": "meta" } }), json!({ "by": { "plain": 1, "[…]": 1, "{…}": 6, "null": 2 } })),
         (
             json!({ "by": { "group_by": "memo" } }),
