@@ -1,8 +1,8 @@
 //! Definitions pinned by digest, and what changed between two captures (R-DIS-7a).
 //!
-//! A tool that was reviewed yesterday may say something else today. Digests are taken over canonical JSON (keys
-//! sorted), so a server that only writes its fields in another order has not changed. The schemas have one more digest
-//! without their descriptions, so that a reviewer is told whether what is accepted changed or only the words about it.
+//! The definition of a reviewed tool may change later. Digests are taken over canonical JSON (keys sorted), so writing
+//! the fields in another order is not a change. A further digest covers the schemas without their descriptions: it shows
+//! a reviewer whether the accepted values changed or only their descriptions.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::tool::Tool;
 pub struct Pin {
     /// The tool's name.
     pub tool: String,
-    /// Everything below, in one.
+    /// The digest of the name and all parts below.
     pub digest: String,
     /// Its title and description, exactly as the upstream wrote them.
     pub description: String,
@@ -36,15 +36,15 @@ pub struct Pin {
 /// What changed between two captures of one upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
-    /// Tools that were not there before.
+    /// Tools that were added.
     pub added: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that were removed.
     pub removed: Vec<String>,
-    /// Tools that say something else.
+    /// Tools whose definition changed.
     pub changed: Vec<ChangedTool>,
 }
 
-/// A tool that says something else than before.
+/// A tool whose definition changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedTool {
     /// The tool's name.
@@ -63,16 +63,16 @@ pub enum DefinitionPart {
     InputSchema,
     /// Only the descriptions in its input schema.
     InputDescriptions,
-    /// What it answers with.
+    /// Its result.
     OutputSchema,
     /// Only the descriptions in its output schema.
     OutputDescriptions,
-    /// What it says of its own effects.
+    /// Its hints about its effects.
     Annotations,
 }
 
 impl DefinitionPart {
-    /// The part in a word for people.
+    /// The part as shown to people.
     pub const fn as_str(self) -> &'static str {
         match self {
             DefinitionPart::Description => "description",
@@ -121,7 +121,7 @@ pub fn pin(tool: &Tool) -> Pin {
     }
 }
 
-/// Writes a schema without the words in it that nothing is checked against.
+/// Writes a schema without descriptions, titles, comments and examples, which validate nothing.
 fn write_shape(schema: &Value, text: &mut Vec<u8>) {
     let is_description = |keyword: &str, value: &Value| match keyword {
         "description" | "title" | "$comment" => value.is_string(),

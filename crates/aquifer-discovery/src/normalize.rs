@@ -1,5 +1,5 @@
-//! From a capture to a bundle: every usable tool becomes an operation, and everything that was decided or left out on
-//! the way is said (R-DIS-3). The same input gives the same bytes.
+//! Turns a capture into a bundle: every usable tool becomes an operation, and every decision and omission is recorded
+//! (R-DIS-3). The same input gives the same bytes.
 
 use std::collections::HashSet;
 
@@ -50,19 +50,19 @@ impl Listing {
         listing
     }
 
-    /// How many entries became no operation.
+    /// How many entries are not usable as operations.
     pub fn unusable(&self) -> usize {
         self.warnings.len()
     }
 }
 
-/// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
+/// Makes a bundle from a capture. The source is redacted here in any case.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
     let listing = Listing::from_capture(&raw_capture);
     normalize_beside(source, raw_capture, &listing, &EstablishedNames::default())
 }
 
-/// The same for a listing that was read from the capture, beside operations that have their names already.
+/// Like [`normalize`] for a listing that was read already, keeping the established operation names.
 pub fn normalize_beside(
     source: Source,
     raw_capture: RawCapture,

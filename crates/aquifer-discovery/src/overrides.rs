@@ -1,8 +1,8 @@
 //! A reviewer's decisions, applied last and recorded as such (R-DIS-5).
 //!
-//! The file is YAML, not TOML: it stands beside adapter files, which are YAML, a reviewer copies lines from one to the
-//! other, tools have names with dots and blanks that TOML tables spell badly, and the reader tells line and column of
-//! everything that is wrong.
+//! The file is YAML, not TOML: it lies beside adapter files, which are YAML, and reviewers copy lines from one to the
+//! other. Tool names contain dots and blanks, which TOML tables spell badly. The reader reports the line and column of
+//! every problem.
 
 use std::collections::{HashMap, HashSet};
 

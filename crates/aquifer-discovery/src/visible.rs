@@ -1,4 +1,4 @@
-//! Text for somebody who has to see all of it: nothing is taken out, and nothing works on the terminal.
+//! Makes hidden characters visible: nothing is removed, and nothing affects the terminal.
 
 use crate::text::is_hidden;
 

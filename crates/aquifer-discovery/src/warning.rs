@@ -1,4 +1,4 @@
-//! What went wrong or was left out while a capture was normalised, for programs.
+//! Warnings raised while a capture is normalized, with stable codes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is wrong with a bundle that a person may have edited, with its place.
+//! Validates a bundle that a person may have edited, with the position of each problem.
 
 use std::collections::HashSet;
 

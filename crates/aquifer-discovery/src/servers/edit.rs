@@ -1,4 +1,4 @@
-//! A client's file with its servers replaced by one, and everything else as it was: other settings, comments, order,
+//! Replaces the servers in a client's file by one. Everything else stays unchanged: other settings, comments, order,
 //! indentation.
 
 use jsonc_parser::ParseOptions;

@@ -1,9 +1,9 @@
-//! `${VAR}` and its cousins in clients' configurations.
+//! Replaces `${VAR}` and similar references in clients' configurations.
 
 use super::{Server, ServerTransport};
 use crate::redact::is_variable_name;
 
-/// Where values come from.
+/// The values that references are replaced with.
 pub struct Environment<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -11,10 +11,10 @@ pub struct Environment<'a> {
     pub folder: &'a str,
 }
 
-/// A reference that leads nowhere: what it was, and what to do.
+/// A reference that has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedReference {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub reference: String,
     /// What to do about it.
     pub remedy: String,
@@ -27,7 +27,7 @@ impl std::fmt::Display for UnresolvedReference {
 }
 
 impl Server {
-    /// The server with every reference replaced by what it stands for.
+    /// The server with every reference replaced by its value.
     pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, UnresolvedReference> {
         let one = |text: &String| expand(text, environment);
         let optional = |text: &Option<String>| text.as_ref().map(one).transpose();
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-/// A value that may be nothing but `$NAME`, as one client writes it.
+/// Expands a value that may also be just `$NAME`, as one client writes it.
 fn whole(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
         Some(name) => variable(name, name, environment),

@@ -1,4 +1,4 @@
-//! Values that a server's documentation tells its reader to replace, and nobody did: `<your-token>`, `YOUR_API_KEY`.
+//! Recognizes placeholders that were copied from documentation and not replaced: `<your-token>`, `YOUR_API_KEY`.
 
 /// Words that documentation puts after "your".
 const NOUNS: &[&str] = &[

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
 mod absent;
-mod architecture;
 mod adapter_files;
 mod adapter_limits;
+mod architecture;
 mod asked;
 mod attacks;
 mod captures;
