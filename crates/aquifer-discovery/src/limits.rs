@@ -210,7 +210,7 @@ mod tests {
     const SMALL: DefinitionLimits = DefinitionLimits { max_tools: 3, max_tool_bytes: 2_000, max_schema_nodes: 10 };
 
     #[test]
-    fn what_exceeds_a_limit_is_left_out_and_counted() {
+    fn tools_that_exceed_a_limit_are_omitted_and_counted() {
         let tool = |more: Value| json!({ "name": "a", "inputSchema": more });
         let deep = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
         let cases = [

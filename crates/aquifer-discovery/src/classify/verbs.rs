@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_dis_4_no_word_says_two_things() {
+    fn r_dis_4_no_word_has_two_effects() {
         let mut seen = std::collections::HashSet::new();
         for (_, words) in FIRM.iter().chain(SOFT) {
             for word in words.split(' ') {

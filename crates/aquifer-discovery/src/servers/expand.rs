@@ -159,7 +159,7 @@ mod tests {
     use super::{env_file, env_line};
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn env_lines_are_read_back() {
         for value in [
             "x",
             "",

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_5_the_beginning_is_redacted_as_the_whole_is() {
+    fn r_saf_5_a_truncated_text_is_redacted_like_the_whole() {
         let jwt = format!("eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJl", "YWJjZGVmZ2hpamts".repeat(20));
         let texts = [
             "nothing to hide, and ünicode".to_owned(),
