@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
@@ -86,35 +87,9 @@ pub fn fit(name: &str, max_len: usize) -> String {
     if name.len() <= max_len { name.to_owned() } else { with_digest(name, name, max_len, 5) }
 }
 
-/// Any name as snake_case of plain letters; empty if nothing in it can be spelled.
-pub fn snake(name: &str) -> String {
-    let plain = deunicode::deunicode(name);
-    let mut snake = String::with_capacity(plain.len() + 4);
-    let mut previous = ' ';
-    let mut letters = plain.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let next_is_small = letters.peek().is_some_and(char::is_ascii_lowercase);
-            let begins_word = letter.is_ascii_uppercase()
-                && (previous.is_ascii_lowercase()
-                    || previous.is_ascii_digit()
-                    || (previous.is_ascii_uppercase() && next_is_small));
-            if begins_word && !snake.is_empty() && !snake.ends_with('_') {
-                snake.push('_');
-            }
-            snake.push(letter.to_ascii_lowercase());
-        } else if !snake.is_empty() && !snake.ends_with('_') && letter != '\'' {
-            snake.push('_');
-        }
-        previous = letter;
-    }
-    let snake = snake.trim_end_matches('_');
-    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
-}
-
 /// A name for an adapter: `^[a-z][a-z0-9-]*$`.
 pub fn kebab(name: &str) -> String {
-    let kebab = fit(&snake(name), 60).replace('_', "-");
+    let kebab = fit(&snake_identifier(name), 60).replace('_', "-");
     if kebab.is_empty() { "upstream".to_owned() } else { kebab }
 }
 
@@ -216,7 +191,7 @@ fn keep_established(
 
 /// The name that the original gets if no other name collides with it.
 fn preferred_name(original: &str, reserved: &[&str], max_len: usize, fallback: &str) -> (String, NameReason) {
-    let base = match snake(original) {
+    let base = match snake_identifier(original) {
         _ if is_snake_case(original) => original.to_owned(),
         empty if empty.is_empty() => fallback.to_owned(),
         name => name,

@@ -5,6 +5,7 @@
 //! [`catalog`], and [`response`] wraps what came of it. [`introspect`] and [`surface`] tell what the catalog holds.
 
 pub mod batch;
+pub mod case;
 pub mod catalog;
 pub mod category;
 mod claims;

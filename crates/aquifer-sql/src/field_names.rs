@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::operation::is_snake_case;
 
 use crate::model::{Model, Table};
-use crate::names::snake;
 
 /// Names that operations and filters use for themselves.
 pub(crate) const RESERVED: &[&str] =
@@ -83,7 +83,8 @@ fn field_names<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Vec<St
             names.push(column.to_owned());
             continue;
         }
-        let base = Some(snake(column)).filter(|name| !name.is_empty()).unwrap_or_else(|| "column".to_owned());
+        let base =
+            Some(snake_identifier(column)).filter(|name| !name.is_empty()).unwrap_or_else(|| "column".to_owned());
         let base = if is_reserved(&base, is_key) { format!("{base}_column") } else { base };
         let numbered = (2_u64..).map(|number| format!("{base}_{number}"));
         let free = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name));

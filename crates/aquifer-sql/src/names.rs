@@ -1,5 +1,7 @@
 //! Names for callers: from whatever tables and columns are called to snake_case, singular and plural.
 
+use aquifer_protocol::case::snake_identifier;
+
 use crate::inflect;
 use crate::settings::TableSettings;
 
@@ -17,35 +19,9 @@ pub(crate) struct Words {
     pub(crate) plural: String,
 }
 
-/// Any name as snake_case of plain letters: `OrderLine` and `Order Line` are `order_line`, `Käufer` is `kaufer`.
-pub(crate) fn snake(name: &str) -> String {
-    let plain = deunicode::deunicode(name);
-    let mut snake = String::with_capacity(plain.len() + 4);
-    let mut previous = ' ';
-    let mut letters = plain.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let next_is_small = letters.peek().is_some_and(|next| next.is_ascii_lowercase());
-            let begins_word = letter.is_ascii_uppercase()
-                && (previous.is_ascii_lowercase()
-                    || previous.is_ascii_digit()
-                    || (previous.is_ascii_uppercase() && next_is_small));
-            if begins_word && !snake.ends_with('_') && !snake.is_empty() {
-                snake.push('_');
-            }
-            snake.push(letter.to_ascii_lowercase());
-        } else if !snake.ends_with('_') && !snake.is_empty() && letter != '\'' {
-            snake.push('_');
-        }
-        previous = letter;
-    }
-    let snake = snake.trim_end_matches('_');
-    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
-}
-
 /// A table's own name as a word: snake_case, and no longer than operations' names allow.
 pub(crate) fn own_word(name: &str) -> String {
-    let word = shorten(&snake(name));
+    let word = shorten(&snake_identifier(name));
     if word.is_empty() { "table".to_owned() } else { word }
 }
 
@@ -61,7 +37,7 @@ pub(crate) fn words(name: &str, said: Option<&TableSettings>) -> Words {
 
 /// The words that the operator chose: for one row, and for several.
 pub(crate) fn chosen(said: Option<&TableSettings>) -> (Option<String>, Option<String>) {
-    let own = |said: Option<&String>| said.map(|word| shorten(&snake(word))).filter(|word| !word.is_empty());
+    let own = |said: Option<&String>| said.map(|word| shorten(&snake_identifier(word))).filter(|word| !word.is_empty());
     (own(said.and_then(|said| said.singular.as_ref())), own(said.and_then(|said| said.plural.as_ref())))
 }
 

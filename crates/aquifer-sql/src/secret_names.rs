@@ -5,9 +5,8 @@
 //! if a secret stands there, perhaps in some representation (`token_hash`), and not if it is only described
 //! (`password_changed_at`, `has_password`).
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_query::FieldType;
-
-use crate::names::snake;
 
 /// A secret by itself: these words, at the end of a name.
 const SECRETS: &[&[&str]] = &[
@@ -250,7 +249,7 @@ fn words_of(snake: &str) -> Vec<&str> {
 }
 
 fn secret_in(column: &str) -> Option<Kind> {
-    let snake = snake(column);
+    let snake = snake_identifier(column);
     let words = words_of(&snake);
     let mut words = words.as_slice();
     if words.first().is_some_and(|first| WHETHER.contains(first)) {
@@ -291,7 +290,7 @@ fn has_purpose(words: &[&str]) -> bool {
 
 /// Whether this is what a table of secrets is about: `api_keys.key`, `api_keys.hashed_key`, `recovery_codes.code`.
 fn is_content_of(table: &str, column: &str) -> bool {
-    let (table, column) = (snake(table), snake(column));
+    let (table, column) = (snake_identifier(table), snake_identifier(column));
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
     let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
     let is_joined = rows.last().is_some_and(|word| is_joined(word));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_query::FieldType;
 use aquifer_query::collection::Pages;
 
@@ -239,7 +240,7 @@ impl Target {
                 name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
             }
         };
-        let name = crate::names::snake(&name.unwrap_or_default());
+        let name = snake_identifier(&name.unwrap_or_default());
         if name.is_empty() { "database".to_owned() } else { name }
     }
 

@@ -5,6 +5,7 @@
 //! The rest is only the absence of better information. A file that the operator trusts may lower the second kind, never
 //! the first.
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
@@ -76,7 +77,7 @@ pub fn assess_tool(tool: &Tool) -> Assessment {
 
 /// A tool's name in the form that verbs and patterns are searched in.
 pub(crate) fn normalized_name(tool: &str) -> String {
-    let snake = name::snake(tool);
+    let snake = snake_identifier(tool);
     if snake.is_empty() { "tool".to_owned() } else { snake }
 }
 

@@ -1,6 +1,8 @@
 //! Replaces `${VAR}` and similar references in clients' configurations.
 
 use super::{Server, ServerTransport};
+use aquifer_protocol::case::snake_identifier;
+
 use crate::redact::is_variable_name;
 
 /// The values that references are replaced with.
@@ -87,7 +89,7 @@ fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unres
         _ => {}
     }
     if let Some(id) = reference.strip_prefix("input:") {
-        let name = crate::name::snake(id).to_ascii_uppercase();
+        let name = snake_identifier(id).to_ascii_uppercase();
         return (environment.variable)(&name).ok_or_else(|| UnresolvedReference {
             reference: shown(reference),
             remedy: format!("the client asks a person for it. Set the environment variable {name} instead"),

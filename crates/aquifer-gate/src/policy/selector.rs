@@ -9,8 +9,8 @@
 //! plainly excluded. What loosens is the other way round: without a source it selects by the served name alone, because a
 //! newcomer may call its own operation the same. Among several sources it has to name the source, without wildcards.
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::suggest::snake_case;
 
 use super::settings::Words;
 use aquifer_protocol::glob::{Case, Patterns};

@@ -1,12 +1,13 @@
 //! Shapes: read from JSON Schema, sampled, and written back.
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
-use aquifer_protocol::suggest::{nearest, snake_case};
+use aquifer_protocol::suggest::nearest;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
 
 use super::Relationship;
 use crate::exposed_table::{Children, ComputedSource, ExposedTable, Formula};
 use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
-use crate::names::{self, Words};
+use crate::names::Words;
 use crate::settings::Settings;
 use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
@@ -185,7 +186,7 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
         let several = incoming.iter().filter(|other| other.relationship.from == relationship.from).count() > 1;
         let own = relationship.from == relationship.to;
         let name = if several || own {
-            format!("{}_by_{}_count", words.plural, names::snake(&relationship.columns.join("_")))
+            format!("{}_by_{}_count", words.plural, snake_identifier(&relationship.columns.join("_")))
         } else {
             format!("{}_count", words.plural)
         };

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{ComputedField, Example, Operation, Returns, Role};
@@ -21,7 +22,6 @@ use crate::column_defaults::ColumnDefault;
 use crate::exposed_table::ExposedTable;
 use crate::field_names::RESERVED;
 use crate::model::{Column, Key};
-use crate::names::snake;
 
 /// Turns a generic request into one of the table's own.
 pub(super) fn translate(
@@ -88,7 +88,7 @@ const PLACES: [&str; 3] = ["key", "values", "input"];
 /// The column that a caller means, who may have used the database's own name or camelCase.
 fn column_of<'a>(served: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let in_snake_case = || served.table.column(&snake(name)).filter(|_| is_camel_case);
+    let in_snake_case = || served.table.column(&snake_identifier(name)).filter(|_| is_camel_case);
     served.table.column(name).or_else(in_snake_case)
 }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aquifer_engine::source::Resolved;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
-use crate::names;
 use crate::work::relationships::Direction;
 
 /// Tables that are named where a caller could mean several.
@@ -141,11 +141,11 @@ impl Offer {
 
     /// Tables that are called so in another case or another style, such as `OrderLine` for `order_line`.
     fn tables_spelled(&self, name: &str) -> Vec<usize> {
-        let (lower, snake) = (name.to_lowercase(), names::snake(name));
+        let (lower, snake) = (name.to_lowercase(), snake_identifier(name));
         // Not whatever has the same words in it.
         let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
         match is_name && !snake.is_empty() {
-            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::snake(alias) == snake),
+            true => self.tables_called(|alias| alias.to_lowercase() == lower || snake_identifier(alias) == snake),
             false => Vec::new(),
         }
     }

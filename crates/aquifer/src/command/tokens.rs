@@ -12,8 +12,8 @@ use aquifer_conformance::tokens::compare::Comparison;
 use aquifer_conformance::tokens::report::{FORMAT, Kind, Outcome};
 use aquifer_conformance::tokens::text::Canvas;
 use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
-use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
 use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
 use serde_json::Value;
@@ -231,7 +231,7 @@ impl Server for Talk {
     }
 
     fn operation(&self, tool: &str) -> String {
-        format!("{}{}", self.prefix, snake(tool))
+        format!("{}{}", self.prefix, snake_identifier(tool))
     }
 }
 
