@@ -1,8 +1,8 @@
-//! The nearest valid name for a wrong one.
+//! Suggests valid names that resemble an invalid one.
 
 use crate::case::snake_case;
 
-/// Names this far apart are not worth suggesting.
+/// Names that are less similar are not suggested.
 const MIN_SCORE: f64 = 0.72;
 
 /// The valid name nearest to `wrong`, if one is close.
@@ -15,10 +15,10 @@ pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, max_count
     rank(wrong, valid).into_iter().take(max_count).map(|(_, name)| name).collect()
 }
 
-/// Names this alike differ by a typing error, an ending or the order of their words.
+/// Names this similar differ by a typing error, an ending or the order of their words.
 const MIN_MISSPELLING_SCORE: f64 = 0.88;
 
-/// The valid name that `wrong` evidently stands for.
+/// The valid name that `wrong` is most likely a misspelling of.
 pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }

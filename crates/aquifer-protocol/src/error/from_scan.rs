@@ -1,4 +1,4 @@
-//! What the scanner refused, as a failure the caller can mend.
+//! Turns a problem found by the scanner into a failure that the caller can correct.
 
 use super::{Code, Failure};
 use crate::response::too_large;

@@ -410,7 +410,7 @@ impl Checked {
         &self.types
     }
 
-    /// What the protocol was told.
+    /// Parameters of the protocol itself.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
