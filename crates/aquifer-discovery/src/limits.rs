@@ -101,7 +101,7 @@ impl OmittedTools {
         if self.is_cut {
             reasons.push("the end of the list, which has too many pages or bytes".to_owned());
         }
-        Some(format!("Not every tool is served. Left out: {}", reasons.join("; ")))
+        Some(format!("Some tools are not served: {}", reasons.join("; ")))
     }
 }
 

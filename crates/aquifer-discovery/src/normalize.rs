@@ -35,12 +35,12 @@ impl Listing {
         for (index, raw) in capture.tools().iter().enumerate() {
             match Tool::read(raw) {
                 Err(problem) => {
-                    let message = format!("Entry {} of the tool list became no operation: {problem}.", index + 1);
+                    let message = format!("Entry {} of the tool list was skipped: {problem}.", index + 1);
                     let warning = BundleWarning::new(warning::UNREADABLE_TOOL, message);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
                 Ok(tool) if !seen.insert(tool.name.clone()) => {
-                    let message = "A second tool of this name cannot be called and became no operation.";
+                    let message = "A second tool of this name cannot be called and was skipped.";
                     let warning = BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
@@ -226,7 +226,7 @@ fn warn_of_parameter(
         let keywords = narrow.left_out.join(", ");
         own.push(about(
             warning::SHAPE_NARROWED,
-            format!("The published shape has no room for: {}.", text::shorten(&text::presentable(&keywords), 200)),
+            format!("The published schema has no field for: {}.", text::shorten(&text::presentable(&keywords), 200)),
         ));
     }
     let exact = narrow.allowed.iter().flatten().chain(&narrow.pattern);

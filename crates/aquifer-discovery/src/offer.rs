@@ -352,7 +352,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
         return "a reviewer decided it".to_owned();
     }
     if let Some(reason) = made.review_reasons.first().filter(|_| made.needs_review) {
-        return format!("nobody has reviewed it: {reason}");
+        return format!("it has not been reviewed: {reason}");
     }
     let hints = tool.annotations;
     if made.endpoint == Category::Read {

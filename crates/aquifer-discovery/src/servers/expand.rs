@@ -109,7 +109,7 @@ fn variable(name: &str, reference: &str, environment: &Environment<'_>) -> Resul
     if !is_variable_name(name) {
         return Err(UnresolvedReference {
             reference: shown(reference),
-            remedy: "nobody knows what that means".to_owned(),
+            remedy: "this kind of reference is not supported".to_owned(),
         });
     }
     (environment.variable)(name).ok_or_else(|| UnresolvedReference {

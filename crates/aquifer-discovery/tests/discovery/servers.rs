@@ -147,7 +147,7 @@ fn r_dis_7_references_are_resolved_or_reported() {
                 "it refers to ${input:api key}: the client asks a person for it. Set the environment variable API_KEY instead",
             ),
         ),
-        ("${command:x}", Err("it refers to ${command:x}: nobody knows what that means")),
+        ("${command:x}", Err("it refers to ${command:x}: this kind of reference is not supported")),
     ] {
         let found = expand(text, &environment).map_err(|unresolved| unresolved.to_string());
         assert_eq!(found, expanded.map(str::to_owned).map_err(str::to_owned));

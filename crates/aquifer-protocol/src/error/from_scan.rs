@@ -17,7 +17,7 @@ impl From<&Problem> for Failure {
                     .detail("byte_offset", *offset)
             }
             Problem::DuplicateKey { offset, .. } => {
-                Failure::invalid_request("a name stands twice in one object. Send each name once")
+                Failure::invalid_request("a name occurs twice in one object. Send each name once")
                     .detail("byte_offset", *offset)
             }
             Problem::NumberOutOfRange { offset } => Failure::new(
