@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use aquifer_protocol::canonical_json;
 use aquifer_protocol::hex::push_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -97,7 +98,8 @@ pub fn pin(tool: &Tool) -> Pin {
     let mut text = Vec::new();
     let mut part = |names: &[&str]| {
         text.clear();
-        write_members(names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect(), &mut text);
+        let members = names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect();
+        canonical_json::write_members_with(members, &mut text, |_, value, text| canonical_json::write(value, text));
         digest(&text)
     };
     let description = part(&["title", "description"]);
@@ -132,21 +134,21 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
         Value::Object(keywords) => {
             let kept = keywords.iter().filter(|(keyword, value)| !is_description(keyword, value));
             let kept = kept.map(|(keyword, value)| (keyword.as_str(), value)).collect();
-            write_sorted(kept, text, |keyword, value, text| match (keyword, value) {
-                ("default" | "const" | "enum", value) => write_canonical(value, text),
+            canonical_json::write_members_with(kept, text, |keyword, value, text| match (keyword, value) {
+                ("default" | "const" | "enum", value) => canonical_json::write(value, text),
                 // Names of fields, of which one may be called 'description'.
                 (
                     "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                     Value::Object(named),
                 ) => {
                     let named = named.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
-                    write_sorted(named, text, |_, schema, text| write_shape(schema, text));
+                    canonical_json::write_members_with(named, text, |_, schema, text| write_shape(schema, text));
                 }
                 (_, value) => write_shape(value, text),
             });
         }
-        Value::Array(schemas) => write_items(schemas, text, write_shape),
-        plain => write_plain(plain, text),
+        Value::Array(schemas) => canonical_json::write_array_with(schemas, text, write_shape),
+        plain => canonical_json::write_scalar(plain, text),
     }
 }
 
@@ -198,7 +200,7 @@ impl Pin {
 
 fn digest_json(value: &Value) -> String {
     let mut text = Vec::new();
-    write_canonical(value, &mut text);
+    canonical_json::write(value, &mut text);
     digest(&text)
 }
 
@@ -207,45 +209,6 @@ fn digest(text: &[u8]) -> String {
     digest.push_str("sha256:");
     push_hex(&mut digest, &Sha256::digest(text));
     digest
-}
-
-fn write_canonical(value: &Value, text: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => write_members(map.iter().map(|(key, value)| (key.as_str(), value)).collect(), text),
-        Value::Array(items) => write_items(items, text, write_canonical),
-        plain => write_plain(plain, text),
-    }
-}
-
-fn write_members(members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
-    write_sorted(members, text, |_, value, text| write_canonical(value, text));
-}
-
-fn write_items(items: &[Value], text: &mut Vec<u8>, write: fn(&Value, &mut Vec<u8>)) {
-    text.push(b'[');
-    for item in items {
-        write(item, text);
-        text.push(b',');
-    }
-    text.push(b']');
-}
-
-/// The members of an object, sorted by their names.
-fn write_sorted(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>, write: impl Fn(&str, &Value, &mut Vec<u8>)) {
-    members.sort_unstable_by_key(|(name, _)| *name);
-    text.push(b'{');
-    for (name, value) in members {
-        write_plain(name, text);
-        text.push(b':');
-        write(name, value, text);
-        text.push(b',');
-    }
-    text.push(b'}');
-}
-
-fn write_plain<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) {
-    // Text, numbers and the like can always be written to memory.
-    let _ = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]
@@ -257,7 +220,7 @@ mod tests {
     fn r_dis_7a_digests_are_those_of_canonical_text() {
         let value = serde_json::json!({ "b": [1, 2.5, null, true], "a": { "é\n\"": "x/\u{1}" }, "": {} });
         let mut text = Vec::new();
-        write_canonical(&value, &mut text);
+        canonical_json::write(&value, &mut text);
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
         assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";

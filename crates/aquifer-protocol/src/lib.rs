@@ -5,6 +5,7 @@
 //! [`catalog`], and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog.
 
 pub mod batch;
+pub mod canonical_json;
 pub mod case;
 pub mod catalog;
 pub mod category;

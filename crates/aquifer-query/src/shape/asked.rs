@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aquifer_protocol::canonical_json;
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
@@ -112,11 +113,11 @@ impl Asked {
             binding.extend_from_slice(text.as_bytes());
             binding.push(0);
         }
-        canonical_object(own, &mut binding);
+        canonical_json::write_object(own, &mut binding);
         for name in ["filter", "sort", "order"] {
             binding.push(0);
             if let Some(value) = self.controls.get(name) {
-                canonical(value, &mut binding);
+                canonical_json::write(value, &mut binding);
             }
         }
         binding
@@ -150,36 +151,4 @@ fn anything() -> Collection {
         pages: Pages { default: 1, largest: usize::MAX, bytes: usize::MAX },
         ..Collection::default()
     }
-}
-
-/// JSON with the names of every object in order: the same for the same value, however it was written.
-fn canonical(value: &Value, out: &mut Vec<u8>) {
-    match value {
-        Value::Object(object) => canonical_object(object, out),
-        Value::Array(elements) => {
-            out.push(b'[');
-            for element in elements {
-                canonical(element, out);
-                out.push(b',');
-            }
-            out.push(b']');
-        }
-        // Writing a scalar to memory cannot fail.
-        scalar => drop(serde_json::to_writer(out, scalar)),
-    }
-}
-
-fn canonical_object(object: &Map<String, Value>, out: &mut Vec<u8>) {
-    let mut names: Vec<&String> = object.keys().collect();
-    names.sort_unstable();
-    out.push(b'{');
-    for name in names {
-        drop(serde_json::to_writer(&mut *out, name));
-        out.push(b':');
-        if let Some(value) = object.get(name) {
-            canonical(value, out);
-        }
-        out.push(b',');
-    }
-    out.push(b'}');
 }
