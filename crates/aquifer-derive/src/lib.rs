@@ -1,8 +1,8 @@
 //! `#[adapter]`: an `impl` block as the definition of an adapter.
 //!
 //! Every documented async method is an operation. Its parameters become the fields of a struct of the same name in
-//! PascalCase, with their doc comments and their `serde` and `schemars` attributes. Everything else is done by
-//! `aquifer_engine::adapter`, which knows nothing of this macro: it only writes what one could write by hand.
+//! PascalCase, with their doc comments and their `serde` and `schemars` attributes. `aquifer_engine::adapter` does the rest
+//! and does not depend on this macro: the macro only generates code that could be written by hand.
 
 mod method;
 
@@ -29,9 +29,9 @@ use method::Method;
 /// ```
 ///
 /// The category comes from the verb (create; get, list, search, query, count; update; delete; execute, cancel), or from
-/// `#[category(Read)]` where the verb is another one. `#[example("what it does", { "id": 1 })]` shows a request.
-/// A parameter of type `DryRun` may always be left out. A parameter of type `Reporter` is not the caller's: it makes
-/// the operation long-running and tells its progress. A parameter of type `Ctx<Self>` is the call itself.
+/// `#[category(Read)]` for any other verb. `#[example("what it does", { "id": 1 })]` adds an example request.
+/// A parameter of type `DryRun` is always optional. A parameter of type `Reporter` is not visible to callers: it makes
+/// the operation long-running and reports its progress. A parameter of type `Ctx<Self>` receives the context of the call.
 #[proc_macro_attribute]
 pub fn adapter(_arguments: TokenStream, item: TokenStream) -> TokenStream {
     let block = parse_macro_input!(item as ItemImpl);
@@ -49,14 +49,14 @@ fn expand(mut block: ItemImpl) -> syn::Result<proc_macro2::TokenStream> {
     }
     let structs = methods.iter().map(Method::parameters);
     let registrations = methods.iter().map(Method::registration);
-    let (generics, _, wheres) = block.generics.split_for_impl();
-    let of = &block.self_ty;
+    let (generics, _, where_clause) = block.generics.split_for_impl();
+    let self_type = &block.self_ty;
     Ok(quote! {
         #(#structs)*
 
         #block
 
-        impl #generics #of #wheres {
+        impl #generics #self_type #where_clause {
             /// The adapter of this name, to be changed further or built.
             pub fn into_adapter(self, name: &str) -> ::aquifer_engine::adapter::Adapter<Self> {
                 use ::aquifer_engine::adapter::{Adapter, Ctx, macros::Category};

@@ -1,17 +1,17 @@
-//! One method of an adapter: what it says of itself, and what is written for it.
+//! One method of an adapter: how it is read, and the code generated for it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Ident, ImplItemFn, Pat, PatType, Token, Type};
 
-/// An operation, read off a method.
+/// An operation, read from a method.
 pub(crate) struct Method {
     name: Ident,
     docs: Vec<Attribute>,
     category: Ident,
     fields: Vec<PatType>,
-    /// What the method is called with, in its own order.
+    /// The arguments of the method, in order.
     arguments: Vec<Argument>,
     examples: Vec<TokenStream>,
 }
@@ -22,7 +22,7 @@ enum Argument {
     Context,
 }
 
-/// Which category a verb stands for.
+/// The category that a verb implies.
 const VERBS: &[(&str, &[&str])] = &[
     ("Create", &["create"]),
     ("Read", &["get", "list", "search", "query", "count"]),
@@ -32,7 +32,7 @@ const VERBS: &[(&str, &[&str])] = &[
 ];
 
 impl Method {
-    /// Reads a method and takes out of it what only this macro understands. `None`: it is not an operation.
+    /// Reads a method and removes the attributes of this macro from it. `None` if it is not an operation.
     pub(crate) fn read(function: &mut ImplItemFn) -> syn::Result<Option<Self>> {
         let docs: Vec<Attribute> =
             function.attrs.iter().filter(|found| found.path().is_ident("doc")).cloned().collect();
@@ -42,13 +42,13 @@ impl Method {
         let name = function.sig.ident.clone();
         let category = match take(&mut function.attrs, "category") {
             Some(attribute) => attribute.parse_args()?,
-            None => category_of(&name)?,
+            None => infer_category(&name)?,
         };
         let mut examples = Vec::new();
         while let Some(attribute) = take(&mut function.attrs, "example") {
             examples.push(attribute.parse_args_with(example)?);
         }
-        // An operation has as many parameters as its callers need; the method is only how they are written down.
+        // An operation may have many parameters, and each is an argument of the method.
         function.attrs.push(syn::parse_quote!(#[allow(clippy::too_many_arguments)]));
         let (mut fields, mut arguments) = (Vec::new(), Vec::new());
         for input in &mut function.sig.inputs {
@@ -58,7 +58,7 @@ impl Method {
             } else if is_named(&parameter.ty, "Ctx") {
                 arguments.push(Argument::Context);
             } else {
-                arguments.push(Argument::Parameter(name_of(parameter)?));
+                arguments.push(Argument::Parameter(parameter_name(parameter)?));
                 fields.push(parameter.clone());
                 parameter.attrs.clear();
             }
@@ -67,7 +67,7 @@ impl Method {
         if is_long && category != "Execute" {
             return Err(syn::Error::new(
                 name.span(),
-                "an operation with a Reporter is an EXECUTE: name or categorise it so",
+                "an operation with a Reporter must be an EXECUTE: begin its name with 'execute' or add #[category(Execute)]",
             ));
         }
         Ok(Some(Self { name, docs, category, fields, arguments, examples }))
@@ -93,7 +93,7 @@ impl Method {
         }
     }
 
-    /// The words that add the operation to an adapter.
+    /// The code that adds the operation to an adapter.
     pub(crate) fn registration(&self) -> TokenStream {
         let (method, parameters, category) = (&self.name, self.struct_name(), &self.category);
         let names = self.arguments.iter().filter_map(|argument| match argument {
@@ -130,7 +130,7 @@ fn example(input: syn::parse::ParseStream<'_>) -> syn::Result<TokenStream> {
     Ok(quote!(#description, ::aquifer_engine::adapter::macros::json!(#params)))
 }
 
-fn category_of(name: &Ident) -> syn::Result<Ident> {
+fn infer_category(name: &Ident) -> syn::Result<Ident> {
     let text = name.to_string();
     let verb = text.split('_').next().unwrap_or_default();
     let found = VERBS.iter().find(|(_, verbs)| verbs.contains(&verb));
@@ -138,12 +138,12 @@ fn category_of(name: &Ident) -> syn::Result<Ident> {
         Some((category, _)) => Ok(Ident::new(category, Span::call_site())),
         None => Err(syn::Error::new(
             name.span(),
-            "the verb does not tell the category: add #[category(Create)], Read, Update, Delete or Execute",
+            "the verb does not imply a category: add #[category(…)] with Create, Read, Update, Delete or Execute",
         )),
     }
 }
 
-fn name_of(parameter: &PatType) -> syn::Result<Ident> {
+fn parameter_name(parameter: &PatType) -> syn::Result<Ident> {
     match &*parameter.pat {
         Pat::Ident(pattern) => Ok(pattern.ident.clone()),
         other => Err(syn::Error::new(other.span(), "a parameter of an operation needs a plain name")),

@@ -1,11 +1,12 @@
 //! Definitions pinned by digest, and what changed between two captures (R-DIS-7a).
 //!
-//! A tool that was reviewed yesterday may say something else today. Digests are taken over canonical JSON (keys
-//! sorted), so a server that only writes its fields in another order has not changed. The schemas have one more digest
-//! without their descriptions, so that a reviewer is told whether what is accepted changed or only the words about it.
+//! The definition of a reviewed tool may change later. Digests are taken over canonical JSON (keys sorted), so writing
+//! the fields in another order is not a change. A further digest covers the schemas without their descriptions: it shows
+//! a reviewer whether the accepted values changed or only their descriptions.
 
 use std::collections::BTreeMap;
 
+use aquifer_protocol::canonical_json;
 use aquifer_protocol::hex::push_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use crate::tool::Tool;
 pub struct Pin {
     /// The tool's name.
     pub tool: String,
-    /// Everything below, in one.
+    /// The digest of the name and all parts below.
     pub digest: String,
     /// Its title and description, exactly as the upstream wrote them.
     pub description: String,
@@ -36,15 +37,15 @@ pub struct Pin {
 /// What changed between two captures of one upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
-    /// Tools that were not there before.
+    /// Tools that were added.
     pub added: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that were removed.
     pub removed: Vec<String>,
-    /// Tools that say something else.
+    /// Tools whose definition changed.
     pub changed: Vec<ChangedTool>,
 }
 
-/// A tool that says something else than before.
+/// A tool whose definition changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedTool {
     /// The tool's name.
@@ -63,16 +64,16 @@ pub enum DefinitionPart {
     InputSchema,
     /// Only the descriptions in its input schema.
     InputDescriptions,
-    /// What it answers with.
+    /// Its result.
     OutputSchema,
     /// Only the descriptions in its output schema.
     OutputDescriptions,
-    /// What it says of its own effects.
+    /// Its hints about its effects.
     Annotations,
 }
 
 impl DefinitionPart {
-    /// The part in a word for people.
+    /// The part as shown to people.
     pub const fn as_str(self) -> &'static str {
         match self {
             DefinitionPart::Description => "description",
@@ -97,7 +98,8 @@ pub fn pin(tool: &Tool) -> Pin {
     let mut text = Vec::new();
     let mut part = |names: &[&str]| {
         text.clear();
-        write_members(names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect(), &mut text);
+        let members = names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect();
+        canonical_json::write_members_with(members, &mut text, |_, value, text| canonical_json::write(value, text));
         digest(&text)
     };
     let description = part(&["title", "description"]);
@@ -121,7 +123,7 @@ pub fn pin(tool: &Tool) -> Pin {
     }
 }
 
-/// Writes a schema without the words in it that nothing is checked against.
+/// Writes a schema without descriptions, titles, comments and examples, which validate nothing.
 fn write_shape(schema: &Value, text: &mut Vec<u8>) {
     let is_description = |keyword: &str, value: &Value| match keyword {
         "description" | "title" | "$comment" => value.is_string(),
@@ -132,21 +134,21 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
         Value::Object(keywords) => {
             let kept = keywords.iter().filter(|(keyword, value)| !is_description(keyword, value));
             let kept = kept.map(|(keyword, value)| (keyword.as_str(), value)).collect();
-            write_sorted(kept, text, |keyword, value, text| match (keyword, value) {
-                ("default" | "const" | "enum", value) => write_canonical(value, text),
+            canonical_json::write_members_with(kept, text, |keyword, value, text| match (keyword, value) {
+                ("default" | "const" | "enum", value) => canonical_json::write(value, text),
                 // Names of fields, of which one may be called 'description'.
                 (
                     "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                     Value::Object(named),
                 ) => {
                     let named = named.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
-                    write_sorted(named, text, |_, schema, text| write_shape(schema, text));
+                    canonical_json::write_members_with(named, text, |_, schema, text| write_shape(schema, text));
                 }
                 (_, value) => write_shape(value, text),
             });
         }
-        Value::Array(schemas) => write_items(schemas, text, write_shape),
-        plain => write_plain(plain, text),
+        Value::Array(schemas) => canonical_json::write_array_with(schemas, text, write_shape),
+        plain => canonical_json::write_scalar(plain, text),
     }
 }
 
@@ -198,7 +200,7 @@ impl Pin {
 
 fn digest_json(value: &Value) -> String {
     let mut text = Vec::new();
-    write_canonical(value, &mut text);
+    canonical_json::write(value, &mut text);
     digest(&text)
 }
 
@@ -207,45 +209,6 @@ fn digest(text: &[u8]) -> String {
     digest.push_str("sha256:");
     push_hex(&mut digest, &Sha256::digest(text));
     digest
-}
-
-fn write_canonical(value: &Value, text: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => write_members(map.iter().map(|(key, value)| (key.as_str(), value)).collect(), text),
-        Value::Array(items) => write_items(items, text, write_canonical),
-        plain => write_plain(plain, text),
-    }
-}
-
-fn write_members(members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
-    write_sorted(members, text, |_, value, text| write_canonical(value, text));
-}
-
-fn write_items(items: &[Value], text: &mut Vec<u8>, write: fn(&Value, &mut Vec<u8>)) {
-    text.push(b'[');
-    for item in items {
-        write(item, text);
-        text.push(b',');
-    }
-    text.push(b']');
-}
-
-/// The members of an object, sorted by their names.
-fn write_sorted(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>, write: impl Fn(&str, &Value, &mut Vec<u8>)) {
-    members.sort_unstable_by_key(|(name, _)| *name);
-    text.push(b'{');
-    for (name, value) in members {
-        write_plain(name, text);
-        text.push(b':');
-        write(name, value, text);
-        text.push(b',');
-    }
-    text.push(b'}');
-}
-
-fn write_plain<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) {
-    // Text, numbers and the like can always be written to memory.
-    let _ = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]
@@ -257,7 +220,7 @@ mod tests {
     fn r_dis_7a_digests_are_those_of_canonical_text() {
         let value = serde_json::json!({ "b": [1, 2.5, null, true], "a": { "é\n\"": "x/\u{1}" }, "": {} });
         let mut text = Vec::new();
-        write_canonical(&value, &mut text);
+        canonical_json::write(&value, &mut text);
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
         assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";

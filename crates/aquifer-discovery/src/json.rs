@@ -1,4 +1,4 @@
-//! JSON as clients keep it, comments and trailing commas included, as a tree that remembers where everything stands.
+//! JSON with comments and trailing commas, as clients write it, read into a tree with source positions.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;

@@ -1,9 +1,9 @@
-//! Discovery: what an MCP server says of itself, what is made of it, and the adapter files that come of that.
+//! Discovery: turns the tool list of an MCP server into operations and adapter files.
 //!
 //! Pure: no network, no files, no clock. A capture (the bytes of `tools/list`) is [`normalize`]d into a [`Bundle`],
 //! reviewed with [`Overrides`], built into an adapter file ([`adapter::build`]) and read back ([`Adapter::read`]); an
-//! [`Offer`] makes operations of either. Everything an upstream wrote is taken for what it is: words from outside, kept
-//! byte for byte where they are evidence and cleaned where they are shown.
+//! [`Offer`] turns either into operations. Text from an upstream is untrusted: it is kept byte for byte where it is
+//! evidence and cleaned where it is shown.
 
 pub mod adapter;
 pub mod bundle;

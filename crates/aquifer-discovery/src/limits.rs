@@ -1,9 +1,8 @@
-//! How much of what an upstream defines is taken.
+//! Limits on what an upstream may define.
 //!
-//! Definitions come from outside and are held in memory several times over: as text, as values, as operations. A server
-//! that lists too many tools, or one that is too large, must cost its own operator those tools and nobody else
-//! anything. So the bytes are measured before anything is parsed, and what exceeds a limit is left out, counted and
-//! reported; the rest is served.
+//! Definitions are untrusted and held in memory several times: as text, as values, as operations. A server that lists too
+//! many tools, or one that is too large, must not affect other servers. The bytes are therefore measured before anything
+//! is parsed. Tools that exceed a limit are omitted, counted and reported; the others are served.
 
 use std::fmt;
 
@@ -23,7 +22,7 @@ const VALUES_PER_NODE: usize = 20;
 /// Values in a whole list of tools. In memory a value takes many times the bytes it was written with.
 const MAX_LIST_VALUES: usize = 500_000;
 
-/// What an operator allows one upstream to define.
+/// How much one upstream may define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefinitionLimits {
     /// Tools in all.
@@ -49,7 +48,7 @@ impl Default for DefinitionLimits {
     }
 }
 
-/// The tools that were left out, counted by reason.
+/// The number of omitted tools by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OmittedTools {
@@ -64,12 +63,12 @@ pub struct OmittedTools {
 }
 
 impl OmittedTools {
-    /// How many tools are known to be left out.
+    /// How many tools are known to be omitted.
     pub const fn count(&self) -> usize {
         self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
     }
 
-    /// The tools that one or the other left out.
+    /// The sum of both.
     #[must_use]
     pub const fn merge(self, other: Self) -> Self {
         Self {
@@ -80,12 +79,12 @@ impl OmittedTools {
         }
     }
 
-    /// Whether nothing was left out.
+    /// Whether no tool was omitted.
     pub const fn is_empty(&self) -> bool {
         self.count() == 0 && !self.is_cut
     }
 
-    /// What was left out and which key allows more, for the operator.
+    /// A message for the operator: what was omitted, and which key allows more.
     pub fn message(&self, limits: &DefinitionLimits) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -102,12 +101,12 @@ impl OmittedTools {
         if self.is_cut {
             reasons.push("the end of the list, which has too many pages or bytes".to_owned());
         }
-        Some(format!("Not every tool is served. Left out: {}", reasons.join("; ")))
+        Some(format!("Some tools are not served: {}", reasons.join("; ")))
     }
 }
 
-/// The definitions of a list that are within the limits, as their bytes, and what was left out. The list must be a JSON
-/// array; anything else is an error.
+/// The definitions of a list that are within the limits, as raw JSON, and the number of omitted ones. The list must be a
+/// JSON array.
 pub(crate) fn select<'a>(
     list: &'a str,
     limits: &DefinitionLimits,
@@ -137,7 +136,7 @@ pub(crate) fn select<'a>(
                     Err(Excess::Parts) => left_out.too_complex += 1,
                 }
             }
-            // What is beyond is only counted.
+            // The remaining tools are only counted.
             while list.next_element::<IgnoredAny>()?.is_some() {
                 left_out.too_many += 1;
             }
@@ -152,7 +151,7 @@ pub(crate) fn select<'a>(
     reader.deserialize_any(ToolListVisitor(limits))
 }
 
-/// Why a definition is left out.
+/// Why a definition is omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excess {
     Bytes,
@@ -211,7 +210,7 @@ mod tests {
     const SMALL: DefinitionLimits = DefinitionLimits { max_tools: 3, max_tool_bytes: 2_000, max_schema_nodes: 10 };
 
     #[test]
-    fn what_exceeds_a_limit_is_left_out_and_counted() {
+    fn tools_that_exceed_a_limit_are_omitted_and_counted() {
         let tool = |more: Value| json!({ "name": "a", "inputSchema": more });
         let deep = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
         let cases = [

@@ -1,42 +1,43 @@
-//! Names: from whatever an upstream calls its tools and parameters to snake_case, each unlike the others (R-DIS-3).
+//! Assigns unique snake_case names to an upstream's tools and parameters (R-DIS-3).
 //!
 //! A name depends on the set of names beside it, never on their order: a server that lists its tools in another order
-//! tomorrow must not swap what two operations do. Names that are fine as they are therefore keep what they have, and
-//! of the others those that would collide carry a mark made from the original. A tool that has a name already keeps it,
-//! whatever tools come later: otherwise a server could move a call to another tool by listing one more.
+//! must not swap what two operations do. Valid names are therefore kept, and names that would collide get a suffix
+//! derived from a digest of the original. A tool that already has a name keeps it, whatever tools are added later:
+//! otherwise a server could redirect a call to another tool by listing one more.
 
 use std::collections::{HashMap, HashSet};
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
 
-/// Longer names of parameters help nobody.
+/// Longer parameter names are shortened.
 const MAX_PARAMETER_LEN: usize = 64;
 
-/// A name that was given.
+/// The name assigned to a tool or parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedName {
     /// The name.
     pub name: String,
-    /// Why it is what it is.
+    /// Why this name was chosen.
     pub reason: NameReason,
 }
 
-/// Why a name is what it is.
+/// Why a name was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameReason {
-    /// It was fine.
+    /// The original name is valid and was kept.
     Kept,
-    /// It was spelled otherwise, or was too long.
+    /// The original was not snake_case or was too long.
     Respelled,
-    /// It belongs to the protocol.
+    /// The original is a name reserved by the protocol.
     Reserved,
-    /// Another would have had the same name.
+    /// Another tool or parameter would have had the same name.
     Collided,
 }
 
-/// The names that operations of one upstream have already.
+/// The names that operations of one upstream already have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EstablishedNames {
     /// The operation's name of each tool.
@@ -46,12 +47,12 @@ pub struct EstablishedNames {
 }
 
 impl EstablishedNames {
-    /// Has a tool keep the name of its operation. A later one replaces an earlier one.
+    /// Records the operation name of a tool, replacing an earlier one.
     pub fn keep(&mut self, tool: &str, operation: &str) {
         self.by_tool.insert(tool.to_owned(), operation.to_owned());
     }
 
-    /// Keeps a name for a tool that is not listed now: no other gets it.
+    /// Reserves a name for a tool that is not listed at the moment. No other tool gets it.
     pub fn reserve(&mut self, operation: &str) {
         self.reserved.insert(operation.to_owned());
     }
@@ -62,12 +63,12 @@ impl EstablishedNames {
     }
 }
 
-/// Names for operations, one for each tool. The tools' names must differ.
+/// Assigns operation names, one for each tool. The tools' names must be distinct.
 pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<AssignedName> {
     operations_beside(tools, &EstablishedNames::default())
 }
 
-/// The same beside names that are established: their tools keep them, and no other tool gets one.
+/// Like [`operations`], but tools with an established name keep it and no other tool gets it.
 pub fn operations_beside<'a>(
     tools: impl IntoIterator<Item = &'a str>,
     established: &EstablishedNames,
@@ -75,46 +76,20 @@ pub fn operations_beside<'a>(
     assign(tools, RESERVED, MAX_NAME_LEN, "tool", established)
 }
 
-/// Names for the parameters of one operation. The original names must differ.
+/// Assigns names to the parameters of one operation. The original names must be distinct.
 pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<AssignedName> {
-    // The token that confirms a call travels under this name; an upstream's own is another thing.
+    // Confirmation tokens are sent under this name, so an upstream's own parameter must not have it.
     assign(originals, &["confirmation_token"], MAX_PARAMETER_LEN, "parameter", &EstablishedNames::default())
 }
 
-/// The name, no longer than `max_len`: a longer one ends in a mark of the whole, so that two of them stay apart.
+/// The name, shortened to `max_len`. A shortened name ends in a digest of the whole, so that two of them stay distinct.
 pub fn fit(name: &str, max_len: usize) -> String {
     if name.len() <= max_len { name.to_owned() } else { with_digest(name, name, max_len, 5) }
 }
 
-/// Any name as snake_case of plain letters; empty if nothing in it can be spelled.
-pub fn snake(name: &str) -> String {
-    let plain = deunicode::deunicode(name);
-    let mut snake = String::with_capacity(plain.len() + 4);
-    let mut previous = ' ';
-    let mut letters = plain.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let next_is_small = letters.peek().is_some_and(char::is_ascii_lowercase);
-            let begins_word = letter.is_ascii_uppercase()
-                && (previous.is_ascii_lowercase()
-                    || previous.is_ascii_digit()
-                    || (previous.is_ascii_uppercase() && next_is_small));
-            if begins_word && !snake.is_empty() && !snake.ends_with('_') {
-                snake.push('_');
-            }
-            snake.push(letter.to_ascii_lowercase());
-        } else if !snake.is_empty() && !snake.ends_with('_') && letter != '\'' {
-            snake.push('_');
-        }
-        previous = letter;
-    }
-    let snake = snake.trim_end_matches('_');
-    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
-}
-
 /// A name for an adapter: `^[a-z][a-z0-9-]*$`.
 pub fn kebab(name: &str) -> String {
-    let kebab = fit(&snake(name), 60).replace('_', "-");
+    let kebab = fit(&snake_identifier(name), 60).replace('_', "-");
     if kebab.is_empty() { "upstream".to_owned() } else { kebab }
 }
 
@@ -140,7 +115,7 @@ fn assign<'a>(
         let reason = if is_fine { NameReason::Kept } else { reason };
         preferred.insert(index, (name, reason));
     }
-    // Names that are fine as they are and not taken go to those who have them.
+    // Valid original names that are not taken are kept.
     for (&index, (name, reason)) in &preferred {
         if *reason == NameReason::Kept
             && taken.insert(name.clone())
@@ -155,7 +130,7 @@ fn assign<'a>(
             *claims.entry(name).or_default() += 1;
         }
     }
-    // Names nobody else wants are given first: a mark must never take one of them away.
+    // Names without a competitor are assigned first: a name with a digest must never take one of them.
     for (&index, (name, reason)) in &preferred {
         if *reason != NameReason::Kept
             && claims.get(name.as_str()) == Some(&1)
@@ -165,7 +140,7 @@ fn assign<'a>(
             *slot = Some(AssignedName { name: name.clone(), reason: *reason });
         }
     }
-    // In the order of the originals, not of the list, so that even two equal marks fall out the same way.
+    // Sorted by original name, not by list position, so that the result does not depend on the order of the list.
     let mut open: Vec<usize> =
         newcomers.into_iter().filter(|&index| assigned.get(index).is_some_and(Option::is_none)).collect();
     open.sort_by_key(|&index| originals.get(index));
@@ -184,7 +159,7 @@ fn assign<'a>(
     assigned.into_iter().flatten().collect()
 }
 
-/// The names of those that have one, in the order of the originals.
+/// The established names, in the order of the originals.
 fn keep_established(
     originals: &[&str],
     reserved: &[&str],
@@ -197,7 +172,7 @@ fn keep_established(
         .iter()
         .map(|&original| {
             let name = established.by_tool.get(original)?;
-            // A name that could not be served, or that two tools claim, is given anew. An operator may have chosen a long one.
+            // An invalid name, or one that two tools claim, is assigned anew. An operator may have chosen a long one.
             let is_usable = is_snake_case(name) && name.len() <= MAX_CHOSEN_NAME && !reserved.contains(&name.as_str());
             if !is_usable || !taken.insert(name) {
                 return None;
@@ -214,9 +189,9 @@ fn keep_established(
         .collect()
 }
 
-/// The name that something would have if it were alone.
+/// The name that the original gets if no other name collides with it.
 fn preferred_name(original: &str, reserved: &[&str], max_len: usize, fallback: &str) -> (String, NameReason) {
-    let base = match snake(original) {
+    let base = match snake_identifier(original) {
         _ if is_snake_case(original) => original.to_owned(),
         empty if empty.is_empty() => fallback.to_owned(),
         name => name,
@@ -232,7 +207,7 @@ fn fit_with_digest(base: &str, original: &str, max_len: usize) -> String {
     if base.len() <= max_len { base.to_owned() } else { with_digest(base, original, max_len, 5) }
 }
 
-/// The beginning of a name and so many digits of a digest of the original.
+/// The start of a name followed by `digits` hexadecimal digits of a digest of the original.
 fn with_digest(base: &str, original: &str, max_len: usize, digits: usize) -> String {
     let digits = digits.min(max_len.saturating_sub(4));
     let mark: String = hex(&Sha256::digest(original.as_bytes())).chars().take(digits).collect();

@@ -1,5 +1,5 @@
-//! From a capture to a bundle: every usable tool becomes an operation, and everything that was decided or left out on
-//! the way is said (R-DIS-3). The same input gives the same bytes.
+//! Turns a capture into a bundle: every usable tool becomes an operation, and every decision and omission is recorded
+//! (R-DIS-3). The same input gives the same bytes.
 
 use std::collections::HashSet;
 
@@ -35,12 +35,12 @@ impl Listing {
         for (index, raw) in capture.tools().iter().enumerate() {
             match Tool::read(raw) {
                 Err(problem) => {
-                    let message = format!("Entry {} of the tool list became no operation: {problem}.", index + 1);
+                    let message = format!("Entry {} of the tool list was skipped: {problem}.", index + 1);
                     let warning = BundleWarning::new(warning::UNREADABLE_TOOL, message);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
                 Ok(tool) if !seen.insert(tool.name.clone()) => {
-                    let message = "A second tool of this name cannot be called and became no operation.";
+                    let message = "A second tool of this name cannot be called and was skipped.";
                     let warning = BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
@@ -50,19 +50,19 @@ impl Listing {
         listing
     }
 
-    /// How many entries became no operation.
+    /// How many entries are not usable as operations.
     pub fn unusable(&self) -> usize {
         self.warnings.len()
     }
 }
 
-/// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
+/// Makes a bundle from a capture. The source is redacted here in any case.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
     let listing = Listing::from_capture(&raw_capture);
     normalize_beside(source, raw_capture, &listing, &EstablishedNames::default())
 }
 
-/// The same for a listing that was read from the capture, beside operations that have their names already.
+/// Like [`normalize`] for a listing that was read already, keeping the established operation names.
 pub fn normalize_beside(
     source: Source,
     raw_capture: RawCapture,
@@ -226,7 +226,7 @@ fn warn_of_parameter(
         let keywords = narrow.left_out.join(", ");
         own.push(about(
             warning::SHAPE_NARROWED,
-            format!("The published shape has no room for: {}.", text::shorten(&text::presentable(&keywords), 200)),
+            format!("The published schema has no field for: {}.", text::shorten(&text::presentable(&keywords), 200)),
         ));
     }
     let exact = narrow.allowed.iter().flatten().chain(&narrow.pattern);

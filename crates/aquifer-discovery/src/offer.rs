@@ -1,5 +1,5 @@
-//! What a source offers: operations for the catalog, and how each call goes back to the upstream under its own names
-//! (R-DIS-7). Made from a live bundle or from a reviewed adapter; both ways give the same operations.
+//! The operations of a source for the catalog, and the mapping of each call back to the upstream's own names (R-DIS-7).
+//! Built from a live bundle or from a reviewed adapter; both give the same operations.
 
 mod sanitize;
 
@@ -21,10 +21,10 @@ use crate::text;
 use crate::tool::Tool;
 use sanitize::Replacements;
 
-/// Whoever has to decide does not read more of one reason.
+/// Longer reasons and messages are shortened.
 const MAX_TEXT_LEN: usize = 1_000;
 
-/// Nor more reasons.
+/// Further reasons are dropped.
 const MAX_REASONS: usize = 20;
 
 /// The operations of one source and the calls behind them.
@@ -36,7 +36,7 @@ pub struct Offer {
     pub types: Types,
     /// What each operation calls, by its name.
     pub calls: BTreeMap<Arc<str>, Call>,
-    /// What of an adapter's words was ignored, for the operator.
+    /// Which claims of an adapter were ignored, for the operator.
     pub ignored: Vec<String>,
 }
 
@@ -45,14 +45,14 @@ pub struct Offer {
 pub struct Call {
     /// What is called.
     pub maps_to: MapsTo,
-    /// The tool's whole input schema, if it is known: the part of it that our own check does not know is still to be
-    /// enforced.
+    /// The tool's whole input schema, if known. It is enforced in addition to our own validation, which covers only a
+    /// part of JSON Schema.
     pub input_schema: Option<Value>,
-    /// Whether the tool takes parameters that it does not name.
+    /// Whether the tool accepts undeclared parameters.
     pub open: bool,
     /// Canonical and original name of each parameter.
     names: NameMap,
-    /// Values that are shown otherwise than the upstream writes them.
+    /// Values that are shown differently than the upstream writes them.
     replacements: Replacements,
 }
 
@@ -100,8 +100,8 @@ impl NameMap {
 }
 
 impl Call {
-    /// The arguments under the upstream's own names. Values are untouched, except that a value chosen from a list that was
-    /// shown clean becomes the upstream's own again.
+    /// The arguments under the upstream's own names. Values are unchanged, except that a value chosen from a cleaned list
+    /// becomes the upstream's original again.
     pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
         let original = |name: &str| self.names.original(name).map(|own| own.to_string());
         let exact = |name: &str, value: Value| match self.replacements.is_empty() {
@@ -117,7 +117,7 @@ impl Call {
             .collect()
     }
 
-    /// What callers sent to get these arguments: the opposite of [`arguments`](Self::arguments).
+    /// The parameters that give these arguments: the inverse of [`arguments`](Self::arguments).
     pub fn params(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         arguments
             .into_iter()
@@ -146,12 +146,12 @@ impl Call {
 }
 
 impl Offer {
-    /// What a live upstream offers.
+    /// The offer of a live upstream.
     pub fn from_bundle(bundle: &Bundle, source: &str) -> Self {
         Self::from_listing(bundle, &bundle.tools(), source, |_| true)
     }
 
-    /// The same where the tools of the bundle have been read already, of those tools that are wanted.
+    /// Like [`from_bundle`](Self::from_bundle) for tools that have been read already, restricted to the wanted ones.
     pub fn from_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let mut offer = Self::default();
@@ -164,12 +164,12 @@ impl Offer {
         offer
     }
 
-    /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
+    /// The offer of a reviewed adapter, without evidence other than its file.
     pub fn from_adapter(adapter: &Adapter, source: &str) -> Self {
         Self::from_adapter_with_evidence(adapter, source, &KnownEvidence::default())
     }
 
-    /// The same, held against what else is known.
+    /// The offer of a reviewed adapter, checked against further evidence.
     pub fn from_adapter_with_evidence(adapter: &Adapter, source: &str, known: &KnownEvidence<'_>) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
@@ -182,8 +182,7 @@ impl Offer {
         offer
     }
 
-    /// Passes everything that callers see and the source wrote through `clean`. Whoever knows more than the formats of
-    /// credentials calls it again.
+    /// Applies `clean` to all text of the source that callers see. Callers that know further secrets apply it again.
     pub fn sanitize(&mut self, clean: &dyn Fn(&str) -> String) {
         for operation in &mut self.operations {
             let Some(call) = self.calls.get_mut(&operation.name) else { continue };
@@ -271,8 +270,8 @@ impl Offer {
         self.add(operation, types, schema::read_output(reviewed.output_schema.as_ref()), call, source);
     }
 
-    /// Takes an operation in. Definitions of two tools may have one name and two meanings, and some have the names of
-    /// the protocol's own types: each operation's types get its name in front.
+    /// Adds an operation. Types of two tools may share a name, also with types of the protocol, so each operation's types
+    /// are prefixed with its name.
     fn add(
         &mut self,
         mut operation: Operation,
@@ -299,7 +298,7 @@ impl Offer {
         self.operations.push(operation);
     }
 
-    /// Enters types with this in front of their names. Says which name each was given.
+    /// Adds types with this prefix. Returns the new name of each.
     fn enter_types(&mut self, base: &str, types: Types) -> BTreeMap<Arc<str>, Arc<str>> {
         let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
         let mut taken: HashSet<Arc<str>> = HashSet::new();
@@ -331,7 +330,7 @@ impl Offer {
         names
     }
 
-    /// Enters the type of a tool's results. Says its name.
+    /// Adds the type of a tool's results. Returns its name.
     fn enter_output(&mut self, name: &str, mut output: Schema, types: Types) -> Arc<str> {
         let names = self.enter_types(name, types);
         output.rename_types(&|name| names.get(name).cloned().unwrap_or_else(|| name.into()));
@@ -346,14 +345,14 @@ impl Offer {
     }
 }
 
-/// What shows how dangerous a tool is, in a few words for operators.
+/// The evidence for a tool's danger, in a few words for operators.
 fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
     let decided = made.provenance.inference_sources.as_ref().map(|sources| sources.danger_level);
     if decided == Some(Inference::ManualOverride) {
         return "a reviewer decided it".to_owned();
     }
     if let Some(reason) = made.review_reasons.first().filter(|_| made.needs_review) {
-        return format!("nobody has reviewed it: {reason}");
+        return format!("it has not been reviewed: {reason}");
     }
     let hints = tool.annotations;
     if made.endpoint == Category::Read {
@@ -376,7 +375,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
     }
 }
 
-/// What the file says about confirming, cleaned: a person reads it before deciding.
+/// The confirmation settings of the file, cleaned, because a person reads them before deciding.
 fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
     let words = |written: &String| text::shorten(&text::clean(written), MAX_TEXT_LEN);
     Safeguards {

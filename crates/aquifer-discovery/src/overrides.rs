@@ -1,11 +1,12 @@
 //! A reviewer's decisions, applied last and recorded as such (R-DIS-5).
 //!
-//! The file is YAML, not TOML: it stands beside adapter files, which are YAML, a reviewer copies lines from one to the
-//! other, tools have names with dots and blanks that TOML tables spell badly, and the reader tells line and column of
-//! everything that is wrong.
+//! The file is YAML, not TOML: it lies beside adapter files, which are YAML, and reviewers copy lines from one to the
+//! other. Tool names contain dots and blanks, which TOML tables spell badly. The reader reports the line and column of
+//! every problem.
 
 use std::collections::{HashMap, HashSet};
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
@@ -312,7 +313,7 @@ fn name(node: &Node, key: &str, path: &str, max_len: usize, findings: &mut Findi
     if !is_snake_case(&name) || name.len() > max_len || RESERVED.contains(&name.as_str()) {
         let path = join(path, key);
         let message = format!("Invalid name '{}' in '{path}'", shown(&name));
-        let better = crate::name::fit(&crate::name::snake(&name), max_len);
+        let better = crate::name::fit(&snake_identifier(&name), max_len);
         let suggestion = (is_snake_case(&better) && better != name).then(|| format!("Try '{better}'"));
         let at = node.get(key).map_or(node.at, |found| found.at);
         findings.add_with(Code::SchemaInvalidName, &path, at, message, suggestion);

@@ -1,9 +1,8 @@
-//! The definitions that an upstream's tools are held to (R-DIS-7a).
+//! The pinned definitions of an upstream's tools (R-DIS-7a).
 //!
-//! A tool is pinned when it is first served: by the digest of its definition, with the name, the category and the danger
-//! that its operation got. From then on whatever it says differently is a change that somebody has to accept. Pins of
-//! tools that are gone stay, so that leaving and coming back changes nothing. Pure: what is kept is one record of bytes,
-//! and where it is kept is somebody else's business.
+//! A tool is pinned when it is first served: the digest of its definition, with the name, the category and the danger
+//! of its operation. Any later difference is a change that a person has to accept. Pins of removed tools stay, so that
+//! removing a tool and adding it again changes nothing. Pure: a book is one record of bytes, and the caller stores it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,19 +15,19 @@ use sha2::{Digest, Sha256};
 use crate::digest::{DefinitionPart, Pin, differing_parts};
 use crate::name::EstablishedNames;
 
-/// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
+/// Every state store accepts records of 1 MiB; this leaves room for the fields around the tools.
 const MAX_BYTES: usize = 1_000_000;
 
-/// Longer names of tools are kept as their digest.
+/// Longer tool names are stored as a digest.
 const MAX_KEY: usize = 64;
 
-/// What a key that is a digest begins with. No plain name does.
+/// The first character of a key that is a digest. No plain name begins with it.
 const DIGEST_MARK: char = '#';
 
 /// Hexadecimal digits kept of the digest of a whole definition: 128 bits.
 const DIGEST_DIGITS: usize = 32;
 
-/// The same for one part of it. It only tells which part changed.
+/// The same for one part of it, which only shows which part changed.
 const PART_DIGITS: usize = 16;
 
 const VERSION: u32 = 1;
@@ -71,7 +70,7 @@ pub struct PinnedTool {
     pub since: u64,
 }
 
-/// What a book says of a definition.
+/// How a definition compares with the pinned one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is the pinned one.
@@ -82,7 +81,7 @@ pub enum Verdict {
     New,
 }
 
-/// A record that is no book of pins.
+/// The record is not a book of pins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record of pinned definitions cannot be read")]
 pub struct PinBookReadError;
@@ -120,12 +119,12 @@ impl PinBook {
         self.tools.is_empty()
     }
 
-    /// What is pinned of a tool.
+    /// The pinned definition of a tool.
     pub fn get(&self, tool: &str) -> Option<&PinnedTool> {
         self.tools.get(&*key(tool))
     }
 
-    /// What the book says of a definition.
+    /// Compares a definition with the pinned one.
     pub fn judge(&self, pin: &Pin) -> Verdict {
         let Some(pinned) = self.get(&pin.tool) else { return Verdict::New };
         if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
@@ -134,7 +133,7 @@ impl PinBook {
         Verdict::Changed(differing_parts((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
     }
 
-    /// Pins a definition. A tool that was pinned before keeps its place in time.
+    /// Pins a definition. A tool that was pinned before keeps its `since`.
     pub fn pin(
         &mut self,
         pin: &Pin,
@@ -163,7 +162,7 @@ impl PinBook {
         Ok(())
     }
 
-    /// Adds what another book pins, as far as there is room. Of two pins of one tool the later one counts.
+    /// Merges another book into this one, as far as there is room. Of two pins of one tool the later one is kept.
     pub fn inherit(&mut self, other: Self) {
         for (key, tool) in other.tools {
             let before = self.tools.get(&key);
@@ -178,7 +177,7 @@ impl PinBook {
         }
     }
 
-    /// Forgets the tools that are not among these, oldest first, until there is room again.
+    /// Removes pins of tools that are not listed, oldest first, until the book is half full.
     pub fn make_room<'a>(&mut self, listed: impl IntoIterator<Item = &'a str>) {
         let listed: HashSet<_> = listed.into_iter().map(key).collect();
         let mut gone: Vec<(u64, String)> = self
@@ -198,7 +197,7 @@ impl PinBook {
         }
     }
 
-    /// The pinned tools that are not among these, with their names. Names that are kept as a digest are not known.
+    /// The pinned tools that are not listed, with their names. The name is `None` where only its digest is stored.
     pub fn missing<'a>(
         &self,
         listed: impl IntoIterator<Item = &'a str>,
@@ -208,8 +207,8 @@ impl PinBook {
         missing.map(|(key, tool)| (Some(key.as_str()).filter(|key| !key.starts_with(DIGEST_MARK)), tool))
     }
 
-    /// The names that operations have, for tools that are listed and for those that are not. A name that the operator
-    /// chose for a tool goes to that one, whoever had it before.
+    /// The established operation names of listed and unlisted tools. A name that the operator chose for a tool goes to
+    /// that tool, whichever tool had it before.
     pub fn established<'a>(
         &self,
         listed: impl IntoIterator<Item = &'a str>,
@@ -219,7 +218,7 @@ impl PinBook {
         self.tools.values().for_each(|tool| established.reserve(&tool.operation));
         let mut taken: HashSet<&str> = chosen.values().copied().collect();
         for tool in listed {
-            // Books that were put together may have one name twice.
+            // Merged books may contain a name twice.
             let pinned = self.get(tool).map(|pinned| &*pinned.operation).filter(|_| !chosen.contains_key(tool));
             if let Some(name) = chosen.get(tool).copied().or(pinned.filter(|name| taken.insert(name))) {
                 established.keep(tool, name);
@@ -253,7 +252,7 @@ fn digits(digest: &str, count: usize) -> String {
     digest.strip_prefix("sha256:").unwrap_or(digest).chars().take(count).collect()
 }
 
-/// What a tool is kept under: its name, if that is short and plain.
+/// The key of a tool: its name if that is short and plain, otherwise a digest.
 fn key(tool: &str) -> std::borrow::Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@".contains(c);
     if tool.len() <= MAX_KEY && tool.chars().all(is_plain) {

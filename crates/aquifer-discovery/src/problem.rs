@@ -1,4 +1,4 @@
-//! What is wrong with a file that a person wrote: where, what, and what was probably meant.
+//! Problems in files that people write: position, message and suggestion.
 
 use std::fmt;
 

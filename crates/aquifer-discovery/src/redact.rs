@@ -1,7 +1,7 @@
-//! What may be written of a configuration: names, never secrets (R-DIS-2).
+//! Redacts configurations: names are shown, secrets never (R-DIS-2).
 //!
-//! The rule is that a value is hidden unless there is a reason to show it. Values of environment variables, of headers
-//! and of query parameters are hidden always; arguments are hidden where their name or their look gives them away.
+//! A value is hidden unless there is a reason to show it. Values of environment variables, headers and query parameters
+//! are always hidden; arguments are hidden where their name or their format suggests a secret.
 
 use aquifer_protocol::secrets;
 use serde_json::{Map, Value};

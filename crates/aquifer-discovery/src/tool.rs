@@ -1,4 +1,4 @@
-//! One tool as an upstream defines it, read without trusting any of it.
+//! One tool as an upstream defines it. Nothing in it is trusted.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Text for somebody who has to see all of it: nothing is taken out, and nothing works on the terminal.
+//! Makes hidden characters visible: nothing is removed, and nothing affects the terminal.
 
 use crate::text::is_hidden;
 
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_dis_7a_what_cannot_be_seen_is_shown() {
+    fn r_dis_7a_hidden_characters_are_shown() {
         for (text, expected) in [
             ("plain\n\ttext", "plain\n\ttext"),
             ("\u{1b}[31mred", "\\u{1b}[31mred"),

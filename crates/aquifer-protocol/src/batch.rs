@@ -6,7 +6,7 @@ use crate::error::{Code, Failure};
 use crate::limits::{LimitKind, Limits};
 use crate::response::{Attachment, Response, size_of, too_large};
 
-/// Room kept for each operation's entry and a failure in it.
+/// Bytes reserved for each operation's entry and a failure in it.
 const FAILURE_SIZE: usize = 512;
 
 /// What a server does when an operation of a batch needs confirmation. Set by configuration, never by a request.
@@ -68,7 +68,7 @@ impl BatchAnswer {
         let mut failed = response.failure().is_some();
         let (mut result, mut attachments) = response.into_value();
         let size = size_of(&result) + attachments.iter().map(Attachment::size).sum::<usize>();
-        // What was done stays done; only its answer does not fit (R-REQ-7). A failure is small, and says something else.
+        // The operation has run; only its answer does not fit (R-REQ-7). A failure is small and takes its place.
         if !failed && self.size + size > self.largest {
             let failure = too_large(LimitKind::ResponseSize, self.largest, self.size + size);
             (result, attachments) = Response::Failure(failure).into_value();

@@ -33,7 +33,7 @@ pub enum CatalogError {
     /// Two operations share the name.
     #[error("operation '{0}' is defined twice")]
     DuplicateOperation(String),
-    /// A parameter's name is not snake_case or stands twice.
+    /// A parameter's name is not snake_case or occurs twice.
     #[error("parameter '{1}' of operation '{0}' is not valid: parameters are snake_case and unique")]
     InvalidParameter(String, String),
     /// An UPDATE of a native source has no `input` object.
@@ -61,7 +61,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Builds a catalog that nobody introspects: of operations that exist, but are not shown to callers.
+    /// Builds a catalog without introspection, for operations that exist but are not shown to callers.
     pub fn unlisted(
         operations: impl IntoIterator<Item = Operation>,
         types: Types,
@@ -72,7 +72,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Whether an operation could stand in a catalog with these types.
+    /// Checks whether an operation is valid in a catalog with these types.
     pub fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
         check(operation, types)
     }
@@ -113,7 +113,7 @@ impl Catalog {
         self.digest = digest(self, surface);
     }
 
-    /// A number that changes whenever anything introspection tells changes, and is the same in every process.
+    /// A digest of everything that introspection shows. It is the same in every process.
     pub fn digest(&self) -> u64 {
         self.digest
     }
@@ -152,7 +152,7 @@ impl Catalog {
         self.position(name).and_then(|index| self.operations.get(index))
     }
 
-    /// Where the operation of this name stands among all.
+    /// The index of the operation of this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
@@ -184,7 +184,7 @@ fn digest(catalog: &Catalog, surface: &Surface) -> u64 {
         let details = introspect::operation_details(Some(operation), catalog, surface, introspect::Detail::Standard);
         // Hashing cannot fail, and neither can writing a value.
         let _ = serde_json::to_writer(&mut hasher, &details);
-        // Told nowhere, and yet another catalog: policy decides by it.
+        // Not shown to callers, but policy depends on it, so it makes another catalog.
         let Operation { danger, trust, safeguards, own_name, generic_name, backing, quarantine, .. } = &**operation;
         let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{generic_name:?}{backing:?}{quarantine:?}");
         let _ = std::io::Write::write_fmt(&mut hasher, judged);

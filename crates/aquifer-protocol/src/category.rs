@@ -33,7 +33,7 @@ impl Category {
     pub const ALL: [Category; 5] =
         [Category::Create, Category::Read, Category::Update, Category::Delete, Category::Execute];
 
-    /// The category as it stands on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Category::Create => "CREATE",

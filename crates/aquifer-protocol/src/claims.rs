@@ -1,4 +1,4 @@
-//! What a catalog claims of itself in `_protocol`: the conformance level and the capabilities, read from its operations and
+//! The claims of a catalog in `_protocol`: the conformance level and the capabilities, derived from its operations and
 //! from nothing else. `aquifer conformance` grants what is claimed here; a test compares the two for every kind of source.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(crate) fn conformance<'a>(operations: impl Iterator<Item = &'a Operation> + 
     Some(if second { "level-2" } else { "level-1" })
 }
 
-/// What the operations can do besides; `confirmation` is the gate's to say.
+/// The capabilities of the operations. The gate determines `confirmation`.
 pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, confirmation: bool) -> Value {
     let any = |holds: &dyn Fn(&Operation) -> bool| reads(operations.clone()).any(holds);
     let takes = |names: [&str; 2]| any(&|operation| names.iter().all(|name| operation.parameter(name).is_some()));

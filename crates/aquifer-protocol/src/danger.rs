@@ -1,4 +1,4 @@
-//! How much harm an operation can do, and the names that give it away (R-SAF-1).
+//! Danger levels of operations, and the name patterns that imply them (R-SAF-1).
 //!
 //! The patterns are data because classification and policy read the same table.
 
@@ -22,14 +22,14 @@ pub enum Danger {
     Forbidden,
 }
 
-/// Where in a name a pattern's words stand.
+/// Where in a name the words of a pattern occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The name begins with them.
     Start,
     /// The name ends with them.
     End,
-    /// They stand anywhere in the name, as whole words.
+    /// Anywhere in the name, as whole words.
     Anywhere,
 }
 
@@ -61,7 +61,7 @@ impl Danger {
         Self::ALL.into_iter().find(|danger| danger.as_str() == name)
     }
 
-    /// The level as it stands on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Danger::Safe => "safe",

@@ -21,7 +21,7 @@ pub fn is_literal(pattern: &str) -> bool {
 /// One pattern, taken apart once. Matching goes forward only: text that was passed is never looked at by another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
-    /// What stands between the stars.
+    /// The parts between the stars.
     parts: Vec<Part>,
 }
 
@@ -34,7 +34,7 @@ enum Part {
 }
 
 impl Glob {
-    /// Takes a pattern apart, or says what is wrong with it.
+    /// Parses a pattern. The error is a message for the author of the pattern.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if pattern.trim().is_empty() {
             return Err("an empty pattern matches nothing: leave it out, or write '*'".to_owned());
@@ -56,7 +56,7 @@ impl Glob {
         Ok(Self::split(pattern))
     }
 
-    /// Takes a readable pattern apart that was folded. Folding can produce characters that nobody wrote.
+    /// Splits a valid pattern after case folding, which can produce characters that a pattern may not contain.
     fn split(pattern: &str) -> Self {
         Self { parts: pattern.split('*').map(Part::new).collect() }
     }
@@ -66,7 +66,7 @@ impl Glob {
         self.parts.len() > 1 && self.parts.iter().all(|part| *part == Part::Plain(String::new()))
     }
 
-    /// Whether the whole text is as the pattern says.
+    /// Whether the pattern matches the whole text.
     pub fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.parts.split_first() else { return false };
         let Some(mut left) = first.at_start(text) else { return false };
@@ -104,7 +104,7 @@ impl Part {
         }
     }
 
-    /// What follows the part where it first stands in the text.
+    /// The text after the first occurrence of the part.
     fn anywhere<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Part::Plain(words) => text.split_once(words.as_str()).map(|(_, after)| after),
@@ -218,7 +218,7 @@ impl Patterns {
         self.admits_one_of([name])
     }
 
-    /// Whether somebody with these names is admitted: one of them is wanted, and none of them excluded.
+    /// Whether something with these names is admitted: one of them is included and none is excluded.
     pub fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
         self.wants_one_of(names.clone()) && !self.excludes_one_of(names)
     }

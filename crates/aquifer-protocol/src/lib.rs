@@ -1,10 +1,12 @@
-//! MCP-AQL itself: what a request is, which operations there are, what they accept, and what is answered.
+//! MCP-AQL itself: requests, operations, validation, introspection and responses.
 //!
 //! Everything here is pure: no runtime, no clock, no file, no MCP and no SQL. A request walks forward through the
 //! modules: [`scan`] looks at its bytes, [`request`] reads it, [`validate`] finds and checks its operation in a
-//! [`catalog`], and [`response`] wraps what came of it. [`introspect`] and [`surface`] tell what the catalog holds.
+//! [`catalog`], and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog.
 
 pub mod batch;
+pub mod canonical_json;
+pub mod case;
 pub mod catalog;
 pub mod category;
 mod claims;

@@ -29,7 +29,7 @@ pub const TOKEN: &str = "confirmation_token";
 /// Names that are made here, of tools, tables and prefixes, are no longer than this: every mention costs tokens.
 pub const MAX_NAME_LEN: usize = 48;
 
-/// Names that somebody chose may be this long. The specification sets no limit.
+/// The longest name that an operator may choose. The specification sets no limit.
 pub const MAX_CHOSEN_NAME: usize = 256;
 
 /// Everything there is to know about an operation.
@@ -41,7 +41,7 @@ pub struct Operation {
     pub category: Category,
     /// What it is for, beyond its category.
     pub role: Role,
-    /// What it does, in words.
+    /// What it does.
     pub description: Arc<str>,
     /// Everything it accepts.
     pub parameters: Vec<Parameter>,
@@ -60,14 +60,14 @@ pub struct Operation {
     pub takes_token: bool,
     /// The source that answers it.
     pub source: Arc<str>,
-    /// What the source itself calls it: its name without the prefix that tells several sources apart.
+    /// Its name within the source: without the prefix that distinguishes several sources.
     pub own_name: Arc<str>,
     /// The generic operation that requests of it may come by, as the source calls that one: `update_record` for
     /// `update_order`.
     pub generic_name: Option<Arc<str>>,
     /// The tool or table behind it, as the source spells it.
     pub backing: Backing,
-    /// What stands behind that name: which database or server, without secrets. For the operator, not for callers.
+    /// Which database or server that is, without secrets. For the operator, not for callers.
     pub place: Arc<str>,
     /// How far that source is trusted.
     pub trust: Trust,
@@ -106,7 +106,7 @@ pub struct Operation {
 /// The tool or table behind an operation: with the source's name, the identity that outlives every renaming.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Backing {
-    /// Neither: the operation stands for itself.
+    /// Neither a tool nor a table.
     #[default]
     None,
     /// A tool of an upstream server, by the name the server gave it.
@@ -148,12 +148,12 @@ impl Backing {
     }
 }
 
-/// What a source says about confirming an operation.
+/// How a source wants an operation to be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Safeguards {
     /// Whether a person is to be asked, whatever the danger.
     pub always_confirm: bool,
-    /// Why it is dangerous, in words for a person.
+    /// Why it is dangerous, for the person who confirms it.
     pub reasons: Vec<Arc<str>>,
     /// What a person is asked, with `{param}` where a parameter's value goes.
     pub message: Option<Arc<str>>,
@@ -176,7 +176,7 @@ pub enum Role {
     /// Nothing beyond its category.
     #[default]
     Plain,
-    /// Tells what there is, like a schema.
+    /// Describes what exists, like a schema.
     Discovery,
     /// Grants or refuses permission.
     Authorization,
@@ -192,12 +192,12 @@ pub struct Returns {
 }
 
 impl Returns {
-    /// A result whose shape nobody declares.
+    /// A result of undeclared type.
     pub fn undeclared(description: &str) -> Self {
         Self { type_name: JSON_VALUE.into(), description: description.into() }
     }
 
-    /// An object whose fields nobody declares.
+    /// An object with undeclared fields.
     pub fn object(description: &str) -> Self {
         Self { type_name: JSON_OBJECT.into(), description: description.into() }
     }
@@ -227,7 +227,7 @@ pub struct Lifecycle {
     pub supports_cancel: bool,
     /// Whether it can be started again after it failed.
     pub supports_retry: bool,
-    /// Whether it tells how far it is.
+    /// Whether it reports progress.
     pub progress_reporting: bool,
 }
 
@@ -349,7 +349,7 @@ impl Operation {
         self.parameters.iter().find(|parameter| &*parameter.name == name)
     }
 
-    /// What it does, what its parameters cannot say, and in its last words how dangerous it is (R-INT-2).
+    /// The description, additional constraints, and the danger at the end (R-INT-2).
     pub fn full_description(&self) -> String {
         let mut words = self.description.to_string();
         let mut add = |sentence: &str| {

@@ -132,10 +132,10 @@ fn results() -> [(&'static str, Schema); 4] {
     ]
 }
 
-/// The type of results whose shape nobody declares.
+/// The type of results whose type is undeclared.
 pub const JSON_VALUE: &str = "JsonValue";
 
-/// The type of objects whose fields nobody declares.
+/// The type of objects whose fields are undeclared.
 pub const JSON_OBJECT: &str = "JsonObject";
 
 /// The type of pages.

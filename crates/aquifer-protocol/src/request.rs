@@ -12,14 +12,14 @@ pub struct Request {
     pub operation: String,
     /// The parameters from `params`.
     pub params: Map<String, Value>,
-    /// The parameters from top level, which `params` wins over. Which of them are the same one under an alias only
+    /// The parameters from top level, over which `params` takes precedence. Which of them are aliases of the same one only
     /// the operation knows.
     pub beside: Map<String, Value>,
-    /// What the protocol itself was told.
+    /// Parameters of the protocol itself.
     pub metadata: Metadata,
 }
 
-/// What a caller tells the protocol rather than the operation.
+/// What a caller sends to the protocol rather than to the operation.
 #[derive(Clone, Default)]
 pub struct Metadata {
     /// A confirmation token given as `_confirmation`.
@@ -28,11 +28,11 @@ pub struct Metadata {
     pub quota_continue: Option<String>,
 }
 
-/// What the tokens of quotas begin with.
+/// The prefix of quota tokens.
 const QUOTA_TOKEN_PREFIX: &str = "quota_continue_";
 
 impl Metadata {
-    /// Takes a token that was given as a parameter: that is the canonical place, so it wins.
+    /// Accepts a token that was sent as a parameter. That is the canonical place, so it takes precedence.
     pub(crate) fn accept(&mut self, token: String) {
         let place =
             if token.starts_with(QUOTA_TOKEN_PREFIX) { &mut self.quota_continue } else { &mut self.confirmation };
@@ -40,7 +40,7 @@ impl Metadata {
     }
 }
 
-/// Tokens are secrets: it says which there are, not what they are.
+/// Tokens are secrets, so only their presence is shown.
 impl std::fmt::Debug for Metadata {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Metadata")
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Metadata {
     }
 }
 
-/// What a request turned out to be.
+/// A parsed request: one operation or a batch.
 #[derive(Debug)]
 pub enum ParsedRequest {
     /// One operation.
@@ -59,16 +59,16 @@ pub enum ParsedRequest {
     Batch(Vec<BatchItem>),
 }
 
-/// One operation of a batch. A broken one fails alone, once its operation is known.
+/// One operation of a batch. An invalid one fails alone, provided that it names its operation.
 #[derive(Debug)]
 pub struct BatchItem {
     /// The operation's name.
     pub operation: String,
-    /// The request, or why it is none.
+    /// The request, or why it is invalid.
     pub request: Result<Request, Failure>,
 }
 
-/// Why the arguments of a call are no request. A failure of a whole batch has no room for details (R-REQ-4a).
+/// The arguments of a call are not a request. The failure of a whole batch has no details (R-REQ-4a).
 #[derive(Debug)]
 pub enum RequestError {
     /// The caller meant one operation.
@@ -78,7 +78,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Why.
+    /// The failure for the caller.
     pub fn failure(&self) -> &Failure {
         match self {
             RequestError::One(failure) | RequestError::Batch(failure) => failure,
@@ -113,7 +113,7 @@ fn operation_name(given: Option<Value>) -> Result<String, Failure> {
     }
 }
 
-/// What stands at the top level of a request, taken apart in one go.
+/// The top-level fields of a request.
 #[derive(Default)]
 struct RequestParts {
     operation: Option<Value>,
@@ -123,7 +123,7 @@ struct RequestParts {
 }
 
 impl RequestParts {
-    /// Top-level names with `_` in front are the protocol's own.
+    /// Splits the arguments. Top-level names that begin with `_` belong to the protocol.
     fn from_arguments(arguments: Map<String, Value>) -> Self {
         let mut parts = Self::default();
         for (name, value) in arguments {
@@ -183,7 +183,7 @@ fn take_text(params: &mut Map<String, Value>, name: &str) -> Option<String> {
     params.remove(name).and_then(text)
 }
 
-/// A token. What is no text is none that anybody was given, and is treated like one.
+/// A token. A value that is not text is treated like an invalid token.
 fn text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

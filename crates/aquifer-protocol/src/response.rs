@@ -15,7 +15,7 @@ use crate::warning::{Warning, arrange};
 pub enum Data {
     /// As a value.
     Value(Value),
-    /// As JSON text that somebody already assembled. It is passed on, not read.
+    /// JSON text that is already assembled. It is passed on, not parsed.
     Text(JsonText),
 }
 
@@ -30,7 +30,7 @@ impl JsonText {
         Self(Arc::new(text))
     }
 
-    /// Text that somebody else assembled, if it is what is to be vouched for.
+    /// Text assembled elsewhere, if it is valid JSON.
     pub fn checked(text: String) -> Option<Self> {
         let is_fine = if may_hold_huge_number(text.as_bytes()) {
             serde_json::from_str::<Value>(&text).is_ok()
@@ -350,7 +350,7 @@ pub fn too_large(limit: LimitKind, limit_value: usize, actual_value: usize) -> F
     .detail("unit", limit.unit())
 }
 
-/// Stops keeping bytes past the limit, but goes on counting them, to tell by how much it was exceeded.
+/// Stops keeping bytes beyond the limit but continues to count them, to report the actual size.
 struct BoundedText {
     bytes: Vec<u8>,
     limit: usize,

@@ -1,6 +1,8 @@
-//! The nearest valid name for a wrong one.
+//! Suggests valid names that resemble an invalid one.
 
-/// Names this far apart are not worth suggesting.
+use crate::case::snake_case;
+
+/// Names that are less similar are not suggested.
 const MIN_SCORE: f64 = 0.72;
 
 /// The valid name nearest to `wrong`, if one is close.
@@ -13,10 +15,10 @@ pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, max_count
     rank(wrong, valid).into_iter().take(max_count).map(|(_, name)| name).collect()
 }
 
-/// Names this alike differ by a typing error, an ending or the order of their words.
+/// Names this similar differ by a typing error, an ending or the order of their words.
 const MIN_MISSPELLING_SCORE: f64 = 0.88;
 
-/// The valid name that `wrong` evidently stands for.
+/// The valid name that `wrong` is most likely a misspelling of.
 pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }
@@ -96,27 +98,4 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 
 fn singular(word: &str) -> &str {
     word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word)
-}
-
-/// `camelCase`, `kebab-case` and `Title Case` as `snake_case` (R-REQ-3).
-pub fn snake_case(name: &str) -> String {
-    let mut snake = String::with_capacity(name.len() + 4);
-    let letters: Vec<char> = name.chars().collect();
-    for (index, &letter) in letters.iter().enumerate() {
-        if letter.is_uppercase() {
-            let before = index.checked_sub(1).and_then(|i| letters.get(i));
-            let after = letters.get(index + 1);
-            let starts_word = before.is_some_and(|b| b.is_lowercase() || b.is_ascii_digit())
-                || (before.is_some_and(|b| b.is_uppercase()) && after.is_some_and(|a| a.is_lowercase()));
-            if starts_word && !snake.ends_with('_') {
-                snake.push('_');
-            }
-            snake.extend(letter.to_lowercase());
-        } else if matches!(letter, '-' | ' ' | '.') {
-            snake.push('_');
-        } else {
-            snake.push(letter);
-        }
-    }
-    snake
 }

@@ -1,6 +1,6 @@
-//! Text from outside, made safe to show.
+//! Makes untrusted text safe to show.
 //!
-//! Terminal escapes can repaint what a person sees, and characters without a shape can carry instructions that only a
+//! Terminal escapes can change what a person sees, and invisible characters can carry instructions that only a
 //! model reads. Both are removed before text is shown; whoever needs the exact bytes keeps them elsewhere.
 
 use std::borrow::Cow;

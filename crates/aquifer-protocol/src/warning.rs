@@ -51,7 +51,7 @@ impl Warning {
         self
     }
 
-    /// Says how urgent it is.
+    /// Sets the severity.
     #[must_use]
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
@@ -68,7 +68,7 @@ impl Warning {
         self.code.starts_with("DEPRECATION_") || self.code.starts_with("RATE_LIMIT_QUOTA_")
     }
 
-    /// What tells this warning from another for the purpose of saying it once.
+    /// The key by which a warning is recognized as already shown.
     pub fn identity(&self) -> String {
         format!("{}:{}", self.code, self.message)
     }

@@ -1,4 +1,4 @@
-//! An adapter's operations held against the evidence: no file vouches for itself (R-DIS-4).
+//! Checks the claims of an adapter file against the evidence (R-DIS-4).
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use crate::digest::pin;
 use crate::overrides::Override;
 use crate::tool::Tool;
 
-/// What is known beside an adapter's file.
+/// What is known about the operations of an adapter besides its file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KnownEvidence<'a> {
     /// The live tools by name, once the server has listed them.
     pub live: Option<&'a HashMap<&'a str, &'a Tool>>,
     /// The operator's decisions by tool, from a file that the configuration names.
     pub decisions: Option<&'a HashMap<&'a str, &'a Override>>,
-    /// Whether the operator trusts the file: then what the evidence leaves open is as the file says.
+    /// Whether the operator trusts the file. Its claims then stand where there is no hard evidence.
     pub is_settled: bool,
 }
 

@@ -21,8 +21,8 @@ pub(super) fn purpose(bundle: &Bundle) -> String {
 pub(super) fn body(bundle: &Bundle, name: &str) -> String {
     let mut page = format!("# {name}\n\n{}.\n\n", plain(&purpose(bundle)));
     let open = bundle.normalized_bundle.operations.iter().filter(|operation| operation.needs_review).count();
-    page.push_str("Generated from a discovery bundle. What this page has no room for (provenance, warnings, whole ");
-    let _ = writeln!(page, "JSON Schemas) stands in `{}`.", super::Adapter::sidecar_name(name));
+    page.push_str("Generated from a discovery bundle. The remaining data (provenance, warnings, whole ");
+    let _ = writeln!(page, "JSON Schemas) is in `{}`.", super::Adapter::sidecar_name(name));
     if open > 0 {
         let _ = write!(page, "\n**{open} to review**, marked below; until then they count as destructive.\n");
     }

@@ -1,7 +1,8 @@
-//! What is wrong with a bundle that a person may have edited, with its place.
+//! Validates a bundle that a person may have edited, with the position of each problem.
 
 use std::collections::HashSet;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
@@ -78,7 +79,7 @@ fn operations(bundle: &Bundle, node: &Node, findings: &mut Findings) {
         let path = format!("{path}.operation_name");
         if !is_snake_case(name) || name.len() > MAX_CHOSEN_NAME || RESERVED.contains(&name.as_str()) {
             let message = format!("Invalid name '{}' in '{path}'", shown(name));
-            let better = crate::name::fit(&crate::name::snake(name), MAX_CHOSEN_NAME);
+            let better = crate::name::fit(&snake_identifier(name), MAX_CHOSEN_NAME);
             let suggestion = (is_snake_case(&better) && &better != name).then(|| format!("Try '{better}'"));
             findings.add_with(Code::SchemaInvalidName, &path, at("operation_name"), message, suggestion);
         }

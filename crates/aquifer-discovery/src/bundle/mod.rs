@@ -1,4 +1,4 @@
-//! The discovery bundle: what an upstream said, byte for byte, and what was made of it (R-DIS-2, R-DIS-3).
+//! The discovery bundle: the raw tool list of an upstream and the operations derived from it (R-DIS-2, R-DIS-3).
 //!
 //! The field names and their order are the published schema's. A bundle captured over HTTP validates against it; the
 //! transport `stdio` is our extension.

@@ -1,8 +1,8 @@
 //! What an upstream answered to `tools/list`, byte for byte (R-DIS-2).
 //!
-//! The bytes are kept as they came because everything else is an interpretation: whoever doubts it can look. Several
-//! pages are joined into one list without touching what stands between their brackets; what else a page said (its
-//! cursor, its `_meta`) stands in `pages`.
+//! The bytes are kept unchanged, because everything else is an interpretation that can be checked against them. Several
+//! pages are joined into one list without changing their entries; the other fields of a page (its cursor, its `_meta`)
+//! are kept in `pages`.
 
 use std::fmt;
 

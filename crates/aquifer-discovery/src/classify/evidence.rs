@@ -1,42 +1,42 @@
-//! What a tool's own words give away: its name, its description, its parameters.
+//! Evidence about a tool's effect in its name, its description and its parameters.
 
 use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
 
-/// What the name says.
+/// Verbs found in the name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameEvidence {
-    /// The verb that leads, with what it says.
+    /// The leading verb and its effect.
     pub(super) lead: Option<(String, VerbEffect)>,
-    /// Whether that is a word that could not be a noun.
+    /// Whether that word cannot be a noun.
     pub(super) firm: bool,
-    /// A graver verb joined to it by "and" or "or".
+    /// A more severe verb joined to it by "and" or "or".
     pub(super) joined: Option<(String, VerbEffect)>,
-    /// A verb of writing that stands further on, not joined: `get_update_status`.
+    /// A later verb of writing that is not joined: `get_update_status`.
     pub(super) beside: Option<(String, VerbEffect)>,
-    /// What is run, where that is a way of looking: `run_select_query`.
+    /// What an empty verb runs, if that is a read: `run_select_query`.
     pub(super) object: Option<(String, VerbEffect)>,
 }
 
 impl NameEvidence {
-    /// A verb that for certain says that something is done, where that is not a way of looking.
+    /// A firm verb of action whose object is not a read.
     pub(super) fn acting_verb(&self) -> Option<&str> {
         let lead = self.lead.as_ref().filter(|_| self.firm && self.object.is_none());
         let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, effect)| *effect == VerbEffect::Acts)?;
         Some(verb)
     }
 
-    /// What the name says altogether: the gravest of what leads and what is joined to it.
+    /// The effect of the whole name: the more severe of the leading verb and the one joined to it.
     pub(super) fn effect(&self) -> Option<VerbEffect> {
         let lead = self.lead.as_ref().map(|(_, effect)| *effect)?;
         Some(self.joined.as_ref().map_or(lead, |(_, joined)| lead.more_severe(*joined)))
     }
 }
 
-/// Looks for verbs in a name that is already snake_case.
+/// Finds verbs in a snake_case name.
 ///
-/// The first firm verb leads, wherever it stands: `pods_delete`, `git_create_branch`. A soft one leads only in front,
-/// or at the end of a name that has no firm one: `git_log`.
+/// The first firm verb leads, wherever it is: `pods_delete`, `git_create_branch`. A soft one leads only at the start, or
+/// at the end of a name without a firm one: `git_log`.
 pub(super) fn in_name(name: &str) -> NameEvidence {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let firm = words.iter().enumerate().find_map(|(index, word)| match effect_of_word(word) {
@@ -73,8 +73,7 @@ pub(super) fn in_name(name: &str) -> NameEvidence {
     evidence
 }
 
-/// What is run where the verb only says that something is: the first word of looking after "execute", "run" or the like,
-/// if no word of writing stands near it.
+/// What an empty verb runs: the first word of reading after "execute", "run" or the like, if no word of writing is near.
 fn find_read_object<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Option<(String, VerbEffect)> {
     if !is_empty_verb(verb) {
         return None;
@@ -89,31 +88,31 @@ fn find_read_object<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Opt
     near.iter().find(looks).map(|word| ((*word).to_owned(), VerbEffect::Reads))
 }
 
-/// How far from its verb an object may stand: "Execute a read-only SELECT query".
+/// How many words after its verb an object may be: "Execute a read-only SELECT query".
 const MAX_OBJECT_DISTANCE: usize = 5;
 
-/// What the description says.
+/// Verbs found in the description.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WordEvidence {
     /// The verb the first sentence begins with.
     pub(super) lead: Option<(String, VerbEffect)>,
-    /// Whether that is a word that could not be a noun.
+    /// Whether that word cannot be a noun.
     pub(super) firm: bool,
     /// A verb of writing joined to it: "Get or update the scale".
     pub(super) joined: Option<(String, VerbEffect)>,
-    /// What is run, where that is a way of looking: "Execute a SELECT query".
+    /// What an empty verb runs, if that is a read: "Execute a SELECT query".
     pub(super) object: Option<(String, VerbEffect)>,
 }
 
 impl WordEvidence {
-    /// A verb that for certain says that something is done, where that is not a way of looking.
+    /// A firm verb of action whose object is not a read.
     pub(super) fn acting_verb(&self) -> Option<&str> {
         let (verb, effect) = self.lead.as_ref().filter(|_| self.firm && self.object.is_none())?;
         (*effect == VerbEffect::Acts).then_some(verb)
     }
 }
 
-/// Looks at the first sentence of a description.
+/// Finds verbs in the first sentence of a description.
 pub(super) fn in_description(description: &str) -> WordEvidence {
     let sentence = first_sentence(description);
     let mut words = sentence.split(|c: char| c.is_whitespace() || "/(".contains(c)).filter(|word| !word.is_empty());
@@ -145,15 +144,15 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
     evidence
 }
 
-/// Parameters that only make sense where something is changed.
+/// Parameters that only make sense for an operation that changes something.
 const WRITING_PARAMETERS: &[&str] =
     &["dry_run", "force", "overwrite", "confirm", "confirmation", "recursive_delete", "upsert", "create_if_missing"];
 
-/// Parameters that carry a program: whoever takes one can do anything.
+/// Parameters that hold a program, which can do anything.
 const PROGRAM_PARAMETERS: &[&str] =
     &["command", "cmd", "script", "code", "shell", "sql", "statement", "expression", "javascript", "python"];
 
-/// A parameter that only makes sense where something is changed or run.
+/// A parameter that only makes sense for an operation that changes or runs something.
 pub(super) fn in_parameters<'a>(names: &[&'a str]) -> Option<&'a str> {
     let known = |name: &&&str| WRITING_PARAMETERS.contains(*name) || PROGRAM_PARAMETERS.contains(*name);
     names.iter().find(known).copied()

@@ -1,10 +1,11 @@
-//! What nobody but the operator can talk away (R-DIS-4).
+//! The minimum danger that only the operator can override (R-DIS-4).
 //!
-//! An adapter file, a bundle that somebody edited or an upstream can say that an operation is harmless. The evidence says
-//! what it is held to: some of it is *hard* (a declaration of the server, a plain verb, a name that reveals danger), the
-//! rest is only the lack of anything better. A file may settle the second kind if the operator trusts it; never the
-//! first.
+//! An adapter file, an edited bundle or an upstream can claim that an operation is harmless. The evidence sets a floor for
+//! such claims. Some evidence is *hard*: a declaration of the server, an unambiguous verb, a name that reveals danger.
+//! The rest is only the absence of better information. A file that the operator trusts may lower the second kind, never
+//! the first.
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
@@ -15,14 +16,14 @@ use crate::schema;
 use crate::text;
 use crate::tool::Tool;
 
-/// What the evidence about a tool comes to.
+/// What the evidence shows about a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assessment {
-    /// What it does to the world, as far as can be told.
+    /// Its category, as far as the evidence shows.
     pub category: Category,
-    /// How much harm it can do, as far as can be told.
+    /// Its danger, as far as the evidence shows.
     pub danger: Danger,
-    /// The evidence that only the operator can overrule.
+    /// The evidence that only the operator can override.
     pub hard: Option<HardEvidence>,
 }
 
@@ -35,18 +36,18 @@ pub struct HardEvidence {
     pub reason: String,
 }
 
-/// What a file says of an operation, and what it is held to.
+/// The category and danger of an operation after the floor was applied to what a file claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveClassification {
     /// The category.
     pub category: Category,
     /// The danger.
     pub danger: Danger,
-    /// What of the file's words was ignored, and why.
+    /// Which claims of the file were ignored, and why.
     pub ignored: Option<String>,
 }
 
-/// Assesses what a subject says of itself.
+/// Assesses a subject from its own description.
 pub fn assess(subject: Subject<'_>) -> Assessment {
     let decision = classify(subject);
     let needs_review = !decision.review_reasons.is_empty();
@@ -74,14 +75,14 @@ pub fn assess_tool(tool: &Tool) -> Assessment {
     assessment
 }
 
-/// A tool's name as verbs and patterns are looked for in it.
+/// A tool's name in the form that verbs and patterns are searched in.
 pub(crate) fn normalized_name(tool: &str) -> String {
-    let snake = name::snake(tool);
+    let snake = snake_identifier(tool);
     if snake.is_empty() { "tool".to_owned() } else { snake }
 }
 
 fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
-    // The server says that it only reads, and nothing plain speaks against it.
+    // The server declares it read-only, and no hard evidence contradicts that.
     if category == Category::Read {
         return None;
     }
@@ -111,7 +112,7 @@ fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEv
     if subject.annotations.read_only == Some(false) {
         reasons.push((Danger::Reversible, "the server declares that it changes something".to_owned()));
     }
-    // Of equally strong reasons the first stands.
+    // Of equally strong reasons the first is reported.
     let strongest = reasons.iter().map(|(danger, _)| *danger).max()?;
     let (danger, reason) = reasons.into_iter().find(|(danger, _)| *danger == strongest)?;
     Some(HardEvidence { danger, reason })
@@ -126,7 +127,7 @@ const fn weight(effect: VerbEffect) -> u8 {
 }
 
 impl Assessment {
-    /// Nothing is known but names: only what they make plain counts.
+    /// Reduces the assessment to what names prove, for when nothing else is known.
     pub(crate) fn restrict_to_names(mut self) -> Self {
         if self.hard.is_none() {
             (self.category, self.danger) = (Category::Read, Danger::Safe);
@@ -136,8 +137,8 @@ impl Assessment {
         self
     }
 
-    /// Holds what a file says against the evidence. `is_settled`: the operator trusts the file, so what is merely unknown
-    /// is as the file says.
+    /// Raises what a file claims to the floor that the evidence sets. `is_settled`: the operator trusts the file, so its
+    /// claims stand where there is no hard evidence.
     pub fn apply_floor(&self, category: Category, danger: Danger, is_settled: bool) -> EffectiveClassification {
         let hard = self.hard.as_ref();
         let floor = if is_settled { hard.map_or(Danger::Safe, |hard| hard.danger) } else { self.danger };
@@ -152,7 +153,7 @@ impl Assessment {
         };
         let effective_category = match self.category {
             _ if !is_below => category,
-            // Something that may destroy is no mere addition.
+            // An operation that may destroy data is more than an addition.
             Category::Create if category == Category::Create => Category::Update,
             evident => evident,
         };
@@ -175,7 +176,7 @@ impl Assessment {
     }
 }
 
-/// How much is lost if an operation of this category is done by mistake.
+/// How much is lost if an operation of this category runs by mistake.
 const fn severity(category: Category) -> u8 {
     match category {
         Category::Read => 0,
@@ -186,7 +187,7 @@ const fn severity(category: Category) -> u8 {
     }
 }
 
-/// The graver of two categories.
+/// The more severe of two categories.
 pub fn more_severe(one: Category, other: Category) -> Category {
     if severity(other) > severity(one) { other } else { one }
 }

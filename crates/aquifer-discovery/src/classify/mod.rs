@@ -1,8 +1,8 @@
-//! Which category a tool belongs to and how dangerous it is, from evidence (R-DIS-4).
+//! Classifies tools: infers the category and the danger of a tool from evidence (R-DIS-4).
 //!
-//! Annotations outrank verbs in the name, these outrank the description, and parameters only raise doubts. Where the
-//! evidence contradicts itself or is missing, the answer needs review, is taken for destructive until somebody has
-//! looked, and is READ only if the server itself says so and no verb of writing says otherwise.
+//! Annotations outrank verbs in the name, verbs in the name outrank the description, and parameters only raise doubts.
+//! Where evidence is missing or contradictory, the tool needs review and counts as destructive until then. It is READ
+//! only if the server declares so and no verb of writing contradicts that.
 
 mod evidence;
 mod floor;
@@ -30,16 +30,16 @@ pub(crate) use floor::normalized_name;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Hardly.
+    /// Little or contradictory evidence.
     Low,
-    /// One kind of evidence, and nothing against it.
+    /// One kind of evidence, not contradicted.
     Medium,
     /// Annotations and name agree.
     High,
 }
 
 impl Confidence {
-    /// The word on the wire.
+    /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Confidence::Low => "low",
@@ -55,9 +55,9 @@ impl Confidence {
 pub enum Inference {
     /// The upstream said so.
     DirectSourceMetadata,
-    /// A rule without judgement made it.
+    /// A deterministic rule produced it.
     DeterministicNormalization,
-    /// A rule with judgement made it.
+    /// A heuristic produced it.
     HeuristicClassification,
     /// A person decided.
     ManualOverride,
@@ -68,7 +68,7 @@ pub enum Inference {
 pub struct Subject<'a> {
     /// The operation's name, snake_case.
     pub name: &'a str,
-    /// What the tool says of itself, cleaned.
+    /// The tool's description, cleaned.
     pub description: &'a str,
     /// The canonical names of its parameters.
     pub parameters: &'a [&'a str],
@@ -79,19 +79,19 @@ pub struct Subject<'a> {
 /// The decision about one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification {
-    /// What it does to the world.
+    /// Its category.
     pub category: Category,
-    /// How well that is supported.
+    /// How well the evidence supports the category.
     pub confidence: Confidence,
-    /// Why somebody has to look; empty if nobody has to.
+    /// Why it needs review; empty if it does not.
     pub review_reasons: Vec<String>,
-    /// What was found, strongest first, in words.
+    /// The evidence, strongest first.
     pub evidence: Vec<String>,
     /// Where the category came from.
     pub category_from: Inference,
 }
 
-/// Decides.
+/// Classifies a tool.
 pub fn classify(subject: Subject<'_>) -> Classification {
     let name = evidence::in_name(subject.name);
     let words = evidence::in_description(subject.description);
@@ -105,9 +105,9 @@ pub fn classify(subject: Subject<'_>) -> Classification {
     decision
 }
 
-/// Decides about a tool whose operation has another name than the tool: shortened, marked or chosen by the operator. The
-/// tool's own name says what it does; the operation's name can only make it graver. `needs_review` is what is known
-/// beside these names.
+/// Classifies a tool whose operation has another name than the tool: shortened, disambiguated or chosen by the operator.
+/// The tool's own name decides; the operation's name can only make the result more severe. `needs_review` is whether
+/// something other than these names calls for a review.
 pub(crate) fn classify_tool(
     tool: &Tool,
     operation: Subject<'_>,
@@ -133,7 +133,7 @@ pub(crate) fn classify_tool(
     }
 }
 
-/// The danger of a tool's operation in a category that somebody decided: the graver of what both names say.
+/// The danger of a tool's operation in a category that a reviewer chose: the higher of what both names imply.
 pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
     let own = danger(&normalized_name(&tool.name), category, tool.annotations, false);
     let renamed = danger(operation, category, tool.annotations, false);
@@ -160,7 +160,7 @@ fn decided(category: Category, confidence: Confidence, category_from: Inference)
 }
 
 fn doubtful(category: Category, reason: String) -> Classification {
-    // Nobody is told that something changes nothing while that is in doubt.
+    // An operation whose effect is in doubt is never presented as read-only.
     let category = if category == Category::Read { Category::Execute } else { category };
     Classification {
         review_reasons: vec![reason],
@@ -168,7 +168,7 @@ fn doubtful(category: Category, reason: String) -> Classification {
     }
 }
 
-/// READ because the server says so, though something is to be said against it.
+/// READ because the server declares so, although some evidence contradicts it.
 fn declared(reason: String) -> Classification {
     Classification {
         review_reasons: vec![reason],
@@ -176,7 +176,7 @@ fn declared(reason: String) -> Classification {
     }
 }
 
-/// The hint says that nothing changes. A verb of writing in front, or joined to what is in front, says otherwise.
+/// `readOnlyHint` is true. A leading verb of writing, or one joined to the leading verb, contradicts it.
 fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
     let in_name =
         name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, effect)| effect.is_write());
@@ -188,7 +188,7 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
         return doubtful(effect.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
     }
     let reads = name.firm && matches!(name.lead, Some((_, VerbEffect::Reads)));
-    // To make something happen is no writing for certain: the server is believed, and somebody has to look.
+    // An action is not necessarily a write: the server is believed, and the tool needs review.
     if let Some(verb) = name.acting_verb() {
         return declared(format!("readOnlyHint is true, but the name says '{verb}'"));
     }
@@ -200,7 +200,7 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
     decided(Category::Read, confidence, Inference::DirectSourceMetadata)
 }
 
-/// The hint says that something changes; name and description say what.
+/// `readOnlyHint` is false; name and description determine the category.
 fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annotations) -> Classification {
     let by_name = match (name.effect(), &name.beside) {
         // "get_and_lock" says what it does; "list_update" does at least what its second verb says.
@@ -232,7 +232,7 @@ fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annot
     }
 }
 
-/// No hint: the name decides, the description may object, and so may a parameter.
+/// No hint: the name decides, and the description or a parameter may contradict it.
 fn unannotated(
     name: &NameEvidence,
     words: &WordEvidence,

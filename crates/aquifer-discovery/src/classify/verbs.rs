@@ -1,19 +1,19 @@
-//! What verbs say about an operation. Data, so that a new word is one line.
+//! Verbs and what they imply about an operation, as data.
 //!
-//! A *firm* word is a verb wherever it stands in a name. A *soft* one is also a noun (`post`, `log`, `branch`) and
-//! counts only where a verb stands: at the beginning.
+//! A *firm* word is a verb anywhere in a name. A *soft* one is also a noun (`post`, `log`, `branch`) and counts only in
+//! the position of a verb: at the beginning.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aquifer_protocol::category::Category;
 
-/// What a verb says.
+/// What a verb implies about the effect of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VerbEffect {
-    /// It looks at something.
+    /// It reads.
     Reads,
-    /// It makes something happen, which may be nothing lasting: it contradicts nobody who knows better.
+    /// It performs an action that may change nothing, so it contradicts no stronger evidence.
     Acts,
     /// It adds something.
     Creates,
@@ -34,12 +34,12 @@ impl VerbEffect {
         }
     }
 
-    /// Whether something is different afterwards, for certain.
+    /// Whether it certainly changes something.
     pub(crate) const fn is_write(self) -> bool {
         matches!(self, VerbEffect::Creates | VerbEffect::Updates | VerbEffect::Deletes)
     }
 
-    /// How much is lost if it is done by mistake; for names that say several things at once.
+    /// How much is lost if it runs by mistake. Decides between several verbs in one name.
     const fn severity(self) -> u8 {
         match self {
             VerbEffect::Reads => 0,
@@ -110,7 +110,7 @@ const SOFT: &[(VerbEffect, &str)] = &[
     (VerbEffect::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
 ];
 
-/// Every word of both tables. A word in both is firm, and one that says several things says the first.
+/// Every word of both tables. A word in both is firm; of several effects the first counts.
 static WORDS: LazyLock<HashMap<&str, (VerbEffect, bool)>> = LazyLock::new(|| {
     let mut all = HashMap::new();
     for (table, is_firm) in [(FIRM, true), (SOFT, false)] {
@@ -123,22 +123,22 @@ static WORDS: LazyLock<HashMap<&str, (VerbEffect, bool)>> = LazyLock::new(|| {
     all
 });
 
-/// What a word of a name says, and whether it is firm.
+/// The effect that a word of a name implies, and whether the word is firm.
 pub(crate) fn effect_of_word(word: &str) -> Option<(VerbEffect, bool)> {
     WORDS.get(word).copied()
 }
 
-/// Verbs that say only that something is done, and leave it to the next word what: "run a search" is a search.
+/// Verbs that leave the effect to the next word: "run a search" is a search.
 const EMPTY_VERBS: &[&str] = &["execute", "executes", "exec", "run", "runs", "perform", "performs"];
 
 pub(crate) fn is_empty_verb(word: &str) -> bool {
     EMPTY_VERBS.contains(&word)
 }
 
-/// Words that say in a description what they do not say in a name. Only in this form: "Return a book" is no reading.
+/// Verbs that mean reading in a description, but only in this form: "Return a book" is not a read.
 const SENTENCE_VERBS: &[&str] = &["returns", "provides", "displays"];
 
-/// What a word of a sentence says: also in the third person ("Returns", "Searches", "Modifies").
+/// The effect that a word of a sentence implies, also in the third person ("Returns", "Searches", "Modifies").
 pub(crate) fn effect_of_sentence_word(word: &str) -> Option<(VerbEffect, bool)> {
     let word = word.to_lowercase();
     if SENTENCE_VERBS.contains(&word.as_str()) {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_dis_4_no_word_says_two_things() {
+    fn r_dis_4_no_word_has_two_effects() {
         let mut seen = std::collections::HashSet::new();
         for (_, words) in FIRM.iter().chain(SOFT) {
             for word in words.split(' ') {

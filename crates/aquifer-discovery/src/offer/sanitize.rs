@@ -1,4 +1,4 @@
-//! Everything in an offer that an upstream wrote and a caller sees, made presentable (R-DIS-7a).
+//! Cleans all text in an offer that an upstream wrote and a caller sees (R-DIS-7a).
 //!
 //! Descriptions and defaults are only shown, so they are replaced. Values that a caller chooses from have to reach the
 //! upstream exactly: those of a parameter or of its elements are shown clean and mapped back before the call

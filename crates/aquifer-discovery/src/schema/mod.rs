@@ -1,4 +1,4 @@
-//! An upstream's JSON Schema: what callers have to know of it, and what the published bundle has room for.
+//! Reads an upstream's JSON Schema for callers and for the published bundle.
 //!
 //! The schema itself is never thrown away: it stays in the bundle's `raw_capture` and in the adapter's sidecar. Here a
 //! readable copy is made for [`aquifer_protocol::schema::SchemaReader`], which must never refuse what the original

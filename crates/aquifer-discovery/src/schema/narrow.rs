@@ -1,4 +1,4 @@
-//! A parameter as the published bundle has room for it, and the names of what it has no room for.
+//! Reduces a parameter to the fields of the published bundle, and lists the keywords that have no field there.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::InputParameter;
 
-/// What the published parameter shape can say.
+/// A parameter reduced to the fields of the published bundle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NarrowedParameter {
     pub(crate) type_name: String,
@@ -18,7 +18,7 @@ pub(crate) struct NarrowedParameter {
     pub(crate) maximum: Option<Value>,
     pub(crate) pattern: Option<String>,
     pub(crate) format: Option<String>,
-    /// Keywords that found no room.
+    /// Keywords that have no field.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ const PUBLISHED_KEYWORDS: &[&str] = &[
     "$comment",
 ];
 
-/// Names that refer to names end here.
+/// The longest chain of references that is followed.
 const MAX_NAMES: usize = 8;
 
 /// A union of unions with more members than this is anything.

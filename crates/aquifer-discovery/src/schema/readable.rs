@@ -10,7 +10,7 @@ use crate::text;
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
 const MAX_DEPTH: usize = 96;
 
-/// More notes of a kind help nobody.
+/// Further notes of a kind are dropped.
 const MAX_NOTES: usize = 20;
 
 /// Parts of an `allOf` with more text than this are not merged into one schema.
@@ -43,7 +43,7 @@ const NOT_READ: &[&str] = &[
     "$dynamicRef",
 ];
 
-/// What was met on the way.
+/// Notes about a schema, taken while it is copied.
 #[derive(Debug, Default)]
 pub(super) struct SchemaNotes {
     /// What is wrong with the schema.
@@ -54,7 +54,7 @@ pub(super) struct SchemaNotes {
     pub(super) not_read: Vec<(String, String)>,
 }
 
-/// A readable copy, and what was met.
+/// A readable copy of a schema, and notes about it.
 pub(super) fn make_readable(schema: &Value) -> (Value, SchemaNotes) {
     let mut copier = Copier { document: schema, notes: SchemaNotes::default() };
     let copy = copier.schema(schema, &Path::Root, 0);

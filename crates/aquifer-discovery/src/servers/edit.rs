@@ -1,4 +1,4 @@
-//! A client's file with its servers replaced by one, and everything else as it was: other settings, comments, order,
+//! Replaces the servers in a client's file by one. Everything else stays unchanged: other settings, comments, order,
 //! indentation.
 
 use jsonc_parser::ParseOptions;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_servers_stays_as_it_was() {
+    fn everything_but_the_servers_is_unchanged() {
         // A file with trailing commas gets them in what is added, too.
         let entry = "\"aquifer\": {\n      \"command\": \"aquifer\",\n    }";
         check(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_edited_is_refused() {
+    fn files_that_cannot_be_edited_are_refused() {
         check("{ not json", &["a"], Err(EditError::NotFound));
         check("[]", &["a"], Err(EditError::NotFound));
         check("{\"mcpServers\": []}", &["a"], Err(EditError::NotFound));

@@ -89,7 +89,7 @@ fn transport(
     };
     if kind == Some("sse") {
         let message = format!(
-            "Server '{}' is said to speak SSE, which MCP has given up; it is asked over Streamable HTTP",
+            "Server '{}' is configured for SSE, which MCP has deprecated; Streamable HTTP is used instead",
             shown(&entry.key)
         );
         warn(warnings, &join(path, "type"), node.get("type").map_or(node.at, |found| found.at), message);

@@ -1,9 +1,11 @@
-//! `${VAR}` and its cousins in clients' configurations.
+//! Replaces `${VAR}` and similar references in clients' configurations.
 
 use super::{Server, ServerTransport};
+use aquifer_protocol::case::snake_identifier;
+
 use crate::redact::is_variable_name;
 
-/// Where values come from.
+/// The values that references are replaced with.
 pub struct Environment<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -11,10 +13,10 @@ pub struct Environment<'a> {
     pub folder: &'a str,
 }
 
-/// A reference that leads nowhere: what it was, and what to do.
+/// A reference that has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedReference {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub reference: String,
     /// What to do about it.
     pub remedy: String,
@@ -27,7 +29,7 @@ impl std::fmt::Display for UnresolvedReference {
 }
 
 impl Server {
-    /// The server with every reference replaced by what it stands for.
+    /// The server with every reference replaced by its value.
     pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, UnresolvedReference> {
         let one = |text: &String| expand(text, environment);
         let optional = |text: &Option<String>| text.as_ref().map(one).transpose();
@@ -50,7 +52,7 @@ impl Server {
     }
 }
 
-/// A value that may be nothing but `$NAME`, as one client writes it.
+/// Expands a value that may also be just `$NAME`, as one client writes it.
 fn whole(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
         Some(name) => variable(name, name, environment),
@@ -87,7 +89,7 @@ fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unres
         _ => {}
     }
     if let Some(id) = reference.strip_prefix("input:") {
-        let name = crate::name::snake(id).to_ascii_uppercase();
+        let name = snake_identifier(id).to_ascii_uppercase();
         return (environment.variable)(&name).ok_or_else(|| UnresolvedReference {
             reference: shown(reference),
             remedy: format!("the client asks a person for it. Set the environment variable {name} instead"),
@@ -107,7 +109,7 @@ fn variable(name: &str, reference: &str, environment: &Environment<'_>) -> Resul
     if !is_variable_name(name) {
         return Err(UnresolvedReference {
             reference: shown(reference),
-            remedy: "nobody knows what that means".to_owned(),
+            remedy: "this kind of reference is not supported".to_owned(),
         });
     }
     (environment.variable)(name).ok_or_else(|| UnresolvedReference {
@@ -159,7 +161,7 @@ mod tests {
     use super::{env_file, env_line};
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn env_lines_are_read_back() {
         for value in [
             "x",
             "",

@@ -1,9 +1,8 @@
-//! The MCP servers that a client's configuration names, read as they are.
+//! Reads the MCP servers of a client's configuration file.
 //!
-//! Every client keeps them a little differently: Claude, Cursor, Windsurf, Cline and Gemini under `mcpServers`, VS Code
-//! under `servers`, Zed under `context_servers`, others under `mcp`. What they agree on is a command with arguments and
-//! an environment, or a URL with headers. One server that makes no sense spoils nobody else's day: it is told with its
-//! place, and the others are there.
+//! Clients differ in where they keep them: Claude, Cursor, Windsurf, Cline and Gemini under `mcpServers`, VS Code under
+//! `servers`, Zed under `context_servers`, others under `mcp`. An entry is a command with arguments and an environment, or
+//! a URL with headers. Invalid entries are reported with their position and skipped.
 
 mod edit;
 mod entry;
@@ -27,51 +26,51 @@ pub use expand::env_line;
 pub use expand::expand;
 pub use placeholder::is_placeholder;
 
-/// What a client's configuration says.
+/// The MCP servers of a client's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Servers {
-    /// The servers that make sense, in the order of the file, those switched off included.
+    /// The valid servers, disabled ones included, in the order of the file.
     pub servers: Vec<Server>,
-    /// Those that do not.
+    /// The invalid entries.
     pub invalid: Vec<InvalidServer>,
     /// Values that the client asks a person for, which its servers refer to as `${input:ID}`.
     pub inputs: Vec<Input>,
-    /// What is worth knowing, though it stops nobody.
+    /// Problems that do not prevent a server from being used.
     pub warnings: Vec<FileProblem>,
 }
 
 /// A value that VS Code asks a person for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// What servers call it.
+    /// The id that servers refer to.
     pub id: String,
-    /// What the person is shown.
+    /// The description shown to the person.
     pub description: Option<String>,
-    /// What is used if the person chooses nothing.
+    /// The value used if the person enters nothing.
     pub default: Option<String>,
 }
 
-/// A server of a client's configuration, `${VAR}` still in place.
+/// A server of a client's configuration, with `${VAR}` references not yet replaced.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// What the client calls it.
+    /// Its name in the file.
     pub name: String,
-    /// The line it stands on.
+    /// Its line in the file.
     pub line: u64,
-    /// Whether the client leaves it alone.
+    /// Whether it is disabled in the client.
     pub disabled: bool,
     /// How it is reached.
     pub transport: ServerTransport,
     /// How long a call may take.
     pub timeout: Option<Duration>,
-    /// Tools that the client does not show.
+    /// Tools that the client hides.
     pub hidden_tools: Vec<String>,
 }
 
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ServerTransport {
-    /// By starting it.
+    /// A child process that speaks over stdin and stdout.
     Stdio {
         /// The program.
         command: String,
@@ -86,17 +85,17 @@ pub enum ServerTransport {
     },
     /// Over HTTP.
     Http {
-        /// Where.
+        /// The URL of the endpoint.
         url: String,
         /// Headers for every request.
         headers: Vec<(String, String)>,
     },
 }
 
-/// A server that makes no sense.
+/// An entry that is not a valid server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidServer {
-    /// What the client calls it.
+    /// Its name in the file.
     pub name: String,
     /// What is wrong with it.
     pub problems: Vec<FileProblem>,
@@ -126,7 +125,7 @@ impl std::fmt::Debug for ServerTransport {
 }
 
 impl Servers {
-    /// Reads a client's configuration. It fails only if nothing can be made of the file as a whole.
+    /// Reads a client's configuration. Fails only if the file as a whole is unusable.
     pub fn read(text: &str) -> Result<Self, Vec<FileProblem>> {
         let mut findings = Findings::default();
         let node = match json::read(text) {
@@ -175,13 +174,13 @@ impl Servers {
         }
     }
 
-    /// Whether the text names MCP servers at all, whatever else it is.
+    /// Whether the text has a section of MCP servers.
     pub fn has_servers(text: &str) -> bool {
         json::read(text).is_ok_and(|node| !sections(&node).is_empty())
     }
 }
 
-/// Where servers stand, with the path to them.
+/// The sections that hold servers, with their paths.
 fn sections(node: &Node) -> Vec<(String, &Node)> {
     let mut found = Vec::new();
     for key in ["mcpServers", "servers", "context_servers", "mcp_servers"] {
@@ -204,7 +203,7 @@ fn sections(node: &Node) -> Vec<(String, &Node)> {
     found
 }
 
-/// What the client asks for: beside `servers`, wherever those stand. An input without an id can be referred to by nobody.
+/// The inputs beside the section of servers. An input without an id is skipped, because nothing can refer to it.
 fn inputs(node: &Node) -> Vec<Input> {
     let listed = [Some(node), node.get("mcp")].into_iter().flatten().filter_map(|node| node.get("inputs")?.items());
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
@@ -220,7 +219,7 @@ fn looks_like_server(node: &Node) -> bool {
     ["command", "url"].iter().any(|key| node.get(key).is_some())
 }
 
-/// A place in a file nobody can point at more exactly.
+/// Adds a warning.
 pub(super) fn warn(warnings: &mut Vec<FileProblem>, path: &str, at: Position, message: String) {
     let mut findings = Findings::default();
     findings.add(Code::SchemaInvalidName, path, at, message);

@@ -1,4 +1,4 @@
-//! Values that a server's documentation tells its reader to replace, and nobody did: `<your-token>`, `YOUR_API_KEY`.
+//! Recognizes placeholders that were copied from documentation and not replaced: `<your-token>`, `YOUR_API_KEY`.
 
 /// Words that documentation puts after "your".
 const NOUNS: &[&str] = &[
@@ -97,7 +97,7 @@ mod tests {
     use super::is_placeholder;
 
     #[test]
-    fn what_documentation_shows_is_recognised_and_values_are_not() {
+    fn placeholders_are_recognized_and_values_are_not() {
         // From the README files of published servers.
         for value in [
             "<YOUR_TOKEN>",

@@ -1,4 +1,4 @@
-//! A YAML document as a tree that remembers where everything stands.
+//! A YAML document as a tree with source positions.
 
 use std::fmt;
 

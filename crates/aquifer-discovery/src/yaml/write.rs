@@ -1,9 +1,8 @@
-//! YAML written from JSON values: few forms, the same bytes for the same value, and nothing that a reader could take
-//! for something else.
+//! Writes JSON values as YAML: few forms, the same bytes for the same value, and no ambiguity for any reader.
 //!
-//! A serialiser that guesses when to quote is the wrong tool for text that strangers wrote. Here a string is plain only
-//! if it is made of harmless words, a block if it has several harmless lines, and quoted with every doubtful character
-//! escaped otherwise.
+//! The text is untrusted, so quoting is not left to heuristics. A string is plain only if it consists of
+//! harmless words, a block if it has several harmless lines, and otherwise quoted with every doubtful character
+//! escaped.
 
 use serde_json::{Map, Value};
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fixture::{bundle, bundles, catalog, http, reach};
 
 #[test]
-fn r_dis_6_what_is_built_is_read_back() {
+fn r_dis_6_built_adapters_are_read_back() {
     for (name, bundle) in bundles() {
         let built = build(&bundle).unwrap();
         assert_eq!(built, build(&Bundle::read(&bundle.write().unwrap()).unwrap()).unwrap(), "{name}");
@@ -77,7 +77,7 @@ fn r_dis_6_stdio_has_no_command_in_the_file() {
 }
 
 #[test]
-fn r_dis_6_a_whole_file() {
+fn r_dis_6_a_built_file_has_every_section() {
     let bundle = bundle(json!([
         { "name": "getUser", "description": "Get a user.\nSecond line: with | and <b>.", "annotations": { "readOnlyHint": true },
           "inputSchema": { "type": "object", "required": ["userId"], "properties": {
@@ -223,7 +223,7 @@ fn r_dis_9_problems_have_a_place_and_a_suggestion() {
 }
 
 #[test]
-fn r_dis_6_a_sidecar_that_does_not_fit_is_told() {
+fn r_dis_6_a_mismatched_sidecar_is_reported() {
     let bundle =
         bundle(json!([{ "name": "getUser", "inputSchema": { "type": "object", "properties": { "userId": {} } } }]));
     let built = build(&bundle).unwrap();

@@ -127,7 +127,7 @@ fn r_dis_4_captures_agree_with_their_annotations() {
 }
 
 #[test]
-fn r_dis_4_what_a_tool_does_not_say_is_no_evidence() {
+fn r_dis_4_missing_statements_are_no_evidence() {
     let schema = json!({ "type": "object", "properties": { "a": {} } });
     let silent = bundle(json!([
         { "name": "getUser", "inputSchema": schema },

@@ -230,7 +230,7 @@ fn r_dis_3_schemas_cannot_explode() {
 }
 
 #[test]
-fn r_dis_7a_drift_is_told_by_part() {
+fn r_dis_7a_drift_is_reported_by_part() {
     let tool = |name: &str, description: &str, kind: &str| json!({ "name": name, "description": description, "inputSchema": { "type": "object", "properties": { "x": { "type": kind } } } });
     let before = bundle(json!([tool("a", "A", "string"), tool("b", "B", "string"), tool("c", "C", "string")]));
     let reordered = bundle(json!([

@@ -62,7 +62,7 @@ fn r_dis_7_parameters_are_translated() {
 }
 
 #[test]
-fn r_dis_7a_established_names_stay_and_nobody_else_gets_them() {
+fn r_dis_7a_established_names_stay_and_no_other_tool_gets_them() {
     // Established tools with their names, names kept for tools that are away, what is listed, and the names that come.
     #[expect(clippy::type_complexity, reason = "a table")]
     let table: &[(&[(&str, &str)], &[&str], &[&str], &[&str])] = &[

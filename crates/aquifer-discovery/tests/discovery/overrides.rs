@@ -108,7 +108,7 @@ fn r_dis_5_names_stay_unique() {
 }
 
 #[test]
-fn r_dis_5_a_wrong_file_is_told_with_its_place() {
+fn r_dis_5_problems_of_a_file_are_reported_with_their_position() {
     for (text, code, line, words) in [
         ("tools:\n  a:\n    endpont: READ\n", "SCHEMA_INVALID_NAME", 3, "Did you mean 'endpoint'?"),
         ("tools:\n  a:\n    endpoint: REED\n", "SCHEMA_INVALID_TYPE", 3, "READ"),

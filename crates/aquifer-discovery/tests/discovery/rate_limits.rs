@@ -109,7 +109,7 @@ fn r_saf_4_quotas_and_costs_of_a_file_are_read() {
 }
 
 #[test]
-fn what_is_not_enforced_is_said() {
+fn limits_that_are_not_enforced_are_reported() {
     for (written, words) in [
         ("{ quotas: { limits: [{ metric: tokens_per_day, warn: 1 }] } }", "tokens"),
         (
@@ -128,7 +128,7 @@ fn what_is_not_enforced_is_said() {
 }
 
 #[test]
-fn r_dis_9_limits_that_make_no_sense_are_refused() {
+fn r_dis_9_invalid_limits_are_refused() {
     for (written, words) in [
         ("[]", "expected 'object'"),
         ("{ requests_per_minute: 0 }", "1 or more"),

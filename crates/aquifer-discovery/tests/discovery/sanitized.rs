@@ -108,7 +108,7 @@ fn r_dis_7a_credentials_are_not_shown() {
 }
 
 #[test]
-fn r_dis_7a_what_is_chosen_reaches_the_upstream_exactly() {
+fn r_dis_7a_chosen_values_reach_the_upstream_exactly() {
     let heart = "\u{2764}\u{fe0f}";
     let bundle = tool(json!({
         "kind": { "type": "string", "enum": [dirty("one"), "two", heart] },

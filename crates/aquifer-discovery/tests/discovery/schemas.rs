@@ -106,7 +106,7 @@ fn r_dis_3_parameters_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn r_dis_3_what_does_not_fit_earns_a_warning() {
+fn r_dis_3_keywords_without_a_field_cause_a_warning() {
     let warned = |schema: Value| -> Vec<String> {
         let tool = json!([{ "name": "get_it", "inputSchema": { "type": "object", "properties": { "x": schema } } }]);
         bundle(tool).normalized_bundle.warnings.into_iter().map(|warning| warning.code).collect()
@@ -162,7 +162,7 @@ fn r_dis_7_which_schemas_take_parameters_of_any_name() {
 }
 
 #[test]
-fn r_dis_3_a_broken_schema_spoils_only_its_own_tool() {
+fn r_dis_3_an_invalid_schema_affects_only_its_own_tool() {
     let fine =
         json!({ "name": "get_it", "inputSchema": { "type": "object", "properties": { "x": { "type": "string" } } } });
     for broken in [

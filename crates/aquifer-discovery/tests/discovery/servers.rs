@@ -23,7 +23,7 @@ fn http(server: &Server) -> (String, Vec<(String, String)>) {
 }
 
 #[test]
-fn r_dis_7_the_dialects_of_the_clients_say_the_same() {
+fn r_dis_7_all_client_formats_give_the_same_servers() {
     let started = [
         // Claude Desktop, Claude Code, Cursor, Windsurf, Cline
         r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y", "pkg"], "env": {"A": "b"}}}}"#,
@@ -63,7 +63,7 @@ fn r_dis_7_the_dialects_of_the_clients_say_the_same() {
 }
 
 #[test]
-fn r_dis_7_what_a_client_leaves_alone_is_left_alone() {
+fn r_dis_7_disabled_servers_stay_disabled() {
     let found = read(
         r#"{"mcpServers": {
             "a": {"command": "a", "disabled": true}, "b": {"command": "b", "enabled": false},
@@ -80,20 +80,20 @@ fn r_dis_7_what_a_client_leaves_alone_is_left_alone() {
 }
 
 #[test]
-fn r_dis_7_a_broken_server_is_told_with_its_place_and_spoils_no_other() {
+fn r_dis_7_an_invalid_server_is_reported_with_its_position_and_skipped() {
     let text = "{\n  \"mcpServers\": {\n    \"fine\": {\"command\": \"x\"},\n    \"none\": {},\n    \"near\": {\"comand\": \"x\"},\n    \
                 \"odd\": {\"command\": \"x\", \"args\": \"-y\"},\n    \"list\": [],\n    \"late\": {\"type\": \"http\", \"command\": \"x\"},\n    \
                 \"web\": {\"url\": \"example.com\"},\n    \"env\": {\"command\": \"x\", \"env\": {\"T\": {}}},\n    \"also\": {\"url\": \"http://a/b\"}\n  }\n}";
     let found = read(text);
     let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["fine", "also"]);
-    let told: Vec<String> = found
+    let reported: Vec<String> = found
         .invalid
         .iter()
         .flat_map(|server| server.problems.iter().map(|problem| format!("{} {problem}", problem.path)))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "mcpServers.none.command 4:5: SCHEMA_MISSING_FIELD: Server 'none' has neither 'command' nor 'url'",
             "mcpServers.near.command 5:5: SCHEMA_MISSING_FIELD: Server 'near' has neither 'command' nor 'url'. Did you mean 'command'?",
@@ -107,8 +107,8 @@ fn r_dis_7_a_broken_server_is_told_with_its_place_and_spoils_no_other() {
 }
 
 #[test]
-fn r_dis_7_a_file_that_is_none_is_told_with_its_place_and_not_repeated() {
-    for (text, told) in [
+fn r_dis_7_an_invalid_file_is_reported_with_its_position_and_not_quoted() {
+    for (text, reported) in [
         ("", "1:1: SCHEMA_INVALID_TYPE: Not readable as JSON: The file is empty"),
         (
             "{\n  \"mcpServers\": {\"a\": {\"env\": {\"T\": \"hunter2\" \"x\"}}}}",
@@ -119,12 +119,12 @@ fn r_dis_7_a_file_that_is_none_is_told_with_its_place_and_not_repeated() {
     ] {
         let problems = Servers::read(text).unwrap_err();
         let found = problems[0].to_string();
-        assert!(found.starts_with(told) && !found.contains("hunter2"), "{found}");
+        assert!(found.starts_with(reported) && !found.contains("hunter2"), "{found}");
     }
 }
 
 #[test]
-fn r_dis_7_references_are_resolved_or_told() {
+fn r_dis_7_references_are_resolved_or_reported() {
     let variable = |name: &str| match name {
         "TOKEN" | "GITHUB_TOKEN" => Some("t".to_owned()),
         "HOME" => Some("/home/me".to_owned()),
@@ -147,7 +147,7 @@ fn r_dis_7_references_are_resolved_or_told() {
                 "it refers to ${input:api key}: the client asks a person for it. Set the environment variable API_KEY instead",
             ),
         ),
-        ("${command:x}", Err("it refers to ${command:x}: nobody knows what that means")),
+        ("${command:x}", Err("it refers to ${command:x}: this kind of reference is not supported")),
     ] {
         let found = expand(text, &environment).map_err(|unresolved| unresolved.to_string());
         assert_eq!(found, expanded.map(str::to_owned).map_err(str::to_owned));

@@ -101,7 +101,7 @@ fn r_saf_2_a_file_without_a_word_about_trust_is_untested() {
 
 /// What a generator made is `generated` by its sidecar.
 #[test]
-fn r_saf_2_generated_adapters_begin_there() {
+fn r_saf_2_generated_adapters_start_as_generated() {
     for (name, bundle) in bundles() {
         let built = build(&bundle).unwrap();
         let first = change_trust(&built.adapter, Some(&built.sidecar), &to(Trust::Validated)).unwrap();
@@ -193,9 +193,9 @@ fn r_saf_2_bad_input_is_refused_with_its_reason() {
         (TrustChange { to: Trust::Generated, ..fine }, "'generated' already"),
     ];
     for (change, expected) in words {
-        let told = change_trust(&good, None, change).unwrap_err().to_string();
-        assert!(told.contains(expected), "{told}");
-        assert!(!told.contains("ghp_0123"), "{told}");
+        let reported = change_trust(&good, None, change).unwrap_err().to_string();
+        assert!(reported.contains(expected), "{reported}");
+        assert!(!reported.contains("ghp_0123"), "{reported}");
     }
     #[rustfmt::skip]
     let files = [
@@ -211,8 +211,8 @@ fn r_saf_2_bad_input_is_refused_with_its_reason() {
         ("---\n{name: x, type: adapter, version: \"1.0.0\", description: d, trust: generated, target: {base_url: \"https://a.b\", transport: http, protocol: rest, serialization: json}, operations: {}}\n---\n".to_owned(), "in braces"),
     ];
     for (text, expected) in files {
-        let told = change_trust(&text, None, &fine).unwrap_err().to_string();
-        assert!(told.contains(expected), "{text}\n{told}");
+        let reported = change_trust(&text, None, &fine).unwrap_err().to_string();
+        assert!(reported.contains(expected), "{text}\n{reported}");
     }
 }
 
@@ -298,7 +298,7 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
 }
 
 #[test]
-fn r_saf_1_a_wrong_danger_block_is_told() {
+fn r_saf_1_an_invalid_danger_block_is_reported() {
     #[rustfmt::skip]
     let table = [
         ("danger: { level: destructive, cooldown_second: 5 }", "Did you mean 'cooldown_seconds'?"),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Operation, Returns};
 use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Types, type_words};
-use aquifer_protocol::suggest::snake_case;
 use aquifer_query::Collection;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

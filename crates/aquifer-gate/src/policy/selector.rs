@@ -11,8 +11,8 @@
 //! source may use the same name for its own operation. If there are several sources, they have to name the source,
 //! without wildcards.
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::suggest::snake_case;
 
 use super::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};

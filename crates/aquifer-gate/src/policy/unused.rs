@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
-use aquifer_protocol::suggest::{nearest, snake_case};
+use aquifer_protocol::suggest::nearest;
 use serde::Serialize;
 
 use super::condition::{Condition, Presence, Shapes};

@@ -1,4 +1,4 @@
-//! The registry of error codes: one table, read by everything that speaks of errors.
+//! The registry of error codes: one table for all uses.
 //!
 //! A code is a promise to programs that react to it, so a code is never renamed and never reused for something
 //! else. Whose fault a failure is decides who has to act, and is therefore part of the table, not of the call site.
@@ -8,7 +8,7 @@
 pub enum Fault {
     /// The request itself has to change.
     Caller,
-    /// The operator's policy stands in the way.
+    /// The operator's policy forbids it.
     Policy,
     /// A system behind us refused, failed or was slow.
     Upstream,
@@ -29,7 +29,7 @@ pub struct CodeInfo {
     pub http_status: Option<u16>,
     /// What the caller can do about it.
     pub remedy: &'static str,
-    /// How messages with this code begin. `{…}` stands for a detail.
+    /// How messages with this code begin. `{…}` is replaced by a detail.
     pub template: &'static str,
 }
 
@@ -149,7 +149,7 @@ codes! {
 }
 
 impl Code {
-    /// The code as it stands on the wire.
+    /// The code on the wire.
     pub const fn as_str(self) -> &'static str {
         self.info().name
     }

@@ -1,4 +1,4 @@
-//! One failed request: what the caller is told, and apart from it what only the log may know.
+//! One failed request: the message for the caller and, separately, the cause for the log.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Failure {
             .detail("param_name", param_name)
     }
 
-    /// The request is not even a request. `problem` says why.
+    /// The arguments are not a valid request. `problem` is the reason.
     pub fn invalid_request(problem: impl std::fmt::Display) -> Self {
         Self::new(Code::ValidationInvalidRequest, format!("Invalid request: {problem}"))
     }

@@ -1,4 +1,4 @@
-//! What the scanner refused, as a failure the caller can mend.
+//! Turns a problem found by the scanner into a failure that the caller can correct.
 
 use super::{Code, Failure};
 use crate::response::too_large;
@@ -17,7 +17,7 @@ impl From<&Problem> for Failure {
                     .detail("byte_offset", *offset)
             }
             Problem::DuplicateKey { offset, .. } => {
-                Failure::invalid_request("a name stands twice in one object. Send each name once")
+                Failure::invalid_request("a name occurs twice in one object. Send each name once")
                     .detail("byte_offset", *offset)
             }
             Problem::NumberOutOfRange { offset } => Failure::new(

@@ -1,4 +1,4 @@
-//! Everything that is wrong with one request, put into one failure.
+//! Collects all problems of one request into one failure.
 
 use serde_json::{Map, Value, json};
 
@@ -16,11 +16,11 @@ pub struct Problem {
     details: Map<String, Value>,
 }
 
-/// More problems than this help nobody.
+/// Further problems are dropped.
 const MAX_LISTED: usize = 100;
 
 impl Problem {
-    /// A problem with what stands under this path of the parameters.
+    /// A problem with the value at this path of the parameters.
     pub fn new(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
     }
@@ -33,7 +33,7 @@ impl Problem {
         self
     }
 
-    /// Adds one detail for programs. Only those of the first problem are told.
+    /// Adds one detail for programs. Only the details of the first problem are sent.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
@@ -73,7 +73,7 @@ impl Problem {
 
     fn into_failure(self, message: String) -> Failure {
         let valid = self.valid.map(|(key, names)| (key.to_owned(), Value::from(names)));
-        // Which parameter it is stands in the details in any case.
+        // The details name the parameter in any case.
         let is_named =
             self.path.is_empty() || ["param_name", "unknown_params"].iter().any(|key| self.details.contains_key(*key));
         let name = (!is_named).then(|| ("param_name".to_owned(), Value::from(self.path)));

@@ -1,4 +1,4 @@
-//! What a message may say.
+//! Rules for the wording of messages.
 //!
 //! The specification's own conformance runner takes certain spellings for a leaked stack trace, among them any word
 //! that ends in "at" before a blank. Messages therefore never echo a caller's value freely, and text from elsewhere
@@ -31,7 +31,7 @@ fn has_source_position(lower: &str, marker: &str) -> bool {
     })
 }
 
-/// A caller's name or identifier as it may stand between quotes in a message: short, printable, harmless.
+/// A caller's name or identifier in a form that may be quoted in a message: short, printable, harmless.
 pub(crate) fn quotable(text: &str) -> String {
     const MAX_QUOTED_CHARS: usize = 64;
     let harmless = !text.is_empty()

@@ -1,4 +1,4 @@
-//! The answers of introspection, exactly as published: no field more, none less.
+//! The answers of introspection, with exactly the published fields.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::surface::Surface;
 /// The revision of the specification we speak.
 const VERSION: &str = "1.0.0-draft";
 
-/// What introspection tells besides the catalog.
+/// What introspection shows in addition to the catalog.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The limits in force.
@@ -25,14 +25,14 @@ pub struct Facts {
     pub confirmation: bool,
 }
 
-/// Tells of one catalog under one surface.
+/// The answers about one catalog under one surface.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     /// What there is.
     pub catalog: &'a Catalog,
     /// How it is shown.
     pub surface: &'a Surface,
-    /// What else to tell.
+    /// What to show in addition.
     pub facts: &'a Facts,
 }
 
@@ -45,7 +45,7 @@ struct OperationInfo<'a> {
 }
 
 impl Answers<'_> {
-    /// A list of operations. A narrowed one tells of the protocol only its version and the page (R-INT-1).
+    /// A list of operations. A narrowed list has only the version and the page under `_protocol` (R-INT-1).
     pub fn operations<'b>(
         &self,
         operations: impl IntoIterator<Item = &'b Operation>,

@@ -43,7 +43,7 @@ pub enum Query {
     Quota(Option<String>),
     /// Who answers: name, version and trust of all sources or of one.
     AdapterInfo(Option<String>),
-    /// What policy would say.
+    /// What policy would decide.
     Policy,
 }
 
@@ -58,7 +58,7 @@ pub struct Narrowing {
     pub endpoint: Option<String>,
     /// Of this source.
     pub source: Option<String>,
-    /// Told in this much detail.
+    /// The amount of detail.
     pub detail: Detail,
     /// This many of them.
     pub first: Option<usize>,
@@ -66,7 +66,7 @@ pub struct Narrowing {
     pub after: Option<String>,
 }
 
-/// How much of an operation is told.
+/// How much of an operation is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Detail {
     /// Name, description and, of one operation, parameters.

@@ -1,4 +1,4 @@
-//! Pages of a list of operations. The cursor is a place in one list of one catalog, and useless in any other.
+//! Pages of a list of operations. A cursor is valid only for the list and the catalog that it was issued for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Narrowing;
 
-/// Where a page stands.
+/// The position of a page.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
@@ -32,7 +32,7 @@ impl Cursor {
         Self { offset, list: fingerprint(narrowing, catalog) }
     }
 
-    /// The offset that a cursor stands for, if it belongs to this list.
+    /// The offset of a cursor, if the cursor belongs to this list.
     pub fn read(text: &str, narrowing: &Narrowing, catalog: u64) -> Option<usize> {
         let (offset, list) = text.split_once('.')?;
         let list = u64::from_str_radix(list, 16).ok()?;
@@ -52,6 +52,6 @@ fn fingerprint(narrowing: &Narrowing, catalog: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     let list = Narrowing { first: None, after: None, ..narrowing.clone() };
     (list, catalog).hash(&mut hasher);
-    // Shorter is enough to tell lists apart, and cheaper for the model.
+    // A short fingerprint is enough to distinguish lists, and costs fewer tokens.
     hasher.finish() >> 24
 }

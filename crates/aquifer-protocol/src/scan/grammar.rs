@@ -1,4 +1,4 @@
-//! The walk over one message, from its first byte to its last or to its first problem.
+//! The JSON grammar: walks over one message to its end or to its first problem.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The keys of one object, and whether one of them stands there twice.
+//! Finds repeated keys in one object.
 //!
 //! Keys are compared when their object closes rather than one by one: few keys need no set at all,
 //! and many are sorted, which no choice of keys can slow down the way it can a hash table.
@@ -12,7 +12,7 @@ const MAX_SEARCHED_KEYS: usize = 12;
 
 const SHOWN_CHARS: usize = 64;
 
-/// A key as decoded, and where it stands.
+/// A decoded key and its offset.
 pub(super) struct Key<'a> {
     /// Its opening quote.
     pub(super) at: usize,

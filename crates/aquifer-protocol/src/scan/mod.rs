@@ -1,10 +1,10 @@
-//! The gate in front of both transports: bytes are judged here before serde_json or the MCP SDK
+//! The scanner in front of both transports: it checks bytes before serde_json or the MCP SDK
 //! sees them.
 //!
 //! The SDK drops what it cannot parse without an answer, merges repeated keys and rounds large
 //! integers. So [`scan`] is strict where they are lenient: what it accepts, they read in one way
 //! only, and what it refuses comes back as a [`Problem`] that can be told to the caller.
-//! [`Salvage`] finds out whom to tell.
+//! [`Salvage`] finds the id to answer under.
 //!
 //! One pass, no recursion, no tree: the memory is the stack of open containers (never deeper than
 //! the limit) and the keys of the objects still open. It never changes, copies or interprets a
@@ -27,7 +27,7 @@ use crate::limits::{LimitKind, Limits};
 pub use salvage::Salvage;
 pub use salvage::SalvagedMessage;
 
-/// What stands around the MCP-AQL request inside the bytes.
+/// What surrounds the MCP-AQL request in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
     /// Nothing: the bytes are the request.

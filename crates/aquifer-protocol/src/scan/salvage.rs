@@ -1,4 +1,4 @@
-//! Whom a refusal is for: the `id` and `method` of a JSON-RPC message that was not accepted.
+//! Recovers the `id` and `method` of a JSON-RPC message that was refused, to answer it.
 //!
 //! A client waits for an answer under its own id, so even a line thrown away for its size must be
 //! searched for it, and TypeScript clients write `id` after `params`, at the very end. [`Salvage`]
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::token;
 
-/// Longer ids and method names are not kept.
+/// Longer ids and method names are dropped.
 const MAX_KEPT_LEN: usize = 256;
 
-/// What could be saved of a refused message.
+/// What could be recovered from a refused message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvagedMessage {
     /// The id as JSON text, an integer or a string, ready to be copied into an answer.
     pub id: Option<String>,
-    /// Whether there was an id, also one that cannot be used: then somebody waits for an answer.
+    /// Whether there was an id, even an unusable one: then the client waits for an answer.
     pub has_id: bool,
     /// The method's name, decoded.
     pub method: Option<String>,
-    /// How many bytes went by.
+    /// The size of the message in bytes.
     pub bytes: usize,
 }
 

@@ -67,7 +67,7 @@ fn r_req_1_every_form_of_json_is_accepted() {
 }
 
 #[test]
-fn r_req_1_what_is_not_json_is_refused_where_it_goes_wrong() {
+fn r_req_1_invalid_json_is_refused_with_its_offset() {
     check(
         Frame::Bare,
         &Limits::default(),
@@ -146,7 +146,7 @@ fn r_req_1_a_number_that_would_change_its_value_is_refused() {
 }
 
 #[test]
-fn r_req_1_a_key_stands_once_in_its_object() {
+fn r_req_1_repeated_keys_are_refused() {
     let long = format!("{{\"{0}\":1,\"{0}\":2}}", "é".repeat(70));
     check(
         Frame::Bare,

@@ -1,11 +1,11 @@
-//! A shape in the words of introspection: the published `ParameterInfo`, no field more (R-INT-2, R-INT-2a).
+//! Schemas as introspection shows them: exactly the published `ParameterInfo` (R-INT-2, R-INT-2a).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use super::{Kind, Parameter, Rest, Schema, Shape};
 
-/// The type in words: `integer`, `string | string[]`, `Task`.
+/// The type as shown to callers: `integer`, `string | string[]`, `Task`.
 pub fn type_words(schema: &Schema) -> String {
     let words = match &schema.kind {
         Kind::Any => "any".to_owned(),

@@ -1,6 +1,6 @@
-//! Several schemas that one value has to satisfy, as one.
+//! The intersection of several schemas.
 //!
-//! What one schema cannot say is left out: the outcome may admit more than the parts do, never less.
+//! What a single schema cannot express is dropped: the result may admit more than the parts do, never less.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The shape of a value: what JSON Schema can say and a caller has to know.
+//! Schemas: the part of JSON Schema that callers need.
 //!
 //! One [`Schema`] is read by the validator, by introspection and by the tool texts, so none of them can disagree.
 //! Recursive and shared shapes are [`Kind::Named`] and live in the catalog's [`Types`].
@@ -38,7 +38,7 @@ pub struct Schema {
     pub nullable: bool,
     /// What it means.
     pub description: Option<Arc<str>>,
-    /// What stands in for an omitted value.
+    /// The default for an omitted value.
     pub default: Option<Value>,
     /// Whether the source itself fills in the default. It is then shown, and not added to requests: it may have changed.
     pub is_source_default: bool,
@@ -113,11 +113,11 @@ pub enum Kind {
 pub struct Shape {
     /// The fields that are known.
     pub fields: Vec<Parameter>,
-    /// What else may stand in it.
+    /// Which other fields are allowed.
     pub rest: Rest,
 }
 
-/// What may stand in an object besides its known fields.
+/// Which fields an object may have besides its known ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Rest {
     /// Nothing.
@@ -142,7 +142,7 @@ pub struct Parameter {
     pub schema: Schema,
     /// Whether its value is a secret.
     pub sensitive: bool,
-    /// Whether NUL may stand in its text.
+    /// Whether its text may contain NUL.
     pub allow_nul: bool,
     /// Why not to use it any more and what instead.
     pub deprecated: Option<Arc<str>>,
@@ -206,19 +206,19 @@ impl Schema {
         Self::new(Kind::Named(name.into()))
     }
 
-    /// Whether two schemas say the same.
+    /// Whether two schemas are equivalent.
     pub fn is_same(&self, other: &Schema) -> bool {
         self == other
     }
 
-    /// Says what the value means.
+    /// Adds a description.
     #[must_use]
     pub fn describe(mut self, description: &str) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// The schema itself, or the one its name stands for. Bounded, because names may refer to names.
+    /// The schema itself, or the named type it refers to. Bounded, because names may refer to names.
     pub fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
         let mut schema = self;
         for _ in 0..16 {

@@ -1,4 +1,4 @@
-//! Regular expressions of definitions we did not write: compiled at first use, within a budget.
+//! Regular expressions from untrusted definitions: compiled at first use, within a budget.
 //!
 //! A pattern of ten characters can compile to a megabyte, and a catalog may hold thousands of them. Reading a definition
 //! therefore compiles nothing, all patterns of one document share a budget, and a large pattern is not run over a long
@@ -90,7 +90,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Two patterns that were written alike are the same.
+/// Patterns with the same source are equal.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source

@@ -1,4 +1,4 @@
-//! A value that fits a shape, for examples nobody wrote and for proving that what introspection says is accepted.
+//! Generates a value that fits a schema: for examples, and for testing that what introspection shows is accepted.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! A shape written as JSON Schema, for callers who asked for it (`fields: "full"`).
+//! Writes a schema as JSON Schema, for callers who ask for `fields: "full"`.
 
 use serde_json::{Map, Value, json};
 

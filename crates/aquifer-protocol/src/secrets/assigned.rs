@@ -1,4 +1,4 @@
-//! Values that only their name gives away: `password=…`, `"api_key": "…"`, `Authorization: …`, `--token …`,
+//! Values recognized by their name alone: `password=…`, `"api_key": "…"`, `Authorization: …`, `--token …`,
 //! `<password>…</password>`.
 
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub(super) fn value_at(text: &str, position: usize, byte: u8) -> Option<(Range<u
     }
 }
 
-/// What stands between a name and its value.
+/// The separator between a name and its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Equals,

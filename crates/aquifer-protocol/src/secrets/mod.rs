@@ -1,4 +1,4 @@
-//! Credentials: what they look like and what they are called. The only list of both in the project.
+//! Credentials: the project's only list of their formats and names.
 //!
 //! A credential is recognised by its format (`ghp_…`, a private key, the password in a URL) or by the name written
 //! beside it (`password=…`, `"apiKey": "…"`). Formats are data (`formats.rs`); everything else here reads that table.
@@ -19,7 +19,7 @@ use std::ops::Range;
 pub use names::may_name_secret;
 pub use names::names_secret;
 
-/// Stands where a credential stood.
+/// The text that replaces a credential.
 pub const REDACTED: &str = "[redacted]";
 
 /// What the tokens of the gate are, as [`FoundSecret::kind`] has it.
@@ -28,7 +28,7 @@ const OWN_TOKEN: &str = "confirmation or quota token";
 /// A credential inside a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
-    /// Where it stands, in bytes.
+    /// Its byte range.
     pub range: Range<usize>,
     /// What it is: "GitHub token".
     pub kind: &'static str,
@@ -46,7 +46,7 @@ pub fn looks_like_secret(text: &str) -> bool {
     find_secrets(text).next().is_some()
 }
 
-/// Whether a whole token of the gate stands in the text, whatever stands around it.
+/// Whether the text contains a complete token of the gate.
 pub fn holds_own_token(text: &str) -> bool {
     let bytes = text.as_bytes();
     let own = |byte: u8| formats::beginning_with(byte).iter().filter(|(format, _)| format.kind == OWN_TOKEN);
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_5_the_beginning_is_redacted_as_the_whole_is() {
+    fn r_saf_5_a_truncated_text_is_redacted_like_the_whole() {
         let jwt = format!("eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJl", "YWJjZGVmZ2hpamts".repeat(20));
         let texts = [
             "nothing to hide, and ünicode".to_owned(),

@@ -1,4 +1,4 @@
-//! Names that name a secret.
+//! Names of secrets.
 //!
 //! The last word of a name says what its value is: `secret_name` is a name, `token_id` an id, `max_tokens` a number,
 //! while `db_password` is a password. Some last words need another before them: a `key` is a secret if it is an API key,
@@ -7,7 +7,7 @@
 /// Longer names are no names.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Last words that name a secret whatever stands before them.
+/// Last words that name a secret whatever precedes them.
 const SECRETS: &[&str] = &[
     "password",
     "passwords",
@@ -134,7 +134,7 @@ const DESCRIBING_WORDS: &[&str] = &[
 const REPEATED: &[&str] =
     &["confirmation", "confirm", "again", "repeat", "repeated", "verify", "new", "old", "current"];
 
-/// Further words that make a configured value suspect, wherever they stand in its name.
+/// Further words that make a configured value suspect, anywhere in its name.
 const SUSPECT: &[&str] = &[
     "tokens",
     "auth",

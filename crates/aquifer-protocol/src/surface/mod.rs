@@ -71,7 +71,7 @@ impl FromStr for Mode {
 }
 
 impl Mode {
-    /// The mode as it stands on the wire.
+    /// The name of the mode.
     pub const fn as_str(self) -> &'static str {
         match self {
             Mode::Semantic => "semantic",

@@ -15,7 +15,7 @@ pub struct Profile {
     authorization: Option<usize>,
 }
 
-/// What a profile says of itself, in the order create, read, update, delete, execute.
+/// The definition of a profile, in the order create, read, update, delete, execute.
 struct Plan {
     name: &'static str,
     by_category: [&'static str; 5],

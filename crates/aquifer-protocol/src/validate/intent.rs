@@ -1,4 +1,4 @@
-//! What kind of operation a caller meant by a name that does not exist.
+//! Infers what kind of operation a caller meant by an unknown name.
 //!
 //! A suggestion is often followed without a second thought. A name that only wants to look must therefore never be
 //! answered with the name of an operation that changes something.
@@ -6,7 +6,7 @@
 use crate::category::Category;
 use crate::operation::Operation;
 
-/// Verbs and the category they stand for, in the words of callers rather than of any catalog.
+/// Verbs that callers use, by the category they imply.
 const VERBS: &[(Category, &[&str])] = &[
     (
         Category::Read,
@@ -56,10 +56,10 @@ const VERBS: &[(Category, &[&str])] = &[
     ),
 ];
 
-/// Two verbs this alike are one verb with a typing error.
+/// Verbs this similar are one verb with a typing error.
 const SAME_VERB: f64 = 0.7;
 
-/// An unknown name, as far as it tells what was meant.
+/// An unknown name and what it implies.
 pub(super) struct Intent<'a> {
     wanted: &'a str,
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::case;
 use crate::catalog::Catalog;
 use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
@@ -290,7 +291,7 @@ impl<'a> DeclaredParameters<'a> {
             || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
         self.canonical(name)
             .or_else(|| self.original(name))
-            .or_else(|| if is_camel_case() { self.canonical(&suggest::snake_case(name)) } else { None })
+            .or_else(|| if is_camel_case() { self.canonical(&case::snake_case(name)) } else { None })
     }
 }
 
@@ -409,7 +410,7 @@ impl Checked {
         &self.types
     }
 
-    /// What the protocol was told.
+    /// Parameters of the protocol itself.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }

@@ -1,4 +1,4 @@
-//! One value against one shape, to any depth, with every problem and its path.
+//! Validates one value against one schema, to any depth, and reports every problem with its path.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -24,7 +24,7 @@ pub(super) struct Checker<'a> {
     /// How much may still be tried in alternatives: a union of unions would double the work with every level.
     trials: usize,
     depth: usize,
-    /// Set where nobody will be told what is wrong, only whether something is.
+    /// Set where only the presence of a problem matters, not its message.
     is_quiet: bool,
     /// Whether something was found to be wrong in quiet.
     has_failed: bool,
@@ -43,7 +43,7 @@ pub(super) const BASE_TRIALS: usize = 4_000;
 const TRIALS_PER_VALUE: usize = 32;
 const MAX_TRIALS: usize = 200_000;
 
-/// Where a value stands in the parameters. It is written out only if there is something to tell about it.
+/// The path of a value in the parameters. It is formatted only if there is a problem.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Parameter(&'a str),
@@ -52,7 +52,7 @@ enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The parameter that it stands in.
+    /// The parameter that contains it.
     fn parameter(&self) -> &'a str {
         match self {
             Path::Parameter(name) => name,

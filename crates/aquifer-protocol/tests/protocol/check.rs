@@ -82,7 +82,7 @@ fn r_req_4_constraints_are_checked() {
 }
 
 #[test]
-fn r_req_4_what_fits_is_accepted() {
+fn r_req_4_valid_parameters_are_accepted() {
     for (parameter, value) in [
         ("age", json!(150)),
         ("score", json!(0.75)),
@@ -111,7 +111,7 @@ fn r_req_4_defaults_come_last_and_reach_into_objects() {
 }
 
 #[test]
-fn r_req_4_every_problem_is_told_and_the_earliest_stage_decides() {
+fn r_req_4_every_problem_is_reported_and_the_earliest_stage_decides() {
     let stages = [
         (json!({ "age": "x", "what": 1, "role": "king" }), "VALIDATION_MISSING_PARAM"),
         (json!({ "user_name": "ada", "age": "x", "what": 1, "role": "king" }), "VALIDATION_INVALID_TYPE"),
@@ -124,15 +124,15 @@ fn r_req_4_every_problem_is_told_and_the_earliest_stage_decides() {
         let failure = check(json!({ "operation": "create_user", "params": params })).unwrap_err();
         assert_eq!(failure.code().as_str(), code);
         let errors = failure.details().get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
-        let told: Vec<&str> = errors.iter().map(|error| error["code"].as_str().unwrap()).collect();
+        let reported: Vec<&str> = errors.iter().map(|error| error["code"].as_str().unwrap()).collect();
         // A single problem is the failure itself.
         let expected = if index == 3 { &[] } else { &order[index..] };
-        assert_eq!(told, expected, "{:?}", failure.details());
+        assert_eq!(reported, expected, "{:?}", failure.details());
     }
 }
 
 #[test]
-fn r_req_4a_missing_parameters_are_told_with_type_and_meaning() {
+fn r_req_4a_missing_parameters_are_reported_with_type_and_description() {
     let failure = check(json!({ "operation": "create_user" })).unwrap_err();
     assert_eq!(failure.message(), "Missing required parameter 'user_name'. Expected: string (The login name)");
     assert_eq!(failure.details()["param_name"], "user_name");
@@ -176,7 +176,7 @@ fn r_req_5_unknown_parameters_are_refused_with_all_names_and_the_nearest() {
 }
 
 #[test]
-fn r_req_5_problems_and_valid_names_are_told_once() {
+fn r_req_5_problems_and_valid_names_are_reported_once() {
     let count = |text: &Value, part: &str| text.to_string().matches(part).count();
     // What is wrong, and a valid name that must stand in the whole failure once.
     for (params, valid) in [
@@ -281,7 +281,7 @@ fn r_dis_7_proxied_operations_get_what_was_sent_and_nothing_else() {
 }
 
 #[test]
-fn r_req_4_integers_beyond_64_bits_are_told_so() {
+fn r_req_4_integers_beyond_64_bits_are_refused_as_such() {
     let error = refuse("labels", json!({ "many": 1e20 }));
     assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
     assert!(error["message"].as_str().unwrap().contains("'labels.many' is beyond the range of 64-bit"), "{error}");

@@ -97,10 +97,10 @@ fn r_res_4_no_template_remedy_or_description_looks_like_a_leak() {
 }
 
 #[test]
-fn r_res_4_causes_stay_with_us() {
+fn r_res_4_causes_never_reach_the_caller() {
     let failure = Failure::internal("password=hunter2 in /etc/secret.conf").detail("source", "db");
-    let told = envelope(failure.clone()).to_string();
-    assert!(!told.contains("hunter2") && !told.contains("/etc"), "{told}");
+    let reported = envelope(failure.clone()).to_string();
+    assert!(!reported.contains("hunter2") && !reported.contains("/etc"), "{reported}");
     assert_eq!(failure.cause(), Some("password=hunter2 in /etc/secret.conf"));
     assert_eq!(failure.code(), Code::InternalError);
 }

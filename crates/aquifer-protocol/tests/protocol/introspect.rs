@@ -16,12 +16,12 @@ fn facts() -> Facts {
     Facts { limits: Limits::default(), max_batch_size: 100, confirmation: false }
 }
 
-fn tell<T>(ask: impl FnOnce(Answers<'_>) -> T) -> T {
+fn answer_from<T>(ask: impl FnOnce(Answers<'_>) -> T) -> T {
     ask(Answers { catalog: &catalog(), surface: &crude(), facts: &facts() })
 }
 
 fn details(name: &str, detail: Detail) -> Value {
-    tell(|answers| answers.operation(name, detail))["operation"].clone()
+    answer_from(|answers| answers.operation(name, detail))["operation"].clone()
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -36,7 +36,7 @@ fn parameter(details: &Value, name: &str) -> Value {
 fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     let catalog = catalog();
     let all = || catalog.operations().iter().map(|op| &**op);
-    let list = tell(|answers| answers.operations(all(), Detail::Standard, None, false));
+    let list = answer_from(|answers| answers.operations(all(), Detail::Standard, None, false));
     assert_eq!(keys(&list), ["_protocol", "operations"]);
     let operations = list["operations"].as_array().unwrap();
     assert_eq!(operations.len(), 9);
@@ -55,16 +55,16 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["capabilities"]["batch"], true);
     assert_eq!(protocol["capabilities"]["execution_safety_loop"], "unsupported");
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
-    let narrowed = tell(|answers| answers.operations(all(), Detail::Minimal, None, true));
+    let narrowed = answer_from(|answers| answers.operations(all(), Detail::Minimal, None, true));
     assert_eq!(keys(&narrowed["operations"][0]), ["name", "description"], "opt-in: fields minimal");
-    let full = tell(|answers| answers.operations(all(), Detail::Full, None, true));
+    let full = answer_from(|answers| answers.operations(all(), Detail::Full, None, true));
     assert_eq!(full["operations"][0]["danger"], "reversible", "opt-in: fields full");
     assert_eq!(keys(&narrowed["_protocol"]), ["version"]);
 }
 
 #[test]
 fn r_req_7_limits_are_shown() {
-    let shown = &tell(|answers| answers.limits())["limits"];
+    let shown = &answer_from(|answers| answers.limits())["limits"];
     assert_eq!(shown["max_request_size"], 1 << 20);
     assert_eq!(shown["max_response_size"], 10 << 20);
     assert_eq!(shown["max_string_length"], 1 << 20);
@@ -99,7 +99,7 @@ fn r_int_2_details_are_the_published_fields() {
 }
 
 #[test]
-fn r_int_2_danger_is_said_in_the_last_words() {
+fn r_int_2_a_description_ends_with_the_danger() {
     assert_eq!(details("delete_user", Detail::Standard)["description"], "Get a user. Danger: destructive.");
     let mut operation = Operation::new("execute_x", Category::Execute, "Run");
     operation.lifecycle = Some(Lifecycle::standard());
@@ -114,7 +114,7 @@ fn r_int_2_danger_is_said_in_the_last_words() {
 
 /// What a person will be asked, and why, beside the danger; and only there (R-INT-2).
 #[test]
-fn r_saf_3_full_details_tell_what_is_confirmed() {
+fn r_saf_3_full_details_show_what_is_confirmed() {
     let mut delete = Operation::new("delete_x", Category::Delete, "Delete");
     delete.source = "shop".into();
     let plain = delete.clone();
@@ -149,7 +149,7 @@ fn r_saf_3_full_details_tell_what_is_confirmed() {
 }
 
 #[test]
-fn r_int_2a_every_constraint_is_told() {
+fn r_int_2a_every_constraint_is_shown() {
     let create = details("create_user", Detail::Standard);
     for (name, expected) in [
         (
@@ -190,7 +190,7 @@ fn r_int_2a_every_constraint_is_told() {
 
 #[test]
 fn r_int_3_types_are_listed_and_explained() {
-    let list = tell(|answers| answers.types());
+    let list = answer_from(|answers| answers.types());
     let names: Vec<&str> = list["types"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
     for name in [
         "SemanticCategory",
@@ -210,7 +210,7 @@ fn r_int_3_types_are_listed_and_explained() {
     for of in list["types"].as_array().unwrap() {
         assert!(keys(of).iter().all(|key| ["name", "kind", "description"].contains(key)), "{of}");
     }
-    let of = |name: &str| tell(|answers| answers.named_type(name))["type"].clone();
+    let of = |name: &str| answer_from(|answers| answers.named_type(name))["type"].clone();
     assert_eq!(of("SemanticCategory")["values"], json!(["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"]));
     assert_eq!(of("OperationResult")["members"], json!(["OperationSuccess", "OperationFailure"]));
     assert_eq!(of("FieldSelection")["kind"], "union");
@@ -219,8 +219,8 @@ fn r_int_3_types_are_listed_and_explained() {
 
 #[test]
 fn r_int_4_an_unknown_name_is_null() {
-    assert_eq!(tell(|answers| answers.operation("nothing", Detail::Standard)), json!({ "operation": null }));
-    assert_eq!(tell(|answers| answers.named_type("Nothing")), json!({ "type": null }));
+    assert_eq!(answer_from(|answers| answers.operation("nothing", Detail::Standard)), json!({ "operation": null }));
+    assert_eq!(answer_from(|answers| answers.named_type("Nothing")), json!({ "type": null }));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn r_int_6_cursors_belong_to_one_list_of_one_catalog() {
 
 #[test]
 fn r_int_6_the_summary_groups_by_endpoint() {
-    let summary = tell(|answers| answers.summary())["summary"].clone();
+    let summary = answer_from(|answers| answers.summary())["summary"].clone();
     assert_eq!(summary["total"], 9);
     assert_eq!(summary["categories"], json!({ "CREATE": 1, "READ": 4, "UPDATE": 1, "DELETE": 1, "EXECUTE": 2 }));
     assert_eq!(summary["endpoints"]["delete"], json!({ "count": 1, "operations": ["delete_user"] }));

@@ -26,7 +26,7 @@ fn r_res_1_success_or_failure_and_nothing_else() {
 }
 
 #[test]
-fn r_res_2_warnings_are_sorted_collapsed_and_few() {
+fn r_res_2_warnings_are_sorted_collapsed_and_limited() {
     let mut warnings: Vec<Warning> =
         (0..12).map(|index| Warning::new("LOW_WARNING", format!("{index}")).severity(Severity::Low)).collect();
     warnings.push(Warning::new("MEDIUM_WARNING", "m").severity(Severity::Medium));
@@ -49,7 +49,7 @@ fn r_res_3_text_and_value_are_the_same_json() {
 }
 
 #[test]
-fn r_res_3a_only_helplessness_is_an_error_to_mcp() {
+fn r_res_3a_only_failures_beyond_the_caller_are_mcp_errors() {
     let failed = |failure: Failure| Response::Failure(failure).render(&Limits::default()).is_error;
     assert!(failed(Failure::internal("x")));
     assert!(!failed(Failure::not_found("task", 1)));

@@ -1,12 +1,13 @@
 //! Shapes: read from JSON Schema, sampled, and written back.
 
+use aquifer_protocol::case::snake_case;
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
-use aquifer_protocol::suggest::{nearest, snake_case};
+use aquifer_protocol::suggest::nearest;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ fn r_req_7_hostile_schemas_end() {
 }
 
 #[test]
-fn r_int_2_what_has_no_fields_is_told_in_place() {
+fn r_int_2_types_without_fields_are_described_inline() {
     let (schema, _) = read(json!({
         "type": "object",
         "properties": { "title": { "$ref": "#/$defs/Title", "maxLength": 3 }, "labels": { "type": "object", "additionalProperties": { "type": "integer" } } },
@@ -195,7 +196,7 @@ fn formats_are_enforced() {
 }
 
 #[test]
-fn patterns_take_linear_time_and_unsupported_ones_are_words_only() {
+fn patterns_take_linear_time_and_unsupported_ones_are_not_enforced() {
     let hostile = Pattern::new("(a+)+$");
     assert!(!hostile.admits(&format!("{}!", "a".repeat(50_000))));
     assert!(Pattern::new("(?=look)ahead").admits("anything"));
@@ -277,7 +278,7 @@ fn names_are_normalised_and_near_ones_found() {
 }
 
 #[test]
-fn danger_is_read_off_names_and_categories() {
+fn danger_is_inferred_from_names_and_categories() {
     for (name, category, danger) in [
         ("get_reset_status", Category::Read, Danger::Safe),
         ("create_user", Category::Create, Danger::Reversible),

@@ -97,7 +97,7 @@ fn r_req_4a_introspect_sent_to_another_tool_learns_the_right_one() {
     let request = json!({ "operation": "introspect" }).as_object().unwrap().clone();
     let Ok(ParsedRequest::One(request)) = parse(request, 10) else { panic!("not a request") };
     let failure = route(&catalog, &crude(), &Receiver::Family("create".into()), request).unwrap_err();
-    let told = failure.without_details();
+    let reported = failure.without_details();
     let expected = "Operation 'introspect' must use READ endpoint, not CREATE: call the tool 'mcp_aql_read'";
-    assert_eq!(told.message(), expected);
+    assert_eq!(reported.message(), expected);
 }

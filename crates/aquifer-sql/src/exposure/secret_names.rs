@@ -5,6 +5,7 @@
 //! in a secret or a representation of one (`token_hash`), and not if it only describes one (`password_changed_at`,
 //! `has_password`).
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_query::FieldType;
 
 use crate::schema::names::to_snake_case;

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::operation::is_snake_case;
 
 use crate::schema::model::{Model, Table};

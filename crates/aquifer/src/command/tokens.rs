@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
 use aquifer_tokens::compare::Comparison;
 use aquifer_tokens::render::chart::Chart;
@@ -233,7 +234,7 @@ impl Server for Talk {
     }
 
     fn operation(&self, tool: &str) -> String {
-        format!("{}{}", self.prefix, snake(tool))
+        format!("{}{}", self.prefix, snake_identifier(tool))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aquifer_discovery::name;
 use aquifer_engine::source::{Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
@@ -35,8 +36,11 @@ impl Hidden {
         }
         let tool = operation.backing.tool().unwrap_or_default();
         self.tools.iter().any(|hidden| {
-            let spelled = name::snake(hidden);
-            hidden == tool || *hidden == *operation.name || spelled == *operation.name || spelled == name::snake(tool)
+            let spelled = snake_identifier(hidden);
+            hidden == tool
+                || *hidden == *operation.name
+                || spelled == *operation.name
+                || spelled == snake_identifier(tool)
         })
     }
 }

@@ -22,11 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use aquifer_discovery::name::snake;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::suggest;
 use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
@@ -557,7 +557,7 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
         let offered = same.iter().flat_map(|one| one.source.offering().operations);
         let known: Vec<String> = offered.map(|operation| operation.name.to_string()).collect();
         for name in config.operations.keys() {
-            let spelled = snake(name);
+            let spelled = snake_identifier(name);
             if !known.contains(&spelled) {
                 let near = suggest::nearest(&spelled, known.iter().map(String::as_str));
                 found.push((name.clone(), near.map(str::to_owned)));

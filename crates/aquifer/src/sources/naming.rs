@@ -1,6 +1,7 @@
 //! What a source is called whom nobody gave a name.
 
-use aquifer_discovery::name::{fit, snake};
+use aquifer_discovery::name::fit;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::text::is_hidden;
 
 /// Longer prefixes leave no room for what comes after them.
@@ -72,12 +73,12 @@ pub(super) fn of_url(url: &str) -> String {
 fn essence(name: &str) -> String {
     let words: Vec<&str> = name.split(['-', '_']).filter(|word| !matches!(*word, "" | "mcp" | "server")).collect();
     let essence = words.join("-").to_ascii_lowercase();
-    if snake(&essence).is_empty() { "mcp".to_owned() } else { essence }
+    if snake_identifier(&essence).is_empty() { "mcp".to_owned() } else { essence }
 }
 
 /// What the operations of a source of this name begin with.
 pub(super) fn prefix(name: &str) -> String {
-    let prefix = fit(&snake(name), MAX_PREFIX_LEN);
+    let prefix = fit(&snake_identifier(name), MAX_PREFIX_LEN);
     if prefix.is_empty() { "source".to_owned() } else { prefix }
 }
 

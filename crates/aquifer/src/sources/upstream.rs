@@ -7,6 +7,7 @@ use std::time::Duration;
 use aquifer_discovery::adapter::{AdapterAuth, Target};
 use aquifer_discovery::servers::{Environment, Server, ServerTransport, env_file};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
 
@@ -182,7 +183,7 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
         if let Some(problem) = said.problem() {
             return Err(format!("operation '{name}': {problem}"));
         }
-        let operation = aquifer_discovery::name::snake(name);
+        let operation = snake_identifier(name);
         settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
         settings.danger_of.extend(said.danger.map(|danger| (operation.clone(), danger)));
         settings.controls_of.extend(said.controls.map(|controls| (operation, controls.into())));

@@ -71,7 +71,7 @@ fn read_block(block: &Node, path: &str, declared: &mut DeclaredDanger, findings:
     }
     if findings.flag(block, "requires_reauth", path) == Some(true) {
         declared.requires_confirmation = true;
-        declared.warnings.push("wants its caller to log in again, which a confirmation stands for".to_owned());
+        declared.warnings.push("requires its caller to log in again; a confirmation is required instead".to_owned());
     }
 }
 

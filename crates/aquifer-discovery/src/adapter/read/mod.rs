@@ -1,5 +1,5 @@
-//! Reads an adapter file, complains about everything that is wrong with it at its place, and accepts what the
-//! specification's documents write beyond its schema.
+//! Reads an adapter file, reports every problem with its position, and accepts what the specification's documents use
+//! beyond its schema.
 
 mod danger;
 mod operations;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
@@ -126,7 +127,7 @@ fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
             "Invalid name '{}': operations are snake_case, {MAX_CHOSEN_NAME} characters or fewer",
             shown(&name)
         );
-        let better = crate::name::fit(&crate::name::snake(&name), MAX_CHOSEN_NAME);
+        let better = crate::name::fit(&snake_identifier(&name), MAX_CHOSEN_NAME);
         let suggestion = (!better.is_empty()).then(|| format!("Try '{better}'"));
         findings.add_with(Code::SchemaInvalidName, path, node.at, message, suggestion);
     }

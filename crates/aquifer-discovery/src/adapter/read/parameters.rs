@@ -1,6 +1,7 @@
 //! Parameters of adapter files: keyed by name as published, or in a list with references to shared ones as the
 //! documents write them. What comes out has no references any more (R-DIS-7).
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::is_snake_case;
 use serde_json::{Map, Value, json};
@@ -129,7 +130,7 @@ fn resolve_reference(
 fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Option<AdapterParameter> {
     if !is_snake_case(name) {
         let message = format!("Invalid name '{}': parameters are snake_case", shown(name));
-        let better = crate::name::snake(name);
+        let better = snake_identifier(name);
         let suggestion = (!better.is_empty()).then(|| format!("Try '{better}'"));
         findings.add_with(Code::SchemaInvalidName, path, node.at, message, suggestion);
     }

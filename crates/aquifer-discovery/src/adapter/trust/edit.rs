@@ -1,7 +1,7 @@
-//! The edits themselves: finds where words stand in the text and puts others there.
+//! Edits the trust block in the text of the file.
 //!
-//! Knows the forms people write: a block in lines, a block in braces, one word, no block. The caller reads the result
-//! back and compares, so a guess that is wrong costs nothing.
+//! Supports the forms people write: a block in lines, a block in braces, one word, no block. The caller reads the result
+//! back and compares it, so a wrong guess does no harm.
 
 use std::ops::Range;
 

@@ -1,9 +1,8 @@
 //! Changes the trust of an adapter file: its level, and the history of how it came there. Everything else in the file
 //! stays byte for byte.
 //!
-//! A file is edited where the words stand, never written anew: whoever reviews the change sees these lines and no
-//! others. What was made is read back and compared before it is given out, so a form of YAML that the editing does not
-//! understand is refused, not damaged.
+//! The file is edited in place, never rewritten, so that a reviewer sees only the changed lines. The result is read back
+//! and compared before it is returned, so a form of YAML that the editor does not support is refused, not damaged.
 
 mod edit;
 
@@ -15,13 +14,13 @@ use crate::problem::{FileProblem, Findings};
 use crate::text;
 use crate::yaml::Node;
 
-/// Longer words belong elsewhere.
+/// The longest text of a history entry.
 const MAX_TEXT_LEN: usize = 500;
 
-/// A change of trust, as it goes down in the history.
+/// A change of trust, as recorded in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustChange<'a> {
-    /// The level it gets.
+    /// The new level.
     pub to: Trust,
     /// When: `2026-01-15T10:00:00Z`.
     pub at: &'a str,
@@ -31,7 +30,7 @@ pub struct TrustChange<'a> {
     pub reason: &'a str,
 }
 
-/// A file whose trust was changed.
+/// The outcome of changing a file's trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustEdit {
     /// The whole file.
@@ -48,7 +47,7 @@ pub enum TrustError {
     /// The file is not an adapter that could be trusted.
     #[error("the adapter file is not valid: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<FileProblem>),
-    /// It has the level.
+    /// It already has this level.
     #[error("its trust level is '{0}' already")]
     Same(Trust),
     /// Each level builds on the one before.
@@ -61,7 +60,7 @@ pub enum TrustError {
         /// The level that comes next.
         next: Trust,
     },
-    /// A word for the history that cannot go there.
+    /// A text that is not allowed in the history.
     #[error("'{field}' {problem}")]
     BadWords {
         /// Which one.
@@ -69,13 +68,13 @@ pub enum TrustError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The file is right, but written in a way that is not changed without touching the rest.
+    /// The file is valid, but its form cannot be edited without touching other lines.
     #[error("the trust block cannot be changed in place: {0}. Write it in lines of its own first")]
     Form(&'static str),
 }
 
-/// Changes the trust of an adapter file, one level up or any number down. The sidecar matters where the file itself says
-/// nothing: what a generator made is `generated`.
+/// Changes the trust of an adapter file, one level up or any number down. Where the file states no level, the sidecar
+/// does: a generated adapter is `generated`.
 pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Result<TrustEdit, TrustError> {
     let (from, to) = (Adapter::read(text, sidecar).map_err(TrustError::Invalid)?.stated_trust, change.to);
     let next = Trust::ALL.into_iter().find(|level| *level > from).unwrap_or(Trust::Certified);
@@ -107,7 +106,7 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
     Err(refused)
 }
 
-/// What is to stand in the trust block afterwards.
+/// The content that the trust block gets.
 struct TargetTrust {
     to: Trust,
     promoted_from: Option<Trust>,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_discovery::servers::{Input, Server, ServerTransport, env_file, is_placeholder};
+use aquifer_protocol::case::snake_identifier;
 use toml::{Table, Value};
 
 use super::clients::Client;
@@ -55,7 +55,7 @@ pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
     let mut variables = Variables::new(environment_references(clients));
     for client in clients {
         for server in &client.servers {
-            let own = format!("{}-{}", server.name, snake(client.name).replace('_', "-"));
+            let own = format!("{}-{}", server.name, snake_identifier(client.name).replace('_', "-"));
             let numbered = (2..).map(|number| format!("{own}-{number}"));
             let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
             // The first name that is free, or that this very server has already.

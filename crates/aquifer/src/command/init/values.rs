@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use aquifer_discovery::name::snake;
+use aquifer_protocol::case::snake_identifier;
 
 /// A variable that the configuration refers to, and what is known of its value.
 pub(super) struct Variable {
@@ -116,7 +116,7 @@ fn variable_name(text: &str) -> String {
 }
 
 pub(super) fn upper(name: &str) -> String {
-    snake(name).to_ascii_uppercase()
+    snake_identifier(name).to_ascii_uppercase()
 }
 
 #[cfg(test)]

@@ -1,0 +1,78 @@
+//! Conversion of names to snake_case. The only place in the project that does it.
+//!
+//! [`snake_case`] respells a name and keeps every other character, so that it can be compared with a declared name.
+//! [`snake_identifier`] makes a valid identifier of any text: operations, parameters and fields get such names. Stored
+//! names depend on both, so neither may change its result.
+
+/// `camelCase`, `kebab-case` and `Title Case` as `snake_case` (R-REQ-3).
+pub fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    let letters: Vec<char> = name.chars().collect();
+    for (index, &letter) in letters.iter().enumerate() {
+        if letter.is_uppercase() {
+            let before = index.checked_sub(1).and_then(|i| letters.get(i));
+            let after = letters.get(index + 1);
+            let starts_word = before.is_some_and(|b| b.is_lowercase() || b.is_ascii_digit())
+                || (before.is_some_and(|b| b.is_uppercase()) && after.is_some_and(|a| a.is_lowercase()));
+            if starts_word && !snake.ends_with('_') {
+                snake.push('_');
+            }
+            snake.extend(letter.to_lowercase());
+        } else if matches!(letter, '-' | ' ' | '.') {
+            snake.push('_');
+        } else {
+            snake.push(letter);
+        }
+    }
+    snake
+}
+
+/// Any name as a snake_case identifier of ASCII letters and digits: `OrderLine` and `Order Line` are `order_line`, `Käufer`
+/// is `kaufer`. Empty if the name has no character that can be spelled in ASCII.
+pub fn snake_identifier(name: &str) -> String {
+    let plain = deunicode::deunicode(name);
+    let mut snake = String::with_capacity(plain.len() + 4);
+    let mut previous = ' ';
+    let mut letters = plain.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter.is_ascii_alphanumeric() {
+            let next_is_small = letters.peek().is_some_and(char::is_ascii_lowercase);
+            let begins_word = letter.is_ascii_uppercase()
+                && (previous.is_ascii_lowercase()
+                    || previous.is_ascii_digit()
+                    || (previous.is_ascii_uppercase() && next_is_small));
+            if begins_word && !snake.is_empty() && !snake.ends_with('_') {
+                snake.push('_');
+            }
+            snake.push(letter.to_ascii_lowercase());
+        } else if !snake.is_empty() && !snake.ends_with('_') && letter != '\'' {
+            snake.push('_');
+        }
+        previous = letter;
+    }
+    let snake = snake.trim_end_matches('_');
+    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{snake_case, snake_identifier};
+
+    #[test]
+    fn respelling_and_identifiers_differ_where_they_have_to() {
+        for (name, respelled, identifier) in [
+            ("OrderLine", "order_line", "order_line"),
+            ("Order Line", "order_line", "order_line"),
+            ("HTTPServer", "http_server", "http_server"),
+            ("get-2Fast", "get_2_fast", "get_2_fast"),
+            ("_private__name_", "_private__name_", "private_name"),
+            ("Käufer", "käufer", "kaufer"),
+            ("it's", "it's", "its"),
+            ("2nd", "2nd", "n2nd"),
+            ("$%", "$%", ""),
+        ] {
+            assert_eq!(snake_case(name), respelled, "{name}");
+            assert_eq!(snake_identifier(name), identifier, "{name}");
+        }
+    }
+}
