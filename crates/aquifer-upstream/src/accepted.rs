@@ -15,12 +15,12 @@ use serde_json::{Map, Value};
 use crate::cache;
 use crate::settings::Settings;
 
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
-const ENDING: &str = "accepted.json";
+const FILE_EXTENSION: &str = "accepted.json";
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct AcceptedFile {
     version: u32,
     tools: BTreeMap<String, Map<String, Value>>,
 }
@@ -28,7 +28,7 @@ struct File {
 /// The accepted definitions that are still known, each verified against its pin.
 pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool> {
     // Files were once named after the settings, too.
-    let paths = path(settings).into_iter().chain(cache::file(settings, ENDING));
+    let paths = path(settings).into_iter().chain(cache::catalog_path(settings, FILE_EXTENSION));
     let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
     let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
         let tool = Tool::from_value(Value::Object(definition)).ok()?;
@@ -40,31 +40,36 @@ pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool
 
 /// Keeps the definitions among these that are pinned, beside those that were kept before. The file is written only if it
 /// changes.
-pub(crate) fn keep<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator<Item = &'a Tool>) {
+pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator<Item = &'a Tool>) {
     let Some(path) = path(settings) else { return };
-    let mut kept = read(settings, book);
+    let mut saved = read(settings, book);
     let mut is_changed = false;
     for tool in tools {
         let is_pinned = || book.get(&tool.name).is_some_and(|pinned| pinned.is(&pin(tool)));
-        if !kept.contains_key(&tool.name) && is_pinned() {
-            kept.insert(tool.name.clone(), tool.clone());
+        if !saved.contains_key(&tool.name) && is_pinned() {
+            saved.insert(tool.name.clone(), tool.clone());
             is_changed = true;
         }
     }
     if !is_changed {
         return;
     }
-    let file = File { version: VERSION, tools: kept.into_iter().map(|(name, tool)| (name, tool.definition)).collect() };
-    if let Err(cause) = serde_json::to_vec(&file).map_err(Into::into).and_then(|text| cache::replace(&path, &text)) {
+    let file = AcceptedFile {
+        version: FORMAT_VERSION,
+        tools: saved.into_iter().map(|(name, tool)| (name, tool.definition)).collect(),
+    };
+    if let Err(cause) =
+        serde_json::to_vec(&file).map_err(Into::into).and_then(|text| cache::write_atomically(&path, &text))
+    {
         tracing::debug!(source = settings.name, %cause, "the accepted definitions cannot be kept");
     }
 }
 
 fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
-    let file: File = serde_json::from_str(text).ok()?;
-    (file.version == VERSION).then_some(file.tools)
+    let file: AcceptedFile = serde_json::from_str(text).ok()?;
+    (file.version == FORMAT_VERSION).then_some(file.tools)
 }
 
 fn path(settings: &Settings) -> Option<PathBuf> {
-    cache::file_by_name(settings, ENDING)
+    cache::identity_path(settings, FILE_EXTENSION)
 }

@@ -21,7 +21,7 @@ use crate::sanitize::Sanitizer;
 
 /// What `tools/call` answers with.
 #[derive(Deserialize)]
-struct Result_<'a> {
+struct ToolResult<'a> {
     #[serde(borrow, default)]
     content: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -49,25 +49,25 @@ struct Block {
 
 /// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get
 /// it in front: bare they would not say which source they belong to.
-pub(crate) fn read(
+pub(crate) fn read_result(
     result: &Json,
     sanitizer: &Sanitizer,
     address_prefix: Option<&str>,
 ) -> Result<Answer, UpstreamError> {
-    let unreadable = UpstreamError::Unintelligible;
-    let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
+    let unreadable = UpstreamError::InvalidResponse;
+    let parsed: ToolResult<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
     let blocks: Vec<(Block, Cow<'_, str>)> = parsed
         .content
         .unwrap_or_default()
         .into_iter()
         .map(|raw| match address_prefix {
-            Some(prefix) => qualified(raw.get(), prefix),
+            Some(prefix) => qualify_address(raw.get(), prefix),
             None => Ok((serde_json::from_str(raw.get())?, Cow::Borrowed(raw.get()))),
         })
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(UpstreamError::Refused(RpcError::of_tool(said(&blocks, parsed.structured, sanitizer))));
+        return Err(UpstreamError::Refused(RpcError::from_tool(error_text(&blocks, parsed.structured, sanitizer))));
     }
     match parsed.structured {
         Some(structured) => {
@@ -78,7 +78,7 @@ pub(crate) fn read(
 }
 
 /// A block whose address says which source it belongs to. Blocks without one stay as they are.
-fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'a, str>)> {
+fn qualify_address<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'a, str>)> {
     let mut block: Block = serde_json::from_str(raw)?;
     if !matches!(block.kind.as_str(), "resource" | "resource_link") {
         return Ok((block, Cow::Borrowed(raw)));
@@ -100,7 +100,7 @@ fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'
 }
 
 /// The upstream's words for its refusal.
-fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, sanitizer: &Sanitizer) -> String {
+fn error_text(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, sanitizer: &Sanitizer) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
         // Cleaned as a value: in its text a secret could be written with escapes.
@@ -115,7 +115,8 @@ fn with_structure(structured: &RawValue, blocks: Vec<(Block, Cow<'_, str>)>) -> 
     let text = compact(structured.get())?;
     let mut attachments = Vec::new();
     for (block, raw) in blocks {
-        let repeats = block.kind == "text" && block.text.as_deref().is_some_and(|said| says_the_same(said, &text));
+        let repeats = block.kind == "text"
+            && block.text.as_deref().is_some_and(|block_text| repeats_structure(block_text, &text));
         if !repeats {
             attachments.push(Attachment::Verbatim(raw.into_owned()));
         }
@@ -125,24 +126,26 @@ fn with_structure(structured: &RawValue, blocks: Vec<(Block, Cow<'_, str>)>) -> 
 }
 
 /// Whether text beside a structure only repeats it: as JSON, or as the one value inside of it.
-fn says_the_same(said: &str, structured: &str) -> bool {
-    if compact(said).is_some_and(|said| said == structured) {
+fn repeats_structure(block_text: &str, structured: &str) -> bool {
+    if compact(block_text).is_some_and(|block_text| block_text == structured) {
         return true;
     }
     let Ok(structured) = serde_json::from_str::<Value>(structured) else { return false };
     let only = structured.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next());
-    if only.and_then(Value::as_str) == Some(said) {
+    if only.and_then(Value::as_str) == Some(block_text) {
         return true;
     }
-    match serde_json::from_str::<Value>(said) {
-        Ok(said) => said == structured || only.is_some_and(|only| *only == said || is_among(&said, only)),
-        Err(_) => only.and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == said)),
+    match serde_json::from_str::<Value>(block_text) {
+        Ok(block_text) => {
+            block_text == structured || only.is_some_and(|only| *only == block_text || is_element(&block_text, only))
+        }
+        Err(_) => only.and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == block_text)),
     }
 }
 
 /// Some servers write a list as one block for each element.
-fn is_among(said: &Value, list: &Value) -> bool {
-    list.as_array().is_some_and(|list| list.contains(said))
+fn is_element(value: &Value, list: &Value) -> bool {
+    list.as_array().is_some_and(|list| list.contains(value))
 }
 
 fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
@@ -173,8 +176,8 @@ fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
 
 /// JSON in text is data; other text is a string.
 fn text_data(text: String) -> Data {
-    let begins = text.trim_start().starts_with(['{', '[']);
-    let json = begins.then(|| compact(&text)).flatten().and_then(JsonText::checked);
+    let looks_like_json = text.trim_start().starts_with(['{', '[']);
+    let json = looks_like_json.then(|| compact(&text)).flatten().and_then(JsonText::checked);
     json.map_or_else(|| Data::Value(Value::String(text)), Data::Text)
 }
 
@@ -211,8 +214,8 @@ mod tests {
 
     fn answered(result: Value) -> Result<(Value, usize), Value> {
         let text = bytes::Bytes::from(result.to_string());
-        let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
-        match read(&json, &Sanitizer::new(&crate::Settings::stdio("x", "y", ["z"])), None) {
+        let json = Json::from_part(&text, serde_json::from_slice(&text).unwrap());
+        match read_result(&json, &Sanitizer::new(&crate::Settings::stdio("x", "y", ["z"])), None) {
             Ok(answer) => {
                 let value = match answer.data {
                     Data::Value(value) => value,

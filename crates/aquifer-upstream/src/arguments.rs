@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::schema_cost::SchemaCost;
 
 /// More steps than this no pattern may take.
-const MAX_STEPS: usize = 10_000;
+const MAX_BACKTRACKING_STEPS: usize = 10_000;
 
 /// More problems than this help nobody.
 const MAX_PROBLEMS: usize = 20;
@@ -28,16 +28,16 @@ const MAX_NAME_PATTERNS: usize = 32;
 const MAX_NAME_PATTERN_BYTES: usize = 64 * 1024;
 
 /// A schema ready to be used.
-pub(crate) struct ArgumentCheck {
+pub(crate) struct ArgumentValidator {
     validator: Validator,
     cost: SchemaCost,
 }
 
-impl ArgumentCheck {
+impl ArgumentValidator {
     /// None if the schema cannot be used, or would take too long: then the upstream is the judge.
     pub(crate) fn compile(schema: &Value) -> Option<Self> {
-        let cost = SchemaCost::of(schema)?;
-        if name_patterns(schema) > MAX_NAME_PATTERNS {
+        let cost = SchemaCost::analyze(schema)?;
+        if count_name_patterns(schema) > MAX_NAME_PATTERNS {
             return None;
         }
         let patterns: Arc<PatternBudget> = Arc::default();
@@ -47,9 +47,10 @@ impl ArgumentCheck {
         };
         let linear = PatternOptions::regex().size_limit(MAX_NAME_PATTERN_BYTES);
         // Patterns that look around need the other engine, on a short leash.
-        let leashed = PatternOptions::fancy_regex().backtrack_limit(MAX_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
+        let backtracking =
+            PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
         let validator = options().with_pattern_options(linear).build(schema);
-        let validator = validator.or_else(|_| options().with_pattern_options(leashed).build(schema)).ok()?;
+        let validator = validator.or_else(|_| options().with_pattern_options(backtracking).build(schema)).ok()?;
         Some(Self { validator, cost })
     }
 
@@ -86,13 +87,13 @@ impl ArgumentCheck {
 }
 
 /// How many patterns for names of fields there are anywhere in a schema.
-fn name_patterns(schema: &Value) -> usize {
+fn count_name_patterns(schema: &Value) -> usize {
     match schema {
         Value::Object(keywords) => {
             let own = keywords.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
-            keywords.values().map(name_patterns).fold(own, usize::saturating_add)
+            keywords.values().map(count_name_patterns).fold(own, usize::saturating_add)
         }
-        Value::Array(parts) => parts.iter().map(name_patterns).fold(0, usize::saturating_add),
+        Value::Array(parts) => parts.iter().map(count_name_patterns).fold(0, usize::saturating_add),
         _ => 0,
     }
 }
@@ -115,11 +116,11 @@ impl LazyPattern {
     fn build(&self, size: usize) -> Result<Validator, PatternError> {
         let schema = json!({ "pattern": self.source });
         let linear = PatternOptions::regex().size_limit(size);
-        let leashed = PatternOptions::fancy_regex().backtrack_limit(MAX_STEPS).size_limit(size);
+        let backtracking = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING_STEPS).size_limit(size);
         jsonschema::options()
             .with_pattern_options(linear)
             .build(&schema)
-            .or_else(|_| jsonschema::options().with_pattern_options(leashed).build(&schema))
+            .or_else(|_| jsonschema::options().with_pattern_options(backtracking).build(&schema))
             .map_err(|_| PatternError::TooLarge)
     }
 }
@@ -132,7 +133,7 @@ impl<'i> Keyword<'i> for LazyPattern {
     fn is_valid(&self, instance: &'i Value) -> bool {
         let Some(text) = instance.as_str() else { return true };
         let compiled = self.compiled.get_or_init(|| self.budget.compile(|size| self.build(size)));
-        compiled.as_ref().and_then(|compiled| compiled.for_text(text)).is_none_or(|one| one.is_valid(instance))
+        compiled.as_ref().and_then(|compiled| compiled.for_text(text)).is_none_or(|pattern| pattern.is_valid(instance))
     }
 }
 
@@ -146,17 +147,17 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
         call.canonical(&own).unwrap_or(&own).to_owned()
     });
     let place: Vec<&str> = parameter.as_deref().into_iter().chain(parts).collect();
-    let place = shown(&place.join("."));
+    let place = printable(&place.join("."));
     if let (None, Kind::Required { property: Value::String(own) }) = (&parameter, error.kind()) {
-        let name = shown(call.canonical(own).unwrap_or(own));
+        let name = printable(call.canonical(own).unwrap_or(own));
         let message = format!("Missing required parameter '{name}'");
         return Problem::new(Code::ValidationMissingParam, &*name, message).detail("param_name", &*name);
     }
-    if let (None, Some(names)) = (&parameter, unwanted(error.kind())) {
+    if let (None, Some(names)) = (&parameter, unexpected_names(error.kind())) {
         let message = format!("Unknown parameter(s): '{}'", names.join("', '"));
         return Problem::new(Code::ValidationUnknownParam, "", message).detail("unknown_params", names);
     }
-    let rule = rule(error.kind());
+    let rule = describe_violation(error.kind());
     let (code, message) = match (&parameter, error.kind()) {
         (None, _) => (Code::ValidationInvalidValue, format!("The parameters are refused by the tool's schema: {rule}")),
         (Some(_), Kind::Type { .. }) => (Code::ValidationInvalidType, format!("Parameter '{place}' {rule}")),
@@ -164,31 +165,31 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     };
     let problem = Problem::new(code, place, message);
     match parameter {
-        Some(name) => problem.detail("param_name", shown(&name)),
+        Some(name) => problem.detail("param_name", printable(&name)),
         None => problem,
     }
 }
 
 /// The names that a rule about names refuses.
-fn unwanted(kind: &Kind) -> Option<Vec<String>> {
+fn unexpected_names(kind: &Kind) -> Option<Vec<String>> {
     match kind {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            Some(unexpected.iter().take(MAX_PROBLEMS).map(|name| shown(name)).collect())
+            Some(unexpected.iter().take(MAX_PROBLEMS).map(|name| printable(name)).collect())
         }
-        Kind::PropertyNames { error } => Some(vec![shown(error.instance().as_str()?)]),
+        Kind::PropertyNames { error } => Some(vec![printable(error.instance().as_str()?)]),
         _ => None,
     }
 }
 
 /// A name of the caller's or the upstream's choice as it may stand in a message.
-fn shown(name: &str) -> String {
-    const MAX_LEN: usize = 128;
+fn printable(name: &str) -> String {
+    const MAX_NAME_CHARS: usize = 128;
     let name = presentable(name);
-    if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(MAX_LEN).collect() }
+    if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(MAX_NAME_CHARS).collect() }
 }
 
 /// What is wrong, without the value and without words from the schema beyond names and numbers.
-fn rule(kind: &Kind) -> String {
+fn describe_violation(kind: &Kind) -> String {
     match kind {
         Kind::AnyOf { .. } => "matches none of the allowed shapes".to_owned(),
         Kind::OneOfNotValid { .. } => "matches none of the allowed shapes, exactly one is wanted".to_owned(),
@@ -199,7 +200,7 @@ fn rule(kind: &Kind) -> String {
         Kind::Constant { .. } => "is not the one allowed value".to_owned(),
         Kind::Pattern { .. } => PATTERN_RULE.to_owned(),
         Kind::Custom { keyword, .. } if keyword == "pattern" => PATTERN_RULE.to_owned(),
-        Kind::Format { format } => format!("is not a valid '{}'", shown(format)),
+        Kind::Format { format } => format!("is not a valid '{}'", printable(format)),
         Kind::Minimum { limit } => format!("is less than {limit}"),
         Kind::Maximum { limit } => format!("is more than {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
@@ -212,9 +213,11 @@ fn rule(kind: &Kind) -> String {
         Kind::MaxProperties { limit } => format!("has more than {limit} fields"),
         Kind::UniqueItems => "has equal elements".to_owned(),
         Kind::MultipleOf { multiple_of } => format!("is not a multiple of {multiple_of}"),
-        Kind::Required { property } => format!("lacks the field '{}'", shown(property.as_str().unwrap_or_default())),
+        Kind::Required { property } => {
+            format!("lacks the field '{}'", printable(property.as_str().unwrap_or_default()))
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<String> = unexpected.iter().take(MAX_PROBLEMS).map(|name| shown(name)).collect();
+            let names: Vec<String> = unexpected.iter().take(MAX_PROBLEMS).map(|name| printable(name)).collect();
             format!("has unknown fields: '{}'", names.join("', '"))
         }
         other => format!("breaks the rule '{}'", other.keyword()),
@@ -237,19 +240,26 @@ mod tests {
             (json!({ "properties": { "q": { "not": { "pattern": "b" } } } }), "a", "b"),
             (json!({ "properties": { "q": { "if": { "pattern": "^a" }, "then": { "maxLength": 2 } } } }), "ab", "abc"),
         ] {
-            let check = ArgumentCheck::compile(&schema).unwrap();
-            assert!(check.errors(&json!({ "q": good })).is_empty(), "{schema} {good}");
-            let errors: Vec<String> = check.errors(&json!({ "q": bad })).iter().map(|one| rule(one.kind())).collect();
+            let validator = ArgumentValidator::compile(&schema).unwrap();
+            assert!(validator.errors(&json!({ "q": good })).is_empty(), "{schema} {good}");
+            let errors: Vec<String> = validator
+                .errors(&json!({ "q": bad }))
+                .iter()
+                .map(|pattern| describe_violation(pattern.kind()))
+                .collect();
             assert_eq!(errors.len(), 1, "{schema} {bad}: {errors:?}");
         }
         let names =
             json!({ "propertyNames": { "pattern": "^[a-z]$" }, "patternProperties": { "^x": { "type": "null" } } });
-        let check = ArgumentCheck::compile(&names).unwrap();
+        let validator = ArgumentValidator::compile(&names).unwrap();
         for (value, is_valid) in [(json!({ "a": 1 }), true), (json!({ "A": 1 }), false), (json!({ "x": 1 }), false)] {
-            assert_eq!(check.errors(&value).is_empty(), is_valid, "{value}");
+            assert_eq!(validator.errors(&value).is_empty(), is_valid, "{value}");
         }
-        let wrong = ArgumentCheck::compile(&string("^a$")).unwrap();
-        assert_eq!(wrong.errors(&json!({ "q": "b" })).first().map(|one| rule(one.kind())).unwrap(), PATTERN_RULE);
+        let wrong = ArgumentValidator::compile(&string("^a$")).unwrap();
+        assert_eq!(
+            wrong.errors(&json!({ "q": "b" })).first().map(|pattern| describe_violation(pattern.kind())).unwrap(),
+            PATTERN_RULE
+        );
     }
 
     #[test]
@@ -262,17 +272,17 @@ mod tests {
                 compiled: OnceLock::new(),
             })
             .collect();
-        let attempts = lazy.iter().filter(|one| one.is_valid(&json!("a"))).count();
+        let attempts = lazy.iter().filter(|pattern| pattern.is_valid(&json!("a"))).count();
         assert_eq!(attempts, 400, "what cannot be compiled is not enforced");
-        let compiled = |one: &&LazyPattern| one.compiled.get().is_some_and(Option::is_some);
+        let compiled = |pattern: &&LazyPattern| pattern.compiled.get().is_some_and(Option::is_some);
         assert_eq!(lazy.iter().filter(compiled).count(), 0);
         let many: Map<String, Value> =
             (0..100).map(|number| (format!("(\\w{{99}}){{9}}{number}"), json!(true))).collect();
-        assert!(ArgumentCheck::compile(&json!({ "patternProperties": many })).is_none());
+        assert!(ArgumentValidator::compile(&json!({ "patternProperties": many })).is_none());
         // Counted repetitions of what looks around.
         for hostile in ["((?=a)b){1000}{1000}{1000}", "(?=a)(\\w{200}){400}", "(((?=a)a?){99}){99}$"] {
             let schema = json!({ "properties": { "q": { "pattern": hostile } } });
-            ArgumentCheck::compile(&schema).unwrap().errors(&json!({ "q": "a".repeat(1_000) }));
+            ArgumentValidator::compile(&schema).unwrap().errors(&json!({ "q": "a".repeat(1_000) }));
         }
     }
 }

@@ -14,12 +14,12 @@ use crate::link::ProtocolMode;
 use crate::settings::Settings;
 
 /// A larger file is none of ours.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct CachedCatalog {
     version: u32,
     #[serde(rename = "era")]
     pub(crate) mode: ProtocolMode,
@@ -35,23 +35,23 @@ pub(crate) struct Kept {
     left_out: LeftOut,
 }
 
-impl Kept {
-    pub(crate) fn new(said: &Interrogation, mode: ProtocolMode, captured_at: String) -> Self {
+impl CachedCatalog {
+    pub(crate) fn new(interrogation: &Interrogation, mode: ProtocolMode, captured_at: String) -> Self {
         Self {
-            version: VERSION,
+            version: FORMAT_VERSION,
             mode,
             captured_at,
-            protocol: said.protocol.clone(),
-            server: said.server.clone(),
-            instructions: said.instructions.clone(),
-            capabilities: said.capabilities.clone(),
-            raw_capture: said.capture.clone(),
-            left_out: said.left_out,
+            protocol: interrogation.protocol.clone(),
+            server: interrogation.server.clone(),
+            instructions: interrogation.instructions.clone(),
+            capabilities: interrogation.capabilities.clone(),
+            raw_capture: interrogation.capture.clone(),
+            left_out: interrogation.left_out,
         }
     }
 
     /// What the upstream said, within today's limits: they may be lower than they were, and a file may have been changed.
-    pub(crate) fn said(self, settings: &Settings) -> Interrogation {
+    pub(crate) fn into_interrogation(self, settings: &Settings) -> Interrogation {
         let (capture, left_out) = self.raw_capture.within(&settings.limits);
         Interrogation {
             capture,
@@ -65,21 +65,22 @@ impl Kept {
 
     /// What was kept, if it can be read. A file that cannot be is as good as none, and is replaced.
     pub(crate) fn read(settings: &Settings) -> Option<Self> {
-        let text = read_bounded(&file(settings, "json")?)?;
-        let kept: Self = serde_json::from_str(&text)
+        let text = read_bounded(&catalog_path(settings, "json")?)?;
+        let cached: Self = serde_json::from_str(&text)
             .inspect_err(|cause| tracing::debug!(source = settings.name, %cause, "the cached catalog is unreadable"))
             .ok()?;
-        (kept.version == VERSION).then_some(kept)
+        (cached.version == FORMAT_VERSION).then_some(cached)
     }
 
     /// Keeps it. The file is there whole or not at all. A server without tools may only be starting: what was kept of it
     /// stays.
     pub(crate) fn write(&self, settings: &Settings) {
-        let Some(path) = file(settings, "json") else { return };
+        let Some(path) = catalog_path(settings, "json") else { return };
         if self.raw_capture.tools().is_empty() && path.exists() {
             return;
         }
-        if let Err(cause) = serde_json::to_vec(self).map_err(Into::into).and_then(|text| replace(&path, &text)) {
+        if let Err(cause) = serde_json::to_vec(self).map_err(Into::into).and_then(|text| write_atomically(&path, &text))
+        {
             tracing::debug!(source = settings.name, %cause, "the catalog cannot be cached");
         }
     }
@@ -88,7 +89,7 @@ impl Kept {
 /// The text of a file of ours.
 pub(crate) fn read_bounded(path: &Path) -> Option<String> {
     // Opening a pipe waits for somebody to write into it, so what it is has to be known before.
-    let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= MAX_BYTES;
+    let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= MAX_FILE_BYTES;
     if !is_readable(std::fs::metadata(path).ok()?) {
         return None;
     }
@@ -97,12 +98,12 @@ pub(crate) fn read_bounded(path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    opened.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    opened.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
 /// Only its owner can read it: what a server offers may say much about whoever uses it.
-pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
@@ -111,26 +112,26 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
         builder.create(folder)?;
     }
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let beside = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+    let draft = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // What a process that was killed left behind may have another mode.
-    let _ = std::fs::remove_file(&beside);
-    options.open(&beside)?.write_all(text)?;
-    std::fs::rename(&beside, path)
+    let _ = std::fs::remove_file(&draft);
+    options.open(&draft)?.write_all(text)?;
+    std::fs::rename(&draft, path)
 }
 
 /// A file of an upstream in the folder for catalogs.
-pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
+pub(crate) fn catalog_path(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
     Some(folder.join(format!("{name}-{}.{ending}", settings.fingerprint())))
 }
 
 /// A file of an upstream that stays the same when its settings change.
-pub(crate) fn file_by_name(settings: &Settings, ending: &str) -> Option<PathBuf> {
+pub(crate) fn identity_path(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String =
         settings.pin_name().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();

@@ -13,12 +13,12 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use crate::error::Gone;
+use crate::error::Outage;
 use crate::sanitize::Sanitizer;
 
 /// What a child needs of our environment to find programs, its home and its language. Everything else is named in its
 /// configuration or not there.
-pub(crate) const PASSED_ON: &[&str] = &[
+pub(crate) const INHERITED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -40,7 +40,7 @@ pub(crate) const PASSED_ON: &[&str] = &[
 pub(crate) const NOT_FOUND: &str = ": command not found";
 
 /// Lines of the standard error kept for telling why a start failed.
-const LINES_KEPT: usize = 8;
+const MAX_TAIL_LINES: usize = 8;
 
 /// Longer lines are cut. The log shows far less of them: a secret on the border of what is shown has to be seen whole.
 const MAX_LINE_LEN: usize = 16_000;
@@ -49,15 +49,15 @@ const MAX_LINE_LEN: usize = 16_000;
 const MAX_KEY_LINES: usize = 200;
 
 /// How long a process may take to be gone once it was killed.
-const REAPED_IN: Duration = Duration::from_secs(5);
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A child process and its whole group. When this is dropped, all of it is killed.
 pub(crate) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+    stderr_tail: Arc<Mutex<VecDeque<String>>>,
     /// Reads its standard error. Ends when the last process that has the pipe is gone.
-    listening: Option<JoinHandle<()>>,
+    stderr_reader: Option<JoinHandle<()>>,
 }
 
 /// The ends of its pipes.
@@ -75,13 +75,13 @@ impl Child {
         cwd: Option<&Path>,
         name: &Arc<str>,
         sanitizer: &Sanitizer,
-    ) -> Result<(Self, Pipes), Gone> {
+    ) -> Result<(Self, Pipes), Outage> {
         const REASON: &str = "it cannot be started";
         let mut program = Command::new(command);
         program.args(args).env_clear();
-        for passed in PASSED_ON {
-            if let Some(value) = std::env::var_os(passed) {
-                program.env(passed, value);
+        for variable in INHERITED_VARIABLES {
+            if let Some(value) = std::env::var_os(variable) {
+                program.env(variable, value);
             }
         }
         program.envs(env.iter().map(|(name, value)| (name, value)));
@@ -90,46 +90,47 @@ impl Child {
         }
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         program.process_group(0).kill_on_drop(true);
-        let mut process = program.spawn().map_err(|error| Gone::new(REASON, why_not_started(command, cwd, &error)))?;
+        let mut process =
+            program.spawn().map_err(|error| Outage::new(REASON, describe_spawn_error(command, cwd, &error)))?;
         let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let input = process.stdin.take().map(|input| input.into_owned_fd());
         let output = process.stdout.take().map(|output| output.into_owned_fd());
         let errors = process.stderr.take();
-        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
-        let mut child = Self { process, group, last_words: last_words.clone(), listening: None };
+        let stderr_tail = Arc::<Mutex<VecDeque<String>>>::default();
+        let mut child = Self { process, group, stderr_tail: stderr_tail.clone(), stderr_reader: None };
         let (Some(Ok(input)), Some(Ok(output)), Some(errors)) = (input, output, errors) else {
-            return Err(Gone::new(REASON, "its pipes cannot be had"));
+            return Err(Outage::new(REASON, "its pipes cannot be had"));
         };
-        let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Gone::new(REASON, cause))?;
-        let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Gone::new(REASON, cause))?;
+        let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Outage::new(REASON, cause))?;
+        let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Outage::new(REASON, cause))?;
         // At the latest it ends when the group is killed.
-        child.listening = Some(tokio::spawn(listen(errors, name.clone(), sanitizer.clone(), last_words)));
+        child.stderr_reader = Some(tokio::spawn(read_stderr(errors, name.clone(), sanitizer.clone(), stderr_tail)));
         Ok((child, Pipes { input, output }))
     }
 
     /// Waits until the process has ended by itself.
-    pub(crate) async fn ended(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         // What cannot be waited for is not there.
         let _ = self.process.wait().await;
     }
 
     /// Ends the whole group, and says how the process ended.
-    pub(crate) async fn end(mut self) -> Option<ExitStatus> {
+    pub(crate) async fn kill_and_wait(mut self) -> Option<ExitStatus> {
         self.kill();
-        tokio::time::timeout(REAPED_IN, self.process.wait()).await.ok()?.ok()
+        tokio::time::timeout(REAP_TIMEOUT, self.process.wait()).await.ok()?.ok()
     }
 
     /// Waits until all that it said on its standard error is read, no longer than this: a child of its own may hold the
     /// pipe open.
-    pub(crate) async fn finish_listening(&mut self, timeout: Duration) {
-        if let Some(listening) = self.listening.take() {
-            let _ = tokio::time::timeout(timeout, listening).await;
+    pub(crate) async fn drain_stderr(&mut self, timeout: Duration) {
+        if let Some(stderr_reader) = self.stderr_reader.take() {
+            let _ = tokio::time::timeout(timeout, stderr_reader).await;
         }
     }
 
     /// What it said last on its standard error.
-    pub(crate) fn last_words(&self) -> String {
-        let lines = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn stderr_tail(&self) -> String {
+        let lines = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
@@ -143,7 +144,7 @@ impl Child {
 
 /// Why a program cannot be started, as a shell says it. The system reports the same error for a missing program, a missing
 /// folder and a missing interpreter.
-fn why_not_started(command: &str, cwd: Option<&Path>, error: &std::io::Error) -> String {
+fn describe_spawn_error(command: &str, cwd: Option<&Path>, error: &std::io::Error) -> String {
     if error.kind() != ErrorKind::NotFound {
         return format!("{command}: {error}");
     }
@@ -167,15 +168,15 @@ impl Drop for Child {
 }
 
 /// Passes the standard error on to the log, line by line, cut and cleaned.
-async fn listen(
+async fn read_stderr(
     mut errors: impl AsyncRead + Unpin,
     name: Arc<str>,
     sanitizer: Sanitizer,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+    stderr_tail: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut chunk = vec![0; 4096];
     let mut line: Vec<u8> = Vec::new();
-    let mut key_lines = KeyLines::default();
+    let mut key_filter = PrivateKeyFilter::default();
     loop {
         let read = match errors.read(&mut chunk).await {
             Ok(0) | Err(_) => 0,
@@ -183,55 +184,55 @@ async fn listen(
         };
         for byte in chunk.iter().take(read) {
             match byte {
-                b'\n' => say(&mut line, &mut key_lines, &name, &sanitizer, &last_words),
+                b'\n' => log_line(&mut line, &mut key_filter, &name, &sanitizer, &stderr_tail),
                 byte if line.len() < MAX_LINE_LEN => line.push(*byte),
                 _ => {}
             }
         }
         if read == 0 {
-            say(&mut line, &mut key_lines, &name, &sanitizer, &last_words);
+            log_line(&mut line, &mut key_filter, &name, &sanitizer, &stderr_tail);
             return;
         }
     }
 }
 
-fn say(
+fn log_line(
     line: &mut Vec<u8>,
-    key_lines: &mut KeyLines,
+    key_filter: &mut PrivateKeyFilter,
     name: &str,
     sanitizer: &Sanitizer,
-    last_words: &Mutex<VecDeque<String>>,
+    stderr_tail: &Mutex<VecDeque<String>>,
 ) {
-    let is_key = key_lines.take(line);
+    let is_key = key_filter.is_key_line(line);
     let text = sanitizer.for_log(&String::from_utf8_lossy(line));
     line.clear();
     if is_key || text.trim().is_empty() {
         return;
     }
     tracing::debug!(target: "aquifer_upstream::stderr", source = name, "{text}");
-    let mut kept = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept.len() == LINES_KEPT {
-        kept.pop_front();
+    let mut tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+    if tail.len() == MAX_TAIL_LINES {
+        tail.pop_front();
     }
-    kept.push_back(text);
+    tail.push_back(text);
 }
 
 /// Finds the lines of a private key: each of them alone looks like any other base64.
 #[derive(Default)]
-struct KeyLines {
+struct PrivateKeyFilter {
     /// Lines left of a key that has begun.
-    left: usize,
+    lines_left: usize,
 }
 
-impl KeyLines {
+impl PrivateKeyFilter {
     /// Whether this line belongs to a key that began on an earlier one.
-    fn take(&mut self, line: &[u8]) -> bool {
-        let holds = |mark: &str| line.windows(mark.len()).any(|window| window == mark.as_bytes());
-        let is_inside = self.left > 0;
-        self.left = match (holds("-----END "), holds("-----BEGIN ") && holds("PRIVATE KEY")) {
+    fn is_key_line(&mut self, line: &[u8]) -> bool {
+        let contains = |marker: &str| line.windows(marker.len()).any(|window| window == marker.as_bytes());
+        let is_inside = self.lines_left > 0;
+        self.lines_left = match (contains("-----END "), contains("-----BEGIN ") && contains("PRIVATE KEY")) {
             (true, _) => 0,
             (false, true) => MAX_KEY_LINES,
-            (false, false) => self.left.saturating_sub(1),
+            (false, false) => self.lines_left.saturating_sub(1),
         };
         is_inside
     }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_private_key_are_left_out() {
-        let mut key_lines = KeyLines::default();
+        let mut key_filter = PrivateKeyFilter::default();
         let begin = ["-----BEGIN", " PRIVATE KEY-----"].concat();
         for (line, is_inside) in [
             ("starting", false),
@@ -253,10 +254,10 @@ mod tests {
             ("-----END PRIVATE KEY-----", true),
             ("started", false),
         ] {
-            assert_eq!(key_lines.take(line.as_bytes()), is_inside, "{line}");
+            assert_eq!(key_filter.is_key_line(line.as_bytes()), is_inside, "{line}");
         }
-        key_lines.take(begin.as_bytes());
-        let hidden = (0..1_000).filter(|_| key_lines.take(b"no end")).count();
+        key_filter.is_key_line(begin.as_bytes());
+        let hidden = (0..1_000).filter(|_| key_filter.is_key_line(b"no end")).count();
         assert_eq!(hidden, MAX_KEY_LINES);
     }
 }

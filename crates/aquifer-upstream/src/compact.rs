@@ -7,11 +7,11 @@ const MAX_DEPTH: usize = 100;
 pub(crate) fn compact(text: &str) -> Option<String> {
     // Judged by the one who knows the grammar; below only blanks are left out.
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
-    let mut kept = Vec::with_capacity(text.len());
+    let mut compacted = Vec::with_capacity(text.len());
     let (mut in_string, mut escaped, mut depth) = (false, false, 0_usize);
     for byte in text.bytes() {
         if in_string {
-            kept.push(byte);
+            compacted.push(byte);
             match byte {
                 _ if escaped => escaped = false,
                 b'\\' => escaped = true,
@@ -32,9 +32,9 @@ pub(crate) fn compact(text: &str) -> Option<String> {
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        kept.push(byte);
+        compacted.push(byte);
     }
-    String::from_utf8(kept).ok()
+    String::from_utf8(compacted).ok()
 }
 
 #[cfg(test)]

@@ -11,32 +11,32 @@ use base64::Engine as _;
 use crate::settings::{Settings, Transport};
 
 /// Shorter values are too common to be removed wherever they stand.
-pub(crate) const MIN_SECRET: usize = 6;
+pub(crate) const MIN_SECRET_CHARS: usize = 6;
 
 /// What must not be repeated.
 #[derive(Default)]
-pub(crate) struct Configured {
+pub(crate) struct ConfiguredSecrets {
     /// Secrets: removed from everything.
     pub(crate) secrets: Vec<String>,
     /// Values that are probably none: removed from errors and logs.
     pub(crate) values: Vec<String>,
 }
 
-impl Configured {
-    pub(crate) fn read(settings: &Settings) -> Self {
+impl ConfiguredSecrets {
+    pub(crate) fn from_settings(settings: &Settings) -> Self {
         let mut configured = Self::default();
         match &settings.transport {
             Transport::Stdio { args, env, .. } => {
                 env.iter().for_each(|(name, value)| configured.add(name, value));
-                let hidden = args.iter().zip(redact::arguments(args)).filter(|(own, shown)| *own != shown);
-                hidden.for_each(|(own, _)| configured.add_argument(own));
+                let hidden = args.iter().zip(redact::arguments(args)).filter(|(argument, shown)| *argument != shown);
+                hidden.for_each(|(argument, _)| configured.add_argument(argument));
             }
             Transport::Http { url, headers, bearer } => {
                 configured.add_url(url);
                 for (name, value) in headers.iter().filter(|(name, value)| redact::header(name, value) != *value) {
                     value
                         .split_whitespace()
-                        .filter(|word| !is_scheme(word))
+                        .filter(|word| !is_auth_scheme(word))
                         .for_each(|word| configured.add(name, word));
                 }
                 bearer.iter().for_each(|bearer| configured.add_secret(&bearer.token));
@@ -45,7 +45,7 @@ impl Configured {
         for secret in settings.login.iter().filter_map(|login| login.client_secret.as_deref()) {
             configured.add_secret(secret);
         }
-        configured.finish()
+        configured.sorted()
     }
 
     fn add(&mut self, name: &str, value: &str) {
@@ -70,7 +70,7 @@ impl Configured {
             self.add_url(argument);
         }
         if let Some((_, value)) = argument.split_once(['=', ':']).filter(|(_, value)| !value.starts_with("//")) {
-            value.split_whitespace().filter(|word| !is_scheme(word)).for_each(|word| self.add_secret(word));
+            value.split_whitespace().filter(|word| !is_auth_scheme(word)).for_each(|word| self.add_secret(word));
         }
     }
 
@@ -90,9 +90,9 @@ impl Configured {
     }
 
     /// Long ones first: one may be part of another.
-    fn finish(mut self) -> Self {
+    fn sorted(mut self) -> Self {
         for list in [&mut self.secrets, &mut self.values] {
-            list.retain(|text| text.chars().count() >= MIN_SECRET);
+            list.retain(|text| text.chars().count() >= MIN_SECRET_CHARS);
             list.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
             list.dedup();
         }
@@ -114,7 +114,7 @@ pub(crate) fn spellings(secret: &str) -> Vec<String> {
     let base64 = base64::engine::general_purpose::STANDARD_NO_PAD.encode(secret);
     let mut all = vec![secret.to_owned()];
     for spelling in [json, in_url, base64] {
-        if secret.len() >= MIN_SECRET && !all.contains(&spelling) {
+        if secret.len() >= MIN_SECRET_CHARS && !all.contains(&spelling) {
             all.push(spelling);
         }
     }
@@ -122,7 +122,7 @@ pub(crate) fn spellings(secret: &str) -> Vec<String> {
 }
 
 /// Sanitizer before a credential in a header.
-fn is_scheme(word: &str) -> bool {
+fn is_auth_scheme(word: &str) -> bool {
     ["bearer", "basic", "token", "digest", "apikey"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
@@ -157,7 +157,7 @@ mod tests {
                 env.push((name.to_owned(), value.to_owned()));
             }
         }
-        let Configured { secrets, values } = Configured::read(&settings);
+        let ConfiguredSecrets { secrets, values } = ConfiguredSecrets::from_settings(&settings);
         for secret in ["--token=s3cret-argument", "s3cret-argument", "p4ssw0rd", "abc-def-ghi-jkl", "hunter2-x9"] {
             assert!(secrets.iter().any(|known| known == secret), "{secret}: {secrets:?}");
         }
@@ -176,9 +176,9 @@ mod tests {
         if let Transport::Http { headers, bearer, .. } = &mut settings.transport {
             headers.push(("Authorization".to_owned(), "Bearer h3ader-token".to_owned()));
             headers.push(("X-Team".to_owned(), "blue-team".to_owned()));
-            *bearer = Some(crate::Bearer { token: "be4rer\"quoted+token".to_owned(), env: None });
+            *bearer = Some(crate::BearerToken { token: "be4rer\"quoted+token".to_owned(), env: None });
         }
-        let Configured { secrets, values } = Configured::read(&settings);
+        let ConfiguredSecrets { secrets, values } = ConfiguredSecrets::from_settings(&settings);
         for secret in [
             "pa55word",
             "ghp_0123456789abcdef",

@@ -12,7 +12,7 @@ use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
 use crate::error::UpstreamError;
 use crate::interrogate;
-use crate::link::{Link, ProtocolMode, capabilities};
+use crate::link::{Connection, ProtocolMode, client_capabilities};
 use crate::message::Json;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
@@ -27,13 +27,13 @@ pub enum ClientCapabilities {
 }
 
 /// A connection after its greeting. The server that was started for it ends with it.
-pub struct Connection {
-    link: Link,
+pub struct PlainClient {
+    connection: Connection,
     settings: Settings,
     sanitizer: Sanitizer,
 }
 
-impl fmt::Debug for Connection {
+impl fmt::Debug for PlainClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("settings", &self.settings).finish_non_exhaustive()
     }
@@ -47,17 +47,18 @@ struct Params<'a> {
     meta: Option<Value>,
 }
 
-impl Connection {
+impl PlainClient {
     /// Starts or reaches a server, and greets it.
     pub async fn open(settings: Settings, offered: ClientCapabilities) -> Result<Self, Failure> {
         let sanitizer = Sanitizer::new(&settings);
         let capabilities = match offered {
-            ClientCapabilities::AsUpstream => capabilities(settings.allow),
+            ClientCapabilities::AsUpstream => client_capabilities(settings.allow),
             ClientCapabilities::None => json!({}),
         };
-        let opened = Box::pin(Link::offering(capabilities, &settings, &sanitizer, ProtocolMode::default()));
+        let opened =
+            Box::pin(Connection::open_with_capabilities(capabilities, &settings, &sanitizer, ProtocolMode::default()));
         match tokio::time::timeout(settings.start_timeout, opened).await {
-            Ok(Ok(link)) => Ok(Self { link, settings, sanitizer }),
+            Ok(Ok(connection)) => Ok(Self { connection, settings, sanitizer }),
             Ok(Err(error)) => Err(error.into_start_failure(&settings, &sanitizer)),
             Err(_) => Err(UpstreamError::TimedOut.into_start_failure(&settings, &sanitizer)),
         }
@@ -70,40 +71,41 @@ impl Connection {
 
     /// What the server says about its use, cleaned.
     pub fn instructions(&self) -> Option<&str> {
-        self.link.greeting.instructions.as_deref()
+        self.connection.handshake.instructions.as_deref()
     }
 
     /// Every tool, as it is listed.
     pub async fn tools(&self) -> Result<Vec<Value>, Failure> {
-        let asked = async {
+        let listing = async {
             let mut tools = Vec::new();
-            for page in interrogate::pages(&self.link, &self.settings, "tools/list").await? {
-                match read(&page)?.get_mut("tools").map(Value::take) {
+            for page in interrogate::list_pages(&self.connection, &self.settings, "tools/list").await? {
+                match parse(&page)?.get_mut("tools").map(Value::take) {
                     Some(Value::Array(listed)) => tools.extend(listed),
-                    _ => return Err(UpstreamError::Unintelligible("a list of tools without tools".to_owned())),
+                    _ => return Err(UpstreamError::InvalidResponse("a list of tools without tools".to_owned())),
                 }
             }
             Ok(tools)
         };
-        asked.await.map_err(|error| self.told(error))
+        listing.await.map_err(|error| self.to_failure(error))
     }
 
     /// Calls a tool. What it answers with is given as it came, a failure of the tool's own included.
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
-        let params = |_| Params { name: tool, arguments, meta: self.link.meta(None) };
-        let nobody = Arc::new(CallOrigin::nobody());
+        let params = |_| Params { name: tool, arguments, meta: self.connection.meta(None) };
+        let origin = Arc::new(CallOrigin::internal());
         let (mut delivery, timeout) = (Delivery::once_only(), self.settings.timeout);
-        let answer = self.link.deliver(&mut delivery, "tools/call", Some(tool), nobody, timeout, params).await;
+        let answer = self.connection.deliver(&mut delivery, "tools/call", Some(tool), origin, timeout, params).await;
         let Settings { name, max_answer_bytes, .. } = &self.settings;
-        let told = |error: UpstreamError| error.into_call_failure(&delivery, name, &self.sanitizer, *max_answer_bytes);
-        answer.and_then(|answer| read(&answer)).map_err(told)
+        let to_failure =
+            |error: UpstreamError| error.into_call_failure(&delivery, name, &self.sanitizer, *max_answer_bytes);
+        answer.and_then(|answer| parse(&answer)).map_err(to_failure)
     }
 
-    fn told(&self, error: UpstreamError) -> Failure {
+    fn to_failure(&self, error: UpstreamError) -> Failure {
         error.into_failure(&self.settings.name, &self.sanitizer, self.settings.max_answer_bytes)
     }
 }
 
-fn read(answer: &Json) -> Result<Value, UpstreamError> {
-    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))
+fn parse(answer: &Json) -> Result<Value, UpstreamError> {
+    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))
 }

@@ -2,7 +2,7 @@
 //!
 //! A call that may change something is sent once: when a session is lost, a login renewed, a redirect received or a
 //! connection broken, nobody can tell whether the first copy was carried out. Every path to a transport therefore asks
-//! [`Delivery::begin`] immediately before it hands over the bytes, and a second copy is refused there. After a failure
+//! [`Delivery::begin_attempt`] immediately before it hands over the bytes, and a second copy is refused there. After a failure
 //! the same record tells whether the operation may have been carried out.
 //!
 //! For the same reason this is where a call is refused that was decided under a configuration which has been replaced
@@ -13,7 +13,7 @@ use aquifer_engine::Validity;
 use crate::error::UpstreamError;
 
 /// Requests that change nothing, so that a second copy does no harm. What is not listed here is sent once.
-const REPEATABLE: &[&str] = &[
+const REPEATABLE_METHODS: &[&str] = &[
     "initialize",
     "server/discover",
     "ping",
@@ -52,7 +52,7 @@ impl Delivery {
 
     /// What a method allows. Tool calls are sent once unless the tool is known to only read.
     pub(crate) fn for_method(method: &str) -> Self {
-        if REPEATABLE.contains(&method) { Self::repeatable() } else { Self::once_only() }
+        if REPEATABLE_METHODS.contains(&method) { Self::repeatable() } else { Self::once_only() }
     }
 
     /// What a tool allows, as long as the call is valid.
@@ -68,7 +68,7 @@ impl Delivery {
 
     /// Asks to send a copy now. Fails if that would be the second copy of a request that is sent once, or if the request
     /// must not be carried out any more.
-    pub(crate) fn begin(&mut self) -> Result<(), UpstreamError> {
+    pub(crate) fn begin_attempt(&mut self) -> Result<(), UpstreamError> {
         if !self.may_send() {
             return Err(UpstreamError::AlreadySent);
         }
@@ -80,7 +80,7 @@ impl Delivery {
     }
 
     /// No byte of the copy begun last has left us.
-    pub(crate) fn never_left(&mut self) {
+    pub(crate) fn mark_unsent(&mut self) {
         self.sent = self.sent.saturating_sub(1);
     }
 
@@ -135,33 +135,33 @@ mod tests {
     fn a_second_copy_of_a_once_only_request_is_refused() {
         let mut delivery = Delivery::once_only();
         assert!(delivery.may_start_again() && !delivery.is_in_doubt());
-        assert!(delivery.begin().is_ok());
+        assert!(delivery.begin_attempt().is_ok());
         assert!(delivery.is_in_doubt() && !delivery.may_start_again());
-        assert!(matches!(delivery.begin(), Err(UpstreamError::AlreadySent)));
+        assert!(matches!(delivery.begin_attempt(), Err(UpstreamError::AlreadySent)));
         // A connection that was never made.
-        delivery.never_left();
+        delivery.mark_unsent();
         assert!(delivery.may_start_again() && !delivery.is_in_doubt());
-        assert!(delivery.begin().is_ok());
+        assert!(delivery.begin_attempt().is_ok());
     }
 
     #[test]
     fn answers_to_questions_continue_a_call_and_do_not_restart_it() {
         let mut delivery = Delivery::once_only();
-        assert!(delivery.begin().is_ok());
+        assert!(delivery.begin_attempt().is_ok());
         delivery.begin_round();
         assert!(delivery.may_send() && !delivery.may_start_again());
-        assert!(delivery.begin().is_ok());
-        delivery.never_left();
+        assert!(delivery.begin_attempt().is_ok());
+        delivery.mark_unsent();
         assert!(delivery.is_in_doubt() && !delivery.may_start_again(), "the first message did leave");
     }
 
     #[test]
     fn a_tool_that_stopped_being_read_only_is_not_sent_again() {
         let mut delivery = Delivery::repeatable();
-        assert!(delivery.begin().is_ok() && delivery.begin().is_ok());
-        delivery.never_left();
+        assert!(delivery.begin_attempt().is_ok() && delivery.begin_attempt().is_ok());
+        delivery.mark_unsent();
         assert!(delivery.may_start_again());
         delivery.restrict();
-        assert!(!delivery.may_start_again() && delivery.begin().is_err());
+        assert!(!delivery.may_start_again() && delivery.begin_attempt().is_err());
     }
 }

@@ -18,11 +18,11 @@ use crate::settings::Settings;
 #[derive(Debug, Clone)]
 pub(crate) enum UpstreamError {
     /// It is not there, or was gone before it answered.
-    Gone(Gone),
+    Unavailable(Outage),
     /// It was gone before anything was sent.
-    Unsent(Gone),
+    Unsent(Outage),
     /// The connection broke off before the answer had arrived.
-    Broke(Gone),
+    Disconnected(Outage),
     /// It no longer knows our session.
     SessionLost,
     /// It did not answer in time.
@@ -43,7 +43,7 @@ pub(crate) enum UpstreamError {
         size: usize,
     },
     /// It wants a login or does not accept ours. By RFC 9110 the request was not handled.
-    Unauthorized(Gone),
+    Unauthorized(Outage),
     /// It did not accept the login, which is renewed by now, and the call is sent once only.
     LoginRenewed,
     /// It knows us, and we may not do this.
@@ -54,14 +54,14 @@ pub(crate) enum UpstreamError {
         scopes: Vec<String>,
     },
     /// It wants to be asked less often. What was asked was not done.
-    TooOften {
+    RateLimited {
         /// How long it is left alone.
         wait: Duration,
     },
     /// Its answer is none.
-    Unintelligible(String),
+    InvalidResponse(String),
     /// It asked for input that it did not get, so the call was not finished.
-    Unfinished(&'static str),
+    MissingInput(&'static str),
     /// The request was sent before and is sent once only.
     AlreadySent,
     /// Another configuration is in force than the one the request was decided under, so nothing more is sent.
@@ -70,38 +70,38 @@ pub(crate) enum UpstreamError {
 
 /// Why an upstream is not there.
 #[derive(Debug, Clone)]
-pub(crate) struct Gone {
+pub(crate) struct Outage {
     /// For the caller: a few words without names or paths.
     pub(crate) reason: Cow<'static, str>,
     /// For the log.
     pub(crate) cause: String,
 }
 
-impl Gone {
+impl Outage {
     pub(crate) fn new(reason: impl Into<Cow<'static, str>>, cause: impl std::fmt::Display) -> Self {
         Self { reason: reason.into(), cause: cause.to_string() }
     }
 
     /// The same, with something more for the log.
-    pub(crate) fn because(mut self, cause: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn with_cause(mut self, cause: &dyn std::fmt::Display) -> Self {
         self.cause = format!("{}: {cause}", self.cause);
         self
     }
 
     pub(crate) fn into_failure(self, source: &str) -> Failure {
-        unavailable(source, &self.reason).because(self.cause)
+        unavailable_failure(source, &self.reason).because(self.cause)
     }
 }
 
-impl From<Gone> for UpstreamError {
-    fn from(gone: Gone) -> Self {
-        UpstreamError::Gone(gone)
+impl From<Outage> for UpstreamError {
+    fn from(outage: Outage) -> Self {
+        UpstreamError::Unavailable(outage)
     }
 }
 
 impl UpstreamError {
-    pub(crate) fn gone(reason: &'static str, cause: impl std::fmt::Display) -> Self {
-        UpstreamError::Gone(Gone::new(reason, cause))
+    pub(crate) fn unavailable(reason: &'static str, cause: impl std::fmt::Display) -> Self {
+        UpstreamError::Unavailable(Outage::new(reason, cause))
     }
 
     /// Whether the upstream itself said that it did not carry out the request. After everything else a request that
@@ -112,17 +112,17 @@ impl UpstreamError {
             UpstreamError::Unauthorized(_)
             | UpstreamError::LoginRenewed
             | UpstreamError::Forbidden { .. }
-            | UpstreamError::TooOften { .. } => true,
-            UpstreamError::Gone(_)
+            | UpstreamError::RateLimited { .. } => true,
+            UpstreamError::Unavailable(_)
             | UpstreamError::Unsent(_)
-            | UpstreamError::Broke(_)
+            | UpstreamError::Disconnected(_)
             | UpstreamError::SessionLost
             | UpstreamError::TimedOut
             | UpstreamError::ServerError { .. }
             | UpstreamError::Redirected { .. }
             | UpstreamError::TooLarge { .. }
-            | UpstreamError::Unintelligible(_)
-            | UpstreamError::Unfinished(_)
+            | UpstreamError::InvalidResponse(_)
+            | UpstreamError::MissingInput(_)
             | UpstreamError::AlreadySent
             | UpstreamError::ConfigurationChanged => false,
         }
@@ -138,7 +138,7 @@ impl UpstreamError {
 
     /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Broke(_))
+        matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
     }
 
     /// What the caller of an operation is told. This is the one place that decides whether its outcome is unknown.
@@ -147,29 +147,31 @@ impl UpstreamError {
         delivery: &Delivery,
         source: &str,
         sanitizer: &Sanitizer,
-        largest: usize,
+        max_bytes: usize,
     ) -> Failure {
         let is_unknown = delivery.is_in_doubt() && !self.is_refusal();
         if !is_unknown {
-            return self.into_failure(source, sanitizer, largest);
+            return self.into_failure(source, sanitizer, max_bytes);
         }
         let problem = match &self {
-            UpstreamError::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
-            UpstreamError::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
+            UpstreamError::TooLarge { .. } => {
+                Some(format!("The answer of source '{source}' exceeds {max_bytes} bytes"))
+            }
+            UpstreamError::InvalidResponse(_) => Some(format!("The answer of source '{source}' cannot be read")),
             UpstreamError::ServerError { status, .. } => {
                 Some(format!("Source '{source}' failed with HTTP status {status}"))
             }
             UpstreamError::Redirected { status } => Some(format!(
                 "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
             )),
-            UpstreamError::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
+            UpstreamError::MissingInput(_) => Some(format!("Source '{source}' did not finish the call")),
             UpstreamError::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
             UpstreamError::ConfigurationChanged => {
                 Some(format!("The configuration changed before source '{source}' had finished the call"))
             }
             _ => None,
         };
-        with_unknown_outcome(problem, self.into_failure(source, sanitizer, largest))
+        with_unknown_outcome(problem, self.into_failure(source, sanitizer, max_bytes))
     }
 
     /// What is told of a server that could not be reached or does not list its tools: nobody has called anything yet.
@@ -178,10 +180,11 @@ impl UpstreamError {
         match self {
             UpstreamError::TimedOut => {
                 let seconds = settings.start_timeout.as_secs();
-                unavailable(source, "it did not finish starting in time").because(format!("no answer in {seconds} s"))
+                unavailable_failure(source, "it did not finish starting in time")
+                    .because(format!("no answer in {seconds} s"))
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
-                unavailable(source, "it refuses to start")
+                unavailable_failure(source, "it refuses to start")
                     .detail("upstream_error", sanitizer.for_caller(&error.message))
                     .because(sanitizer.for_log(&error.message))
             }
@@ -190,31 +193,33 @@ impl UpstreamError {
     }
 
     /// What a caller is told of a request that changes nothing.
-    pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, largest: usize) -> Failure {
+    pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, max_bytes: usize) -> Failure {
         match self {
-            UpstreamError::Gone(gone)
-            | UpstreamError::Unsent(gone)
-            | UpstreamError::Broke(gone)
-            | UpstreamError::Unauthorized(gone) => gone.into_failure(source),
-            UpstreamError::SessionLost => unavailable(source, "it lost our session"),
-            UpstreamError::AlreadySent => unavailable(source, "it gave no answer, and the call is not sent again"),
+            UpstreamError::Unavailable(outage)
+            | UpstreamError::Unsent(outage)
+            | UpstreamError::Disconnected(outage)
+            | UpstreamError::Unauthorized(outage) => outage.into_failure(source),
+            UpstreamError::SessionLost => unavailable_failure(source, "it lost our session"),
+            UpstreamError::AlreadySent => {
+                unavailable_failure(source, "it gave no answer, and the call is not sent again")
+            }
             UpstreamError::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
                     .detail("source", source)
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
-                let mut failure = refused(source, sanitizer.for_caller(&error.message));
+                let mut failure = refused_failure(source, sanitizer.for_caller(&error.message));
                 if error.code != 0 {
                     failure = failure.detail("upstream_code", error.code);
                 }
                 failure
             }
             UpstreamError::ServerError { status, error: None } => {
-                Gone::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
+                Outage::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
             }
             UpstreamError::Redirected { status } => {
-                let words = format!("HTTP status {status}: redirects are not followed for calls with side effects");
-                refused(source, words).detail("upstream_code", status)
+                let text = format!("HTTP status {status}: redirects are not followed for calls with side effects");
+                refused_failure(source, text).detail("upstream_code", status)
             }
             UpstreamError::LoginRenewed => {
                 let message = format!(
@@ -228,7 +233,7 @@ impl UpstreamError {
                     .detail("source", source)
                     .detail("required_scopes", scopes)
             }
-            UpstreamError::TooOften { wait } => {
+            UpstreamError::RateLimited { wait } => {
                 let message = format!("Rate limit exceeded: source '{source}' wants to be asked less often");
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 Failure::new(Code::RateLimitExceeded, message)
@@ -236,12 +241,13 @@ impl UpstreamError {
                     .detail("retry_after_seconds", seconds)
             }
             UpstreamError::TooLarge { size } => {
-                too_large(LimitKind::ResponseSize, largest, size).detail("source", source)
+                too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
-            UpstreamError::Unintelligible(cause) => {
-                refused(source, "The answer was not what MCP allows".to_owned()).because(sanitizer.for_log(&cause))
+            UpstreamError::InvalidResponse(cause) => {
+                refused_failure(source, "The answer was not what MCP allows".to_owned())
+                    .because(sanitizer.for_log(&cause))
             }
-            UpstreamError::Unfinished(problem) => refused(source, problem.to_owned()),
+            UpstreamError::MissingInput(problem) => refused_failure(source, problem.to_owned()),
             UpstreamError::ConfigurationChanged => configuration_changed(),
         }
     }
@@ -251,11 +257,11 @@ impl UpstreamError {
 /// message for callers.
 pub fn describe_failure(failure: &Failure) -> String {
     let source = failure.details().get("source").and_then(|source| source.as_str());
-    let words = failure.details().get("upstream_error").and_then(|words| words.as_str());
-    match (failure.cause(), words, source) {
+    let text = failure.details().get("upstream_error").and_then(|text| text.as_str());
+    match (failure.cause(), text, source) {
         (Some(cause), _, Some(source)) if cause.ends_with(NOT_FOUND) => format!("{cause}; used by source '{source}'"),
         (Some(cause), ..) => format!("{} ({})", failure.message(), cause.trim()),
-        (None, Some(words), _) if !words.is_empty() => format!("{}: {words}", failure.message()),
+        (None, Some(text), _) if !text.is_empty() => format!("{}: {text}", failure.message()),
         (None, ..) => failure.message().to_owned(),
     }
 }
@@ -275,13 +281,13 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
 }
 
 /// The upstream refused, in its own words.
-pub(crate) fn refused(source: &str, words: String) -> Failure {
+pub(crate) fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
-    failure.detail("source", source).detail("upstream_error", words)
+    failure.detail("source", source).detail("upstream_error", text)
 }
 
 /// The upstream is not there.
-pub(crate) fn unavailable(source: &str, reason: &str) -> Failure {
+pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
     Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
         .detail("source", source)
 }

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::calls::CallOrigin;
 use crate::error::UpstreamError;
-use crate::link::{Link, ProtocolMode};
+use crate::link::{Connection, ProtocolMode};
 use crate::message::Json;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
@@ -60,14 +60,14 @@ impl Interrogation {
         hash.finalize().into()
     }
 
-    pub(crate) fn of(link: &Link, capture: RawCapture, left_out: LeftOut) -> Self {
-        let greeting = &link.greeting;
+    pub(crate) fn from_connection(connection: &Connection, capture: RawCapture, left_out: LeftOut) -> Self {
+        let handshake = &connection.handshake;
         Self {
             capture,
-            server: greeting.server.clone(),
-            protocol: greeting.protocol.clone(),
-            instructions: greeting.instructions.clone(),
-            capabilities: greeting.capabilities.clone(),
+            server: handshake.server.clone(),
+            protocol: handshake.protocol.clone(),
+            instructions: handshake.instructions.clone(),
+            capabilities: handshake.capabilities.clone(),
             left_out,
         }
     }
@@ -76,21 +76,21 @@ impl Interrogation {
 /// Asks a server who it is and which tools it has. No tool is called, and the server is left again.
 pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
     let sanitizer = Sanitizer::new(settings);
-    let told = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
-    let asked = async {
-        let link = Link::open(settings, &sanitizer, ProtocolMode::default()).await?;
-        let listed = list(&link, settings).await?;
-        Ok(Interrogation::of(&link, listed.capture, listed.left_out))
+    let to_failure = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
+    let request = async {
+        let connection = Connection::open(settings, &sanitizer, ProtocolMode::default()).await?;
+        let tool_list = list_tools(&connection, settings).await?;
+        Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
     };
     // Boxed, so that callers' futures do not hold all that it takes.
-    match tokio::time::timeout(settings.start_timeout, Box::pin(asked)).await {
-        Ok(asked) => asked.map_err(told),
-        Err(_) => Err(told(UpstreamError::TimedOut)),
+    match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
+        Ok(request) => request.map_err(to_failure),
+        Err(_) => Err(to_failure(UpstreamError::TimedOut)),
     }
 }
 
 /// The tools that a server listed.
-pub(crate) struct Listed {
+pub(crate) struct ToolList {
     pub(crate) capture: RawCapture,
     pub(crate) left_out: LeftOut,
     /// How often the server had announced other tools when it was asked.
@@ -98,37 +98,42 @@ pub(crate) struct Listed {
 }
 
 /// Every page of the tools, without those that exceed a limit. From here on the connection is not fresh until
-/// [`Link::mark_fresh`] says that the list was taken over: what is served does not match it yet.
-pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, UpstreamError> {
-    let changes = *link.shared.tools_changed.borrow();
-    let (pages, is_cut) = match pages_of(link, settings, "tools/list", Some(settings.limits.max_tools)).await {
-        // A server without tools need not know the question.
-        Err(UpstreamError::Refused(error))
-            if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() =>
-        {
-            (Vec::new(), false)
-        }
-        pages => pages?,
-    };
-    link.mark_stale();
+/// [`Connection::mark_fresh`] says that the list was taken over: what is served does not match it yet.
+pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> Result<ToolList, UpstreamError> {
+    let changes = *connection.shared.tools_changed.borrow();
+    let (pages, is_cut) =
+        match list_pages_bounded(connection, settings, "tools/list", Some(settings.limits.max_tools)).await {
+            // A server without tools need not know the question.
+            Err(UpstreamError::Refused(error))
+                if error.code == -32601 && connection.handshake.capabilities.get("tools").is_none() =>
+            {
+                (Vec::new(), false)
+            }
+            pages => pages?,
+        };
+    connection.mark_stale();
     let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }
-    let capture = RawCapture::of_pages(&texts).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))?;
+    let capture = RawCapture::of_pages(&texts).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))?;
     let (capture, left_out) = capture.within(&settings.limits);
-    Ok(Listed { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
+    Ok(ToolList { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
 }
 
 /// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
-pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Result<Vec<Json>, UpstreamError> {
-    pages_of(link, settings, method, None).await.map(|(pages, _)| pages)
+pub(crate) async fn list_pages(
+    connection: &Connection,
+    settings: &Settings,
+    method: &str,
+) -> Result<Vec<Json>, UpstreamError> {
+    list_pages_bounded(connection, settings, method, None).await.map(|(pages, _)| pages)
 }
 
 /// The pages of a list, and whether it was cut. One that is cut short keeps what was read: a server with too much to say
 /// loses the rest, not everything.
-async fn pages_of(
-    link: &Link,
+async fn list_pages_bounded(
+    connection: &Connection,
     settings: &Settings,
     method: &str,
     max_tools: Option<usize>,
@@ -151,22 +156,22 @@ async fn pages_of(
     let (mut pages, mut bytes, mut tools): (Vec<Json>, usize, usize) = (Vec::new(), 0, 0);
     let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
     loop {
-        let nobody = Arc::new(CallOrigin::nobody());
-        let params = |_| Params { cursor: cursor.as_deref(), meta: link.meta(None) };
-        let page = link.request(method, None, nobody, settings.start_timeout, params).await?;
+        let origin = Arc::new(CallOrigin::internal());
+        let params = |_| Params { cursor: cursor.as_deref(), meta: connection.meta(None) };
+        let page = connection.request(method, None, origin, settings.start_timeout, params).await?;
         bytes += page.text().len();
         if bytes > settings.max_answer_bytes {
             return if pages.is_empty() { Err(UpstreamError::TooLarge { size: bytes }) } else { Ok((pages, true)) };
         }
-        let read = serde_json::from_str::<Page>(page.text()).ok();
-        tools += read.as_ref().map_or(0, |page| page.tools.len());
+        let parsed = serde_json::from_str::<Page>(page.text()).ok();
+        tools += parsed.as_ref().map_or(0, |page| page.tools.len());
         pages.push(page);
         let is_full = max_tools.is_some_and(|max_tools| tools > max_tools);
-        match read.and_then(|page| page.next).filter(|next| !next.is_empty()) {
+        match parsed.and_then(|page| page.next).filter(|next| !next.is_empty()) {
             None => return Ok((pages, false)),
             Some(next) if pages.len() < MAX_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                tracing::warn!(source = &*link.shared.name, method, "the list is too long; the rest is left out");
+                tracing::warn!(source = &*connection.shared.name, method, "the list is too long; the rest is left out");
                 return Ok((pages, true));
             }
         }

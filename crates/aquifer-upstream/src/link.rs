@@ -14,20 +14,20 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::calls::CallOrigin;
 use crate::child::Child;
 use crate::delivery::Delivery;
-use crate::error::{Gone, UpstreamError};
-use crate::http::{About, Http};
+use crate::error::{Outage, UpstreamError};
+use crate::http::{HttpTransport, RequestInfo};
 use crate::message::{self, Json};
 use crate::sanitize::Sanitizer;
-use crate::settings::{Allowed, Settings, Transport};
-use crate::shared::{Out, Shared, told};
+use crate::settings::{AllowedRequests, Settings, Transport};
+use crate::shared::{Outbound, SharedState, describe_rpc_error};
 use crate::stdio;
 
 /// What we say we speak. Older servers answer with what they speak.
 /// No count of announced changes.
-const NEVER: u64 = u64::MAX;
+const NOT_FRESH: u64 = u64::MAX;
 
-const SESSIONS: &str = "2025-11-25";
-const STATELESS: &str = "2026-07-28";
+const SESSION_PROTOCOL: &str = "2025-11-25";
+const STATELESS_PROTOCOL: &str = "2026-07-28";
 
 /// Which of the two kinds of MCP an upstream speaks. Greeting it in the wrong way may cost seconds, so it is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) enum ProtocolMode {
 
 /// What an upstream said of itself.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Greeting {
+pub(crate) struct Handshake {
     pub(crate) server: ServerIdentity,
     pub(crate) protocol: String,
     pub(crate) instructions: Option<String>,
@@ -51,39 +51,39 @@ pub(crate) struct Greeting {
 
 /// One live connection. A connection that is closed takes no more requests; those under way hold it. When it is dropped,
 /// everything that belongs to it ends, its session last.
-pub(crate) struct Link {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct Connection {
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) mode: ProtocolMode,
-    pub(crate) greeting: Greeting,
-    /// How many changes of its tools had been announced when those were listed that are served now; [`NEVER`] while a list
+    pub(crate) handshake: Handshake,
+    /// How many changes of its tools had been announced when those were listed that are served now; [`NOT_FRESH`] while a list
     /// is being taken over.
-    taken_over: AtomicU64,
+    served_changes: AtomicU64,
     /// Who asks, for requests that must say so.
     meta: Value,
     /// What the asker can do for the upstream.
     capabilities: Value,
-    /// Tells the task of `end_session_after` that the link is dropped.
-    _session: Option<DropGuard>,
+    /// Tells the task of `end_session_on_drop` that the link is dropped.
+    _session_guard: Option<DropGuard>,
 }
 
-impl Link {
+impl Connection {
     /// Connects and greets for clients of all kinds. The caller bounds how long that may take.
     pub(crate) async fn open(
         settings: &Settings,
         sanitizer: &Sanitizer,
         remembered: ProtocolMode,
     ) -> Result<Self, UpstreamError> {
-        Self::offering(capabilities(settings.allow), settings, sanitizer, remembered).await
+        Self::open_with_capabilities(client_capabilities(settings.allow), settings, sanitizer, remembered).await
     }
 
     /// The same with what the asker can do for the upstream.
-    pub(crate) async fn offering(
+    pub(crate) async fn open_with_capabilities(
         capabilities: Value,
         settings: &Settings,
         sanitizer: &Sanitizer,
         remembered: ProtocolMode,
     ) -> Result<Self, UpstreamError> {
-        let shared = Shared::new(&settings.name, sanitizer.clone());
+        let shared = SharedState::new(&settings.name, sanitizer.clone());
         let mut session = None;
         match &settings.transport {
             Transport::Stdio { command, args, env, cwd } => {
@@ -91,88 +91,91 @@ impl Link {
                 stdio::serve(child, pipes, &shared, settings.max_answer_bytes);
             }
             Transport::Http { url, headers, bearer } => {
-                let mut http = Http::new(url, headers, bearer.as_ref(), settings.max_answer_bytes)?;
+                let mut http = HttpTransport::new(url, headers, bearer.as_ref(), settings.max_answer_bytes)?;
                 if let Some(login) = &settings.login {
-                    http.log_in(login, sanitizer);
+                    http.use_login(login, sanitizer);
                 }
                 let http = Arc::new(http);
-                session = Some(end_session_after(http.clone()));
-                let _ = shared.out.set(Out::Http(http));
+                session = Some(end_session_on_drop(http.clone()));
+                let _ = shared.outbound.set(Outbound::Http(http));
             }
         }
         // From here on dropping ends what was begun.
-        let mut link = Self {
+        let mut connection = Self {
             shared,
             mode: remembered,
-            greeting: Greeting::default(),
-            taken_over: AtomicU64::new(NEVER),
+            handshake: Handshake::default(),
+            served_changes: AtomicU64::new(NOT_FRESH),
             meta: json!({
-                "io.modelcontextprotocol/protocolVersion": STATELESS,
-                "io.modelcontextprotocol/clientInfo": ourselves(),
+                "io.modelcontextprotocol/protocolVersion": STATELESS_PROTOCOL,
+                "io.modelcontextprotocol/clientInfo": client_info(),
                 "io.modelcontextprotocol/clientCapabilities": capabilities,
             }),
             capabilities,
-            _session: session,
+            _session_guard: session,
         };
         let other = match remembered {
             ProtocolMode::Sessions => ProtocolMode::Stateless,
             ProtocolMode::Stateless => ProtocolMode::Sessions,
         };
-        match link.greet(remembered, settings.start_timeout).await {
+        match connection.shake_hands(remembered, settings.start_timeout).await {
             // It does not speak that; perhaps the other.
             Err(UpstreamError::Refused(first) | UpstreamError::ServerError { error: Some(first), .. }) => {
-                match link.greet(other, settings.start_timeout).await {
+                match connection.shake_hands(other, settings.start_timeout).await {
                     Err(UpstreamError::Refused(_)) => {
-                        return Err(UpstreamError::gone("it does not speak MCP", sanitizer.for_log(&told(&first))));
+                        return Err(UpstreamError::unavailable(
+                            "it does not speak MCP",
+                            sanitizer.for_log(&describe_rpc_error(&first)),
+                        ));
                     }
-                    greeted => greeted?,
+                    handshaken => handshaken?,
                 }
             }
-            greeted => greeted?,
+            handshaken => handshaken?,
         }
-        link.overhear();
-        Ok(link)
+        connection.listen_for_notifications();
+        Ok(connection)
     }
 
-    async fn greet(&mut self, mode: ProtocolMode, timeout: Duration) -> Result<(), UpstreamError> {
+    async fn shake_hands(&mut self, mode: ProtocolMode, timeout: Duration) -> Result<(), UpstreamError> {
         self.mode = mode;
-        let nobody = || Arc::new(CallOrigin::nobody());
-        self.greeting = match mode {
+        let origin = || Arc::new(CallOrigin::internal());
+        self.handshake = match mode {
             ProtocolMode::Sessions => {
                 let params = json!({
-                    "protocolVersion": SESSIONS,
+                    "protocolVersion": SESSION_PROTOCOL,
                     "capabilities": self.capabilities,
-                    "clientInfo": ourselves(),
+                    "clientInfo": client_info(),
                 });
-                let result = self.request("initialize", None, nobody(), timeout, |_| &params).await?;
-                let greeting = read_greeting(&result, "serverInfo", &self.shared.sanitizer)?;
-                self.speak(&greeting.protocol);
-                self.tell("notifications/initialized").await?;
-                greeting
+                let result = self.request("initialize", None, origin(), timeout, |_| &params).await?;
+                let handshake = parse_handshake(&result, "serverInfo", &self.shared.sanitizer)?;
+                self.set_protocol(&handshake.protocol);
+                self.notify("notifications/initialized").await?;
+                handshake
             }
             ProtocolMode::Stateless => {
-                self.speak(STATELESS);
+                self.set_protocol(STATELESS_PROTOCOL);
                 let params = json!({ "_meta": self.meta });
-                let result = self.request("server/discover", None, nobody(), timeout, |_| &params).await?;
-                let mut greeting = read_greeting(&result, "", &self.shared.sanitizer)?;
-                greeting.protocol = STATELESS.to_owned();
-                greeting
+                let result = self.request("server/discover", None, origin(), timeout, |_| &params).await?;
+                let mut handshake = parse_handshake(&result, "", &self.shared.sanitizer)?;
+                handshake.protocol = STATELESS_PROTOCOL.to_owned();
+                handshake
             }
         };
         Ok(())
     }
 
-    fn speak(&self, protocol: &str) {
-        if let Some(Out::Http(http)) = self.shared.out.get() {
-            http.speak(protocol, self.mode == ProtocolMode::Stateless);
+    fn set_protocol(&self, protocol: &str) {
+        if let Some(Outbound::Http(http)) = self.shared.outbound.get() {
+            http.set_protocol(protocol, self.mode == ProtocolMode::Stateless);
         }
     }
 
     /// Tells without expecting an answer, and waits until it was taken: what comes next must not overtake it.
-    async fn tell(&self, method: &str) -> Result<(), UpstreamError> {
+    async fn notify(&self, method: &str) -> Result<(), UpstreamError> {
         let message = message::notification(method, None);
-        match self.shared.out.get() {
-            Some(Out::Http(http)) => http.send(message).await,
+        match self.shared.outbound.get() {
+            Some(Outbound::Http(http)) => http.send(message).await,
             _ => {
                 self.shared.send(message);
                 Ok(())
@@ -181,14 +184,14 @@ impl Link {
     }
 
     /// Listens to what the upstream says unasked, where that takes a stream of its own.
-    fn overhear(&self) {
+    fn listen_for_notifications(&self) {
         let shared = self.shared.clone();
-        match (self.shared.out.get(), self.mode) {
-            (Some(Out::Http(http)), ProtocolMode::Sessions) => {
+        match (self.shared.outbound.get(), self.mode) {
+            (Some(Outbound::Http(http)), ProtocolMode::Sessions) => {
                 let http = http.clone();
                 tokio::spawn(async move {
                     let ended = shared.ended.clone();
-                    ended.run_until_cancelled(http.overhear(shared)).await;
+                    ended.run_until_cancelled(http.follow_notifications(shared)).await;
                 });
             }
             (Some(out), ProtocolMode::Stateless) => {
@@ -196,15 +199,15 @@ impl Link {
                 let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": self.meta });
                 let Ok(line) = message::request(id, "subscriptions/listen", &params) else { return };
                 match out {
-                    Out::Pipe(_) => self.shared.send(line),
-                    Out::Http(http) => {
+                    Outbound::Pipe(_) => self.shared.send(line),
+                    Outbound::Http(http) => {
                         let http = http.clone();
                         tokio::spawn(async move {
-                            let about = About { id, method: "subscriptions/listen", name: None };
-                            let nobody = Arc::new(CallOrigin::nobody());
+                            let info = RequestInfo { id, method: "subscriptions/listen", name: None };
+                            let origin = Arc::new(CallOrigin::internal());
                             let ended = shared.ended.clone();
-                            let mut delivery = Delivery::for_method(about.method);
-                            let listening = http.exchange(&shared, about, line, &mut delivery, &nobody);
+                            let mut delivery = Delivery::for_method(info.method);
+                            let listening = http.exchange(&shared, info, line, &mut delivery, &origin);
                             ended.run_until_cancelled(listening).await;
                         });
                     }
@@ -221,17 +224,17 @@ impl Link {
 
     /// Whether what is served is what was listed last, and the server has not announced other tools since.
     pub(crate) fn is_fresh(&self) -> bool {
-        *self.shared.tools_changed.borrow() == self.taken_over.load(Ordering::Acquire)
+        *self.shared.tools_changed.borrow() == self.served_changes.load(Ordering::Acquire)
     }
 
     /// A list has arrived that is not served yet. Calls wait: the tools may no longer be those that callers know.
     pub(crate) fn mark_stale(&self) {
-        self.taken_over.store(NEVER, Ordering::Release);
+        self.served_changes.store(NOT_FRESH, Ordering::Release);
     }
 
     /// What was listed after so many announcements is served.
     pub(crate) fn mark_fresh(&self, changes: u64) {
-        self.taken_over.store(changes, Ordering::Release);
+        self.served_changes.store(changes, Ordering::Release);
     }
 
     /// What a request of this mode must say beside its parameters.
@@ -272,37 +275,38 @@ impl Link {
     ) -> Result<Json, UpstreamError> {
         let id = self.shared.calls.next_id();
         let message = message::request(id, method, &params(id))
-            .map_err(|cause| UpstreamError::Unsent(Gone::new("the request cannot be written", cause)))?;
-        match self.shared.out.get() {
-            Some(Out::Pipe(pipe)) => {
-                delivery.begin()?;
+            .map_err(|cause| UpstreamError::Unsent(Outage::new("the request cannot be written", cause)))?;
+        match self.shared.outbound.get() {
+            Some(Outbound::Pipe(pipe)) => {
+                delivery.begin_attempt()?;
                 let (sender, mut answer) = oneshot::channel();
-                let begun = self.shared.calls.begin(id, call_origin.clone(), Some(sender));
-                begun.map_err(unsent).inspect_err(|_| delivery.never_left())?;
-                let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
-                if let Err(gone) = pipe.send(message) {
-                    delivery.never_left();
-                    unanswered.waits = false;
-                    let gone = if pipe.is_broken() { self.why_broken(gone, answer).await } else { gone };
-                    self.shared.close(&gone);
-                    return Err(UpstreamError::Unsent(gone));
+                let registered = self.shared.calls.register(id, call_origin.clone(), Some(sender));
+                registered.map_err(into_unsent).inspect_err(|_| delivery.mark_unsent())?;
+                let mut pending = PendingRequest { shared: &self.shared, id, is_waiting: true };
+                if let Err(outage) = pipe.send(message) {
+                    delivery.mark_unsent();
+                    pending.is_waiting = false;
+                    let outage = if pipe.is_broken() { self.exit_outage(outage, answer).await } else { outage };
+                    self.shared.close(&outage);
+                    return Err(UpstreamError::Unsent(outage));
                 }
                 loop {
                     let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
                     if let Ok(answer) = timeout_at(deadline, &mut answer).await {
-                        unanswered.waits = false;
-                        return answer
-                            .unwrap_or_else(|_| Err(UpstreamError::gone("its process ended", "nobody answers")));
+                        pending.is_waiting = false;
+                        return answer.unwrap_or_else(|_| {
+                            Err(UpstreamError::unavailable("its process ended", "nobody answers"))
+                        });
                     }
                 }
             }
-            Some(Out::Http(http)) => {
-                self.shared.calls.begin(id, call_origin.clone(), None).map_err(unsent)?;
-                let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
-                let about = About { id, method, name };
+            Some(Outbound::Http(http)) => {
+                self.shared.calls.register(id, call_origin.clone(), None).map_err(into_unsent)?;
+                let mut pending = PendingRequest { shared: &self.shared, id, is_waiting: true };
+                let info = RequestInfo { id, method, name };
                 let answer = {
                     let mut exchange =
-                        std::pin::pin!(http.exchange(&self.shared, about, message, delivery, &call_origin));
+                        std::pin::pin!(http.exchange(&self.shared, info, message, delivery, &call_origin));
                     loop {
                         let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
                         if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
@@ -310,42 +314,42 @@ impl Link {
                         }
                     }
                 };
-                unanswered.waits = false;
-                self.shared.calls.end(id);
+                pending.is_waiting = false;
+                self.shared.calls.remove(id);
                 match answer {
                     Ok(answer) => Ok(answer),
-                    Err(error) => Err(self.after_trouble(http, method, delivery, error).await),
+                    Err(error) => Err(self.check_after_error(http, method, delivery, error).await),
                 }
             }
-            None => Err(UpstreamError::gone("it is not connected", "no transport")),
+            None => Err(UpstreamError::unavailable("it is not connected", "no transport")),
         }
     }
 
     /// Why a child reads nothing any more: its own last words, if they come soon.
-    async fn why_broken(&self, gone: Gone, closed: oneshot::Receiver<Result<Json, UpstreamError>>) -> Gone {
-        match tokio::time::timeout(stdio::ENDING_TIMEOUT, closed).await {
-            Ok(Ok(Err(UpstreamError::Gone(told)))) => told,
-            _ => gone,
+    async fn exit_outage(&self, outage: Outage, closed: oneshot::Receiver<Result<Json, UpstreamError>>) -> Outage {
+        match tokio::time::timeout(stdio::CLOSE_TIMEOUT, closed).await {
+            Ok(Ok(Err(UpstreamError::Unavailable(reported)))) => reported,
+            _ => outage,
         }
     }
 
     /// Closes the connection, or finds out whether it still works, after a request over HTTP failed.
-    async fn after_trouble(
+    async fn check_after_error(
         &self,
-        http: &Arc<Http>,
+        http: &Arc<HttpTransport>,
         method: &str,
         delivery: &Delivery,
         error: UpstreamError,
     ) -> UpstreamError {
         match &error {
-            UpstreamError::Gone(gone) | UpstreamError::Unsent(gone) => self.shared.close(gone),
-            UpstreamError::SessionLost => self.shared.close(&Gone::new("it lost our session", "a request")),
+            UpstreamError::Unavailable(outage) | UpstreamError::Unsent(outage) => self.shared.close(outage),
+            UpstreamError::SessionLost => self.shared.close(&Outage::new("it lost our session", "a request")),
             // Before the greeting is over nothing else can be asked.
             doubtful if http.is_doubtful(doubtful) && !matches!(method, "initialize" | "server/discover" | "ping") => {
-                let waits = delivery.is_repeatable();
-                let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), waits));
+                let is_waiting = delivery.is_repeatable();
+                let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), is_waiting));
                 // Only what may be asked again waits for the result, to be asked where it will be answered.
-                let works = !waits || probe.await.unwrap_or(true);
+                let works = !is_waiting || probe.await.unwrap_or(true);
                 if !works && matches!(error, UpstreamError::Refused(_)) {
                     return UpstreamError::SessionLost;
                 }
@@ -356,54 +360,54 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for Connection {
     fn drop(&mut self) {
-        self.shared.close(&Gone::new("it was stopped", "the connection was dropped"));
+        self.shared.close(&Outage::new("it was stopped", "the connection was dropped"));
     }
 }
 
 /// Ends the session when the guard is dropped, and not before: a stream that ends, a call that fails or a connection that
 /// is closed while others still use it say nothing about the session.
-fn end_session_after(http: Arc<Http>) -> DropGuard {
+fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     let dropped = CancellationToken::new();
     let guard = dropped.clone().drop_guard();
     tokio::spawn(async move {
         dropped.cancelled().await;
-        http.leave().await;
+        http.end_session().await;
     });
     guard
 }
 
 /// A request whose answer has not come. Dropped like this, the upstream is told.
-struct Unanswered<'a> {
-    shared: &'a Arc<Shared>,
+struct PendingRequest<'a> {
+    shared: &'a Arc<SharedState>,
     id: u64,
-    waits: bool,
+    is_waiting: bool,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        if self.waits && self.shared.calls.end(self.id) && !self.shared.ended.is_cancelled() {
+        if self.is_waiting && self.shared.calls.remove(self.id) && !self.shared.ended.is_cancelled() {
             let params = json!({ "requestId": self.id, "reason": "nobody waits for the answer any more" });
             self.shared.send(message::notification("notifications/cancelled", Some(params)));
         }
     }
 }
 
-fn unsent(error: UpstreamError) -> UpstreamError {
+fn into_unsent(error: UpstreamError) -> UpstreamError {
     match error {
-        UpstreamError::Gone(gone) => UpstreamError::Unsent(gone),
+        UpstreamError::Unavailable(outage) => UpstreamError::Unsent(outage),
         other => other,
     }
 }
 
-fn ourselves() -> Value {
+fn client_info() -> Value {
     json!({ "name": "aquifer", "version": env!("CARGO_PKG_VERSION") })
 }
 
 /// One connection serves clients of all kinds: it offers what the best of them can and the operator allows, and what the
 /// client behind a call cannot do is declined when it is asked for.
-pub(crate) fn capabilities(allowed: Allowed) -> Value {
+pub(crate) fn client_capabilities(allowed: AllowedRequests) -> Value {
     let mut capabilities = json!({ "roots": { "listChanged": true } });
     for (name, is_allowed) in [("elicitation", allowed.elicitation), ("sampling", allowed.sampling)] {
         if let (true, Some(fields)) = (is_allowed, capabilities.as_object_mut()) {
@@ -413,15 +417,15 @@ pub(crate) fn capabilities(allowed: Allowed) -> Value {
     capabilities
 }
 
-fn read_greeting(result: &Json, identity: &str, sanitizer: &Sanitizer) -> Result<Greeting, UpstreamError> {
+fn parse_handshake(result: &Json, identity: &str, sanitizer: &Sanitizer) -> Result<Handshake, UpstreamError> {
     let value: Value = serde_json::from_str(result.text())
-        .map_err(|cause| UpstreamError::Unintelligible(format!("its greeting: {cause}")))?;
+        .map_err(|cause| UpstreamError::InvalidResponse(format!("its greeting: {cause}")))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let server = value.get(identity).or_else(|| value.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
-    Ok(Greeting {
+    Ok(Handshake {
         server: server.map(|server| ServerIdentity::read(&sanitizer.clean_json(server.clone()))).unwrap_or_default(),
         protocol: text("protocolVersion").unwrap_or_default().chars().take(32).collect(),
-        instructions: text("instructions").map(|said| sanitizer.presentable(said)),
+        instructions: text("instructions").map(|text| sanitizer.presentable(text)),
         capabilities: value.get("capabilities").cloned().unwrap_or_default(),
     })
 }

@@ -52,16 +52,16 @@ impl RpcError {
     }
 
     /// The words of a tool that says that it failed.
-    pub(crate) fn of_tool(message: impl Into<String>) -> Self {
+    pub(crate) fn from_tool(message: impl Into<String>) -> Self {
         Self::new(0, message)
     }
 
     /// Whether it may say that there is no such tool. MCP has no code for that, so the words are looked at, too.
     pub(crate) fn may_be_unknown_tool(&self) -> bool {
-        let words = self.message.to_ascii_lowercase();
+        let text = self.message.to_ascii_lowercase();
         let is_missing =
-            ["not found", "does not exist", "no such", "unknown"].iter().any(|missing| words.contains(missing));
-        self.code == METHOD_NOT_FOUND || (words.contains("tool") && is_missing)
+            ["not found", "does not exist", "no such", "unknown"].iter().any(|missing| text.contains(missing));
+        self.code == METHOD_NOT_FOUND || (text.contains("tool") && is_missing)
     }
 
     /// Whether it says that the request was not carried out. Codes of a server's own say nothing about that: servers
@@ -87,7 +87,7 @@ pub(crate) struct Json(Bytes);
 
 impl Json {
     /// The part of a message that was read from it.
-    pub(crate) fn part(message: &Bytes, part: &RawValue) -> Self {
+    pub(crate) fn from_part(message: &Bytes, part: &RawValue) -> Self {
         Self(message.slice_ref(part.get().as_bytes()))
     }
 
@@ -103,7 +103,7 @@ impl Json {
 
 impl Incoming<'_> {
     /// Our own id that this answers, if it answers one of ours.
-    pub(crate) fn answers(&self) -> Option<u64> {
+    pub(crate) fn answered_id(&self) -> Option<u64> {
         if self.method.is_some() {
             return None;
         }
@@ -116,14 +116,14 @@ impl Incoming<'_> {
     pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
         match (self.error, self.result) {
             (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError::new(0, ""))),
-            (None, Some(result)) => Ok(Json::part(message, result)),
+            (None, Some(result)) => Ok(Json::from_part(message, result)),
             (None, None) => Ok(Json::null()),
         }
     }
 }
 
 /// Hands over every message of a text: one, or those of a batch, which one revision allows.
-pub(crate) fn each(text: &Bytes, mut take: impl FnMut(Incoming<'_>)) -> Result<(), serde_json::Error> {
+pub(crate) fn for_each_message(text: &Bytes, mut take: impl FnMut(Incoming<'_>)) -> Result<(), serde_json::Error> {
     let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if batch {
         for message in serde_json::from_slice::<Vec<Incoming<'_>>>(text)? {
@@ -160,10 +160,10 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Vec<u8> {
 }
 
 /// Our answer to a request of theirs, whose id is given back as it came.
-pub(crate) fn answer(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<u8> {
+pub(crate) fn response(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<u8> {
     let message = match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err((code, words)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } }),
+        Err((code, text)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }),
     };
     message.to_string().into_bytes()
 }
@@ -177,7 +177,10 @@ mod tests {
     fn r_dis_2_a_result_keeps_its_bytes() {
         let text = Bytes::from_static(b"{\"id\":\"7\", \"result\": {\"b\" : 1.0, \"a\":\"\\u00e4\"} }");
         let mut seen = None;
-        each(&text, |message| seen = Some((message.answers(), message.outcome(&text).map_err(|e| e.code)))).unwrap();
+        for_each_message(&text, |message| {
+            seen = Some((message.answered_id(), message.outcome(&text).map_err(|e| e.code)))
+        })
+        .unwrap();
         let (id, outcome) = seen.unwrap();
         assert_eq!(id, Some(7));
         assert_eq!(outcome.unwrap().text(), "{\"b\" : 1.0, \"a\":\"\\u00e4\"}");
@@ -211,17 +214,17 @@ mod tests {
             assert_eq!(error.is_refusal(), expected, "{error:?}");
         }
         // A tool that fails may have done half of its work.
-        assert!(!RpcError::of_tool("no such account").is_refusal());
+        assert!(!RpcError::from_tool("no such account").is_refusal());
     }
 
     #[test]
     fn batches_and_nonsense() {
         let mut count = 0;
         let batch = Bytes::from_static(br#" [{"id":1,"result":{}},{"method":"notifications/x"}]"#);
-        each(&batch, |_| count += 1).unwrap();
+        for_each_message(&batch, |_| count += 1).unwrap();
         assert_eq!(count, 2);
         for nonsense in ["", "hello", "17", "{\"id\":", "null", "[1]"] {
-            assert!(each(&Bytes::from(nonsense), |_| ()).is_err(), "{nonsense}");
+            assert!(for_each_message(&Bytes::from(nonsense), |_| ()).is_err(), "{nonsense}");
         }
     }
 }

@@ -16,16 +16,16 @@ use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 use crate::settings::Settings;
 
 /// How long a record is kept: longer than anybody leaves a server unused.
-const KEEP: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// How long a store may take before what was read earlier has to do.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Upstreams that a memory of this process remembers.
-const MAX_IN_MEMORY: usize = 10_000;
+const MAX_RECORDS_IN_MEMORY: usize = 10_000;
 
 /// Longer names of sources are kept as their digest.
-const MAX_NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// Records of other sources of the same name that a new source is held to.
 const MAX_INHERITED: usize = 100;
@@ -38,13 +38,13 @@ pub trait DefinitionObserver: Send + Sync + 'static {
 
 /// Where definitions are pinned.
 #[derive(Clone)]
-pub struct Pinning {
+pub struct PinStore {
     store: Arc<dyn StateStore>,
     is_read_only: bool,
     observer: Option<Arc<dyn DefinitionObserver>>,
 }
 
-impl Pinning {
+impl PinStore {
     /// Pins in this store: definitions that are seen for the first time are accepted and remembered there.
     pub fn new(store: Arc<dyn StateStore>) -> Self {
         Self { store, is_read_only: false, observer: None }
@@ -57,12 +57,12 @@ impl Pinning {
 
     /// Pins that live as long as this process.
     pub fn in_memory(clock: SharedClock) -> Self {
-        Self::new(Arc::new(MemoryStore::new(clock, MAX_IN_MEMORY)))
+        Self::new(Arc::new(MemoryStore::new(clock, MAX_RECORDS_IN_MEMORY)))
     }
 
     /// Has somebody hear of what is quarantined.
     #[must_use]
-    pub fn observed_by(mut self, observer: Arc<dyn DefinitionObserver>) -> Self {
+    pub fn with_observer(mut self, observer: Arc<dyn DefinitionObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
@@ -81,7 +81,7 @@ impl Pinning {
     }
 }
 
-impl std::fmt::Debug for Pinning {
+impl std::fmt::Debug for PinStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pinning").field("is_read_only", &self.is_read_only).finish_non_exhaustive()
     }
@@ -89,7 +89,7 @@ impl std::fmt::Debug for Pinning {
 
 /// What is pinned of one upstream, as it was read.
 #[derive(Clone, Default)]
-pub(crate) struct Pins {
+pub(crate) struct PinSnapshot {
     /// The book; none if nothing was ever pinned.
     pub(crate) book: Option<Arc<PinBook>>,
     /// The version of its record.
@@ -98,7 +98,7 @@ pub(crate) struct Pins {
 
 /// What came of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     /// It is written.
     Done,
     /// Somebody else has written meanwhile: look again.
@@ -108,60 +108,60 @@ pub(crate) enum Written {
 }
 
 /// What a source is held to.
-pub(crate) struct Found {
+pub(crate) struct PinRecord {
     pub(crate) book: Result<PinBook, UnreadableBook>,
     /// The version of the source's own record; none if the book is that of others of its name.
     pub(crate) version: Option<u64>,
 }
 
 /// The pins of one upstream.
-pub(crate) struct Ledger {
-    pinning: Pinning,
+pub(crate) struct PinLedger {
+    pin_store: PinStore,
     source: String,
     key: String,
-    inherits: bool,
-    last: Mutex<Option<Pins>>,
+    inherits_pins: bool,
+    last: Mutex<Option<PinSnapshot>>,
     is_failing: AtomicBool,
 }
 
-impl Ledger {
-    pub(crate) fn new(pinning: Pinning, settings: &Settings) -> Self {
+impl PinLedger {
+    pub(crate) fn new(pin_store: PinStore, settings: &Settings) -> Self {
         let (source, key) = (settings.name.clone(), Self::key(settings));
-        let inherits = settings.inherits_pins;
-        Self { pinning, source, key, inherits, last: Mutex::default(), is_failing: AtomicBool::new(false) }
+        let inherits_pins = settings.inherits_pins;
+        Self { pin_store, source, key, inherits_pins, last: Mutex::default(), is_failing: AtomicBool::new(false) }
     }
 
     /// Where the pins of an upstream are.
     pub(crate) fn key(settings: &Settings) -> String {
-        let name: String = settings.pin_name().chars().filter(|letter| *letter != '/').take(MAX_NAME).collect();
+        let name: String = settings.pin_name().chars().filter(|letter| *letter != '/').take(MAX_NAME_CHARS).collect();
         format!("pins/{name}/{}", settings.identity())
     }
 
     /// What this upstream is held to: its own record, else what is pinned of others of its name.
-    pub(crate) async fn find(&self) -> Result<Option<Found>, StoreError> {
-        if let Some(record) = self.pinning.store.get(&self.key).await? {
-            return Ok(Some(Found { book: PinBook::read(&record.value), version: Some(record.version) }));
+    pub(crate) async fn find(&self) -> Result<Option<PinRecord>, StoreError> {
+        if let Some(record) = self.pin_store.store.get(&self.key).await? {
+            return Ok(Some(PinRecord { book: PinBook::read(&record.value), version: Some(record.version) }));
         }
-        if !self.inherits {
+        if !self.inherits_pins {
             return Ok(None);
         }
-        let others = self.key.rfind('/').and_then(|end| self.key.get(..=end)).unwrap_or(&self.key);
+        let prefix = self.key.rfind('/').and_then(|end| self.key.get(..=end)).unwrap_or(&self.key);
         let mut book = PinBook::default();
-        for (_, record) in self.pinning.store.list(others, MAX_INHERITED).await? {
+        for (_, record) in self.pin_store.store.list(prefix, MAX_INHERITED).await? {
             if let Ok(other) = PinBook::read(&record.value) {
                 book.inherit(other);
             }
         }
-        Ok((!book.is_empty()).then_some(Found { book: Ok(book), version: None }))
+        Ok((!book.is_empty()).then_some(PinRecord { book: Ok(book), version: None }))
     }
 
-    pub(crate) fn pinning(&self) -> &Pinning {
-        &self.pinning
+    pub(crate) fn pin_store(&self) -> &PinStore {
+        &self.pin_store
     }
 
     /// Whether definitions may be pinned here.
     pub(crate) fn may_pin(&self) -> bool {
-        !self.pinning.is_read_only
+        !self.pin_store.is_read_only
     }
 
     /// Whether the store failed when it was last asked.
@@ -170,14 +170,14 @@ impl Ledger {
     }
 
     /// What is pinned now; if the store does not answer, what was read last. None if it never answered.
-    pub(crate) async fn read(&self) -> Option<Pins> {
+    pub(crate) async fn read(&self) -> Option<PinSnapshot> {
         let read = async {
             let found = self.find().await.map_err(|error| error.to_string())?;
-            let Some(found) = found else { return Ok(Pins::default()) };
+            let Some(found) = found else { return Ok(PinSnapshot::default()) };
             let book = found.book.map_err(|error| error.to_string())?;
-            Ok(Pins { book: Some(Arc::new(book)), version: found.version })
+            Ok(PinSnapshot { book: Some(Arc::new(book)), version: found.version })
         };
-        let read: Result<Pins, String> =
+        let read: Result<PinSnapshot, String> =
             tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(|_| Err("it takes too long".to_owned()));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
@@ -187,26 +187,26 @@ impl Ledger {
                 Some(pins)
             }
             Err(cause) => {
-                self.report(&cause);
+                self.report_failure(&cause);
                 last.clone()
             }
         }
     }
 
     /// Replaces what was read.
-    pub(crate) async fn write(&self, book: &PinBook, read: Option<u64>) -> Written {
-        match self.pinning.store.compare_and_set(&self.key, read, book.write(), KEEP).await {
-            Ok(true) => Written::Done,
-            Ok(false) => Written::Conflict,
+    pub(crate) async fn write(&self, book: &PinBook, read: Option<u64>) -> WriteOutcome {
+        match self.pin_store.store.compare_and_set(&self.key, read, book.write(), RECORD_TTL).await {
+            Ok(true) => WriteOutcome::Done,
+            Ok(false) => WriteOutcome::Conflict,
             Err(error) => {
-                self.report(&error.to_string());
-                Written::Failed
+                self.report_failure(&error.to_string());
+                WriteOutcome::Failed
             }
         }
     }
 
     /// Says once that the store fails, and again after it has worked meanwhile.
-    fn report(&self, cause: &str) {
+    fn report_failure(&self, cause: &str) {
         if !self.is_failing.swap(true, Ordering::Relaxed) {
             let source = self.source.as_str();
             tracing::error!(

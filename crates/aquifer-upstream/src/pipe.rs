@@ -12,23 +12,23 @@ use bytes::{Buf, Bytes};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
-use crate::error::Gone;
+use crate::error::Outage;
 
 /// Bytes kept for a child that does not read.
-const MAX_KEPT: usize = 64 * 1024 * 1024;
+const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;
 
-const DEAF: &str = "it does not read what it is sent";
-const CLOSED: &str = "its process ended";
+const NOT_READING: &str = "it does not read what it is sent";
+const PROCESS_ENDED: &str = "its process ended";
 
 /// The way to a child's standard input.
 pub(crate) struct Pipe {
     sender: pipe::Sender,
-    kept: Mutex<Kept>,
-    more: Notify,
+    backlog: Mutex<Backlog>,
+    wakeup: Notify,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Backlog {
     lines: VecDeque<Bytes>,
     bytes: usize,
     /// Why nothing can be written any more.
@@ -37,78 +37,78 @@ struct Kept {
 
 impl Pipe {
     pub(crate) fn new(sender: pipe::Sender) -> Self {
-        Self { sender, kept: Mutex::default(), more: Notify::new() }
+        Self { sender, backlog: Mutex::default(), wakeup: Notify::new() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn backlog(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends one line, now or as soon as the child reads. If this fails, no byte of it has been written or will be.
-    pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Gone> {
+    pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Outage> {
         line.push(b'\n');
         let mut line = Bytes::from(line);
-        let mut kept = self.kept();
-        let waiting = kept.bytes + line.len();
-        if waiting > MAX_KEPT {
-            return Err(Gone::new(DEAF, format!("{waiting} bytes wait to be read")));
+        let mut backlog = self.backlog();
+        let unread_bytes = backlog.bytes + line.len();
+        if unread_bytes > MAX_BACKLOG_BYTES {
+            return Err(Outage::new(NOT_READING, format!("{unread_bytes} bytes wait to be read")));
         }
-        if kept.lines.is_empty() {
+        if backlog.lines.is_empty() {
             match self.sender.try_write(&line) {
                 Ok(written) if written == line.len() => return Ok(()),
                 Ok(written) => line.advance(written),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
                 Err(cause) => {
                     // Whoever drains the pipe ends the connection, because the child's last words have to be read first.
-                    kept.broken = Some(cause.to_string().into());
-                    self.more.notify_one();
-                    return Err(Gone::new(CLOSED, cause));
+                    backlog.broken = Some(cause.to_string().into());
+                    self.wakeup.notify_one();
+                    return Err(Outage::new(PROCESS_ENDED, cause));
                 }
             }
         }
-        kept.bytes += line.len();
-        kept.lines.push_back(line);
-        drop(kept);
-        self.more.notify_one();
+        backlog.bytes += line.len();
+        backlog.lines.push_back(line);
+        drop(backlog);
+        self.wakeup.notify_one();
         Ok(())
     }
 
     /// Whether nothing can be written any more. Then [`drain`](Self::drain) ends.
     pub(crate) fn is_broken(&self) -> bool {
-        self.kept().broken.is_some()
+        self.backlog().broken.is_some()
     }
 
     /// Writes what was kept. Ends when the child no longer takes anything.
-    pub(crate) async fn drain(&self) -> Gone {
+    pub(crate) async fn drain(&self) -> Outage {
         loop {
-            self.more.notified().await;
-            if let Some(cause) = self.kept().broken.clone() {
-                return Gone::new(CLOSED, cause);
+            self.wakeup.notified().await;
+            if let Some(cause) = self.backlog().broken.clone() {
+                return Outage::new(PROCESS_ENDED, cause);
             }
-            while !self.kept().lines.is_empty() {
+            while !self.backlog().lines.is_empty() {
                 if let Err(cause) = self.sender.writable().await {
-                    return Gone::new(CLOSED, cause);
+                    return Outage::new(PROCESS_ENDED, cause);
                 }
                 if let Err(cause) = self.write_kept() {
-                    return Gone::new(CLOSED, cause);
+                    return Outage::new(PROCESS_ENDED, cause);
                 }
             }
         }
     }
 
     fn write_kept(&self) -> std::io::Result<()> {
-        let mut kept = self.kept();
-        while let Some(mut line) = kept.lines.pop_front() {
+        let mut backlog = self.backlog();
+        while let Some(mut line) = backlog.lines.pop_front() {
             match self.sender.try_write(&line) {
                 Ok(written) => {
-                    kept.bytes = kept.bytes.saturating_sub(written);
+                    backlog.bytes = backlog.bytes.saturating_sub(written);
                     line.advance(written);
                     if !line.is_empty() {
-                        kept.lines.push_front(line);
+                        backlog.lines.push_front(line);
                     }
                 }
                 Err(cause) => {
-                    kept.lines.push_front(line);
+                    backlog.lines.push_front(line);
                     return if cause.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(cause) };
                 }
             }

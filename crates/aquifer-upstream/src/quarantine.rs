@@ -33,7 +33,7 @@ pub(crate) struct Candidate<'a> {
 
 /// Why an operation cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum QuarantineReason {
     /// Its definition is not the accepted one.
     Changed(Vec<Part>),
     /// It is new, and the operator wants to see new ones first.
@@ -46,31 +46,31 @@ pub(crate) enum Reason {
     Unwritten,
 }
 
-impl Reason {
+impl QuarantineReason {
     /// Whether somebody has to accept it. Otherwise it passes with time.
     pub(crate) fn is_for_review(&self) -> bool {
-        matches!(self, Reason::Changed(_) | Reason::New | Reason::NoRoom)
+        matches!(self, QuarantineReason::Changed(_) | QuarantineReason::New | QuarantineReason::NoRoom)
     }
 
     /// In words, for callers: nothing of the definition itself.
-    pub(crate) fn words(&self) -> Arc<str> {
+    pub(crate) fn message(&self) -> Arc<str> {
         format!("Quarantined: {}", self.cause()).into()
     }
 
     /// Why it is quarantined, as the rest of a sentence that says that it is.
     pub(crate) fn cause(&self) -> String {
         match self {
-            Reason::Changed(parts) => {
+            QuarantineReason::Changed(parts) => {
                 let parts: Vec<&str> = parts.iter().map(|part| part.as_str()).collect();
                 let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
                 format!("its definition changed{parts} since it was accepted. An operator can review it.")
             }
-            Reason::New => "it is new and nobody has accepted it. An operator can review it.".to_owned(),
-            Reason::NoRoom => {
+            QuarantineReason::New => "it is new and nobody has accepted it. An operator can review it.".to_owned(),
+            QuarantineReason::NoRoom => {
                 "too many tools of this source have come and gone to remember one more. An operator can review it."
                     .to_owned()
             }
-            Reason::Unread | Reason::Unwritten => {
+            QuarantineReason::Unread | QuarantineReason::Unwritten => {
                 "its definition cannot be compared with the accepted one, because the state store does not answer. This \
                  passes by itself."
                     .to_owned()
@@ -83,7 +83,7 @@ impl Reason {
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
     /// What may not be called, by tool.
-    pub(crate) quarantined: HashMap<String, Reason>,
+    pub(crate) quarantined: HashMap<String, QuarantineReason>,
     /// Since when tools are pinned that were pinned before, in milliseconds since the epoch.
     pub(crate) since: HashMap<String, u64>,
     /// The book with what was pinned now, if anything was.
@@ -96,7 +96,7 @@ pub(crate) struct Judgement {
 
 impl Judgement {
     /// Judges definitions. `book` is what is pinned: none if nothing ever was, `Err` if that is not known.
-    pub(crate) fn of(
+    pub(crate) fn evaluate(
         candidates: &[Candidate<'_>],
         book: Result<Option<&PinBook>, ()>,
         policy: QuarantinePolicy,
@@ -108,42 +108,42 @@ impl Judgement {
             if policy == QuarantinePolicy::Off {
                 return judgement;
             }
-            let all = candidates.iter().map(|one| (one.pin.tool.clone(), Reason::Unread));
+            let all = candidates.iter().map(|candidate| (candidate.pin.tool.clone(), QuarantineReason::Unread));
             return Self { quarantined: all.collect(), ..judgement };
         };
         let mut book = known.cloned().unwrap_or_default();
-        for one in candidates {
-            judgement.consider(one, &mut book, known.is_some(), policy, may_pin, now);
+        for candidate in candidates {
+            judgement.evaluate_candidate(candidate, &mut book, known.is_some(), policy, may_pin, now);
         }
         judgement.book = (!judgement.pinned.is_empty()).then_some(book);
         judgement
     }
 
-    fn consider(
+    fn evaluate_candidate(
         &mut self,
-        one: &Candidate<'_>,
+        candidate: &Candidate<'_>,
         book: &mut PinBook,
         is_known: bool,
         policy: QuarantinePolicy,
         may_pin: bool,
         now: u64,
     ) {
-        let tool = &one.pin.tool;
+        let tool = &candidate.pin.tool;
         let follows = policy == QuarantinePolicy::Off;
-        if let Some(reviewed) = one.reviewed {
-            let pinned = book.get(tool).filter(|pinned| pinned.is(one.pin));
-            match reviewed.digest == one.pin.digest || pinned.is_some() {
+        if let Some(reviewed) = candidate.reviewed {
+            let pinned = book.get(tool).filter(|pinned| pinned.is(candidate.pin));
+            match reviewed.digest == candidate.pin.digest || pinned.is_some() {
                 true => drop(self.since.insert(tool.clone(), pinned.map_or(0, |pinned| pinned.since))),
                 false if follows => self.followed.push(tool.clone()),
-                false => self.quarantine(tool, Reason::Changed(changed_parts(reviewed, one.pin))),
+                false => self.quarantine(tool, QuarantineReason::Changed(changed_parts(reviewed, candidate.pin))),
             }
             return;
         }
         let since = book.get(tool).map(|pinned| pinned.since);
-        match book.judge(one.pin) {
+        match book.judge(candidate.pin) {
             Verdict::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
-            Verdict::Changed(parts) if !follows => self.quarantine(tool, Reason::Changed(parts)),
-            Verdict::New if is_known && policy == QuarantinePolicy::New => self.quarantine(tool, Reason::New),
+            Verdict::Changed(parts) if !follows => self.quarantine(tool, QuarantineReason::Changed(parts)),
+            Verdict::New if is_known && policy == QuarantinePolicy::New => self.quarantine(tool, QuarantineReason::New),
             verdict => {
                 if let (Verdict::Changed(_), Some(since)) = (verdict, since) {
                     self.followed.push(tool.clone());
@@ -152,15 +152,15 @@ impl Judgement {
                 if !may_pin {
                     return;
                 }
-                match book.pin(one.pin, one.operation, one.category, one.danger, now) {
+                match book.pin(candidate.pin, candidate.operation, candidate.category, candidate.danger, now) {
                     Ok(()) => self.pinned.push(tool.clone()),
-                    Err(_) => self.quarantine(tool, Reason::NoRoom),
+                    Err(_) => self.quarantine(tool, QuarantineReason::NoRoom),
                 }
             }
         }
     }
 
-    fn quarantine(&mut self, tool: &str, reason: Reason) {
+    fn quarantine(&mut self, tool: &str, reason: QuarantineReason) {
         self.quarantined.insert(tool.to_owned(), reason);
     }
 
@@ -172,7 +172,7 @@ impl Judgement {
     /// What was pinned now could not be written: it waits until it can be.
     pub(crate) fn without_writing(mut self) -> Self {
         for tool in std::mem::take(&mut self.pinned) {
-            self.quarantined.entry(tool).or_insert(Reason::Unwritten);
+            self.quarantined.entry(tool).or_insert(QuarantineReason::Unwritten);
         }
         Self { book: None, ..self }
     }

@@ -12,17 +12,18 @@ use serde_json::{Map, Value, json};
 
 use crate::calls::CallOrigin;
 use crate::error::UpstreamError;
-use crate::interrogate::pages;
-use crate::link::Link;
+use crate::interrogate::list_pages;
+use crate::link::Connection;
 use crate::message::Json;
 use crate::sanitize::Sanitizer;
 use crate::supervisor::Supervisor;
 
 /// Names of one list that are translated back. What is not clean beyond that many is left out.
-const MAX_TRANSLATED: usize = 1_000;
+const MAX_TRANSLATED_NAMES: usize = 1_000;
 
 /// Of a server nobody has asked yet nothing can be ruled out.
-pub(crate) const UNKNOWN: SourceCapabilities = SourceCapabilities { resources: true, prompts: true, completions: true };
+pub(crate) const UNKNOWN_CAPABILITIES: SourceCapabilities =
+    SourceCapabilities { resources: true, prompts: true, completions: true };
 
 /// What a server says it has.
 pub(crate) fn source_capabilities(capabilities: &Value) -> SourceCapabilities {
@@ -31,19 +32,20 @@ pub(crate) fn source_capabilities(capabilities: &Value) -> SourceCapabilities {
 }
 
 /// Gets something beside tools.
-pub(crate) async fn fetch(supervisor: &Supervisor, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+pub(crate) async fn fetch(supervisor: &Supervisor, target: Fetch, context: Context) -> Result<Value, Failure> {
     let settings = &supervisor.settings;
-    let told =
+    let to_failure =
         |error: UpstreamError| error.into_failure(&settings.name, &supervisor.sanitizer, settings.max_answer_bytes);
     for attempt in 0..2 {
-        let link = supervisor.live().await?;
-        if !supervisor.source_capabilities.load().has(&wanted) {
+        let connection = supervisor.wait_connected().await?;
+        if !supervisor.source_capabilities.load().has(&target) {
             return Ok(json!([]));
         }
-        match ask(supervisor, &link, &wanted, &context).await {
+        match fetch_from(supervisor, &connection, &target, &context).await {
             // Reading twice does no harm.
-            Err(UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Broke(_)) if attempt == 0 => {}
-            answered => return answered.map_err(told),
+            Err(UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
+                if attempt == 0 => {}
+            outcome => return outcome.map_err(to_failure),
         }
     }
     Err(Failure::internal("a third attempt of two"))
@@ -53,15 +55,20 @@ const RESOURCES: &str = "resources/list";
 const TEMPLATES: &str = "resources/templates/list";
 const PROMPTS: &str = "prompts/list";
 
-async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Context) -> Result<Value, UpstreamError> {
+async fn fetch_from(
+    supervisor: &Supervisor,
+    connection: &Connection,
+    target: &Fetch,
+    context: &Context,
+) -> Result<Value, UpstreamError> {
     let sanitizer = &supervisor.sanitizer;
-    let (method, entries) = match wanted {
+    let (method, entries) = match target {
         Fetch::Resources => (RESOURCES, "resources"),
         Fetch::ResourceTemplates => (TEMPLATES, "resourceTemplates"),
         Fetch::Prompts => (PROMPTS, "prompts"),
         Fetch::Resource(uri) => {
             let uri = sanitizer.exact_name(RESOURCES, uri);
-            return one(supervisor, link, "resources/read", &uri, json!({ "uri": uri }), context).await;
+            return request_one(supervisor, connection, "resources/read", &uri, json!({ "uri": uri }), context).await;
         }
         Fetch::Prompt { name, arguments } => {
             let name = sanitizer.exact_name(PROMPTS, name);
@@ -69,7 +76,7 @@ async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Con
             if let (Some(arguments), Some(fields)) = (arguments, params.as_object_mut()) {
                 fields.insert("arguments".to_owned(), Value::Object(arguments.clone()));
             }
-            let mut prompt = one(supervisor, link, "prompts/get", &name, params, context).await?;
+            let mut prompt = request_one(supervisor, connection, "prompts/get", &name, params, context).await?;
             if let Some(description) = prompt.get_mut("description") {
                 *description = sanitizer.clean_json(description.take());
             }
@@ -84,7 +91,8 @@ async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Con
                 (name.clone(), json!({ "type": "ref/prompt", "name": name }))
             };
             params.insert("ref".to_owned(), reference);
-            let mut found = one(supervisor, link, "completion/complete", &of, Value::Object(params), context).await?;
+            let mut found =
+                request_one(supervisor, connection, "completion/complete", &of, Value::Object(params), context).await?;
             // A suggestion is sent back as it is: one that is not clean is left out.
             if let Some(Value::Array(values)) = found.get_mut("completion").and_then(|found| found.get_mut("values")) {
                 values.retain(|value| value.as_str().is_none_or(|text| sanitizer.presentable(text) == text));
@@ -94,14 +102,15 @@ async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Con
     };
     let mut all = Vec::new();
     // One deadline for the whole list: a server may give a page in time, again and again.
-    let listed = tokio::time::timeout(supervisor.settings.timeout, pages(link, &supervisor.settings, method)).await;
+    let listed =
+        tokio::time::timeout(supervisor.settings.timeout, list_pages(connection, &supervisor.settings, method)).await;
     for page in listed.unwrap_or(Err(UpstreamError::TimedOut))? {
-        let mut page: Map<String, Value> = read(&page)?;
+        let mut page: Map<String, Value> = parse(&page)?;
         if let Some(Value::Array(entries)) = page.remove(entries) {
             all.extend(entries);
         }
     }
-    Ok(Value::Array(presentable_list(sanitizer, wanted, method, all)))
+    Ok(Value::Array(presentable_list(sanitizer, target, method, all)))
 }
 
 /// The entries of a list with their texts cleaned. Of two whose names look alike the clean one stays.
@@ -109,27 +118,27 @@ fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, e
     let Some(key) = list.key() else { return entries };
     let shown_name = |name: &str| match list {
         Fetch::Prompts => sanitizer.presentable(name),
-        _ => sanitizer.address(name),
+        _ => sanitizer.clean_address(name),
     };
     let names: HashSet<String> =
         entries.iter().filter_map(|entry| entry.get(key)?.as_str()).map(str::to_owned).collect();
     let mut exact_by_shown: HashMap<String, String> = HashMap::new();
-    let mut kept = Vec::with_capacity(entries.len());
+    let mut presentable = Vec::with_capacity(entries.len());
     for entry in entries {
         let Some(exact) = entry.get(key).and_then(Value::as_str).map(str::to_owned) else { continue };
         let shown = shown_name(&exact);
         if shown != exact {
             // A client fills in a template, so what comes back cannot be translated.
-            let is_usable = *list != Fetch::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED;
+            let is_usable = *list != Fetch::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED_NAMES;
             if !is_usable || names.contains(&shown) || exact_by_shown.contains_key(&shown) {
                 continue;
             }
             exact_by_shown.insert(shown.clone(), exact);
         }
-        kept.extend(presentable_entry(sanitizer, key, shown, entry));
+        presentable.extend(presentable_entry(sanitizer, key, shown, entry));
     }
     sanitizer.remember_names(method, exact_by_shown);
-    kept
+    presentable
 }
 
 /// An entry with its texts cleaned. The names of a prompt's arguments go back to the upstream: one that is not clean is left
@@ -150,9 +159,9 @@ fn presentable_entry(sanitizer: &Sanitizer, key: &str, shown: String, mut entry:
     Some(Value::Object(entry))
 }
 
-async fn one(
+async fn request_one(
     supervisor: &Supervisor,
-    link: &Link,
+    connection: &Connection,
     method: &str,
     name: &str,
     mut params: Value,
@@ -160,13 +169,13 @@ async fn one(
 ) -> Result<Value, UpstreamError> {
     let session = context.caller.owner().map(Into::into);
     let call_origin = Arc::new(CallOrigin::new(context.progress.clone(), context.client.clone(), session));
-    if let (Some(meta), Some(fields)) = (link.meta(None), params.as_object_mut()) {
+    if let (Some(meta), Some(fields)) = (connection.meta(None), params.as_object_mut()) {
         fields.insert("_meta".to_owned(), meta);
     }
-    let answer = link.request(method, Some(name), call_origin, supervisor.settings.timeout, |_| &params).await?;
-    read(&answer)
+    let answer = connection.request(method, Some(name), call_origin, supervisor.settings.timeout, |_| &params).await?;
+    parse(&answer)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &Json) -> Result<T, UpstreamError> {
-    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))
+fn parse<T: serde::de::DeserializeOwned>(answer: &Json) -> Result<T, UpstreamError> {
+    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))
 }

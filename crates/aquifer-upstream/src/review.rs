@@ -17,27 +17,27 @@ use aquifer_protocol::operation::Operation;
 
 use crate::accepted;
 use crate::interrogate::interrogate;
-use crate::pinning::{Ledger, Pinning, Written};
-use crate::quarantine::{QuarantinePolicy, Reason};
+use crate::pinning::{PinLedger, PinStore, WriteOutcome};
+use crate::quarantine::{QuarantinePolicy, QuarantineReason};
 use crate::sanitize::Sanitizer;
-use crate::served::{Capture, Draft, Origin};
+use crate::served::{Capture, Origin, SnapshotDraft};
 use crate::settings::Settings;
 
 /// How long it is remembered what a look has shown.
-const SHOWN_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SHOWN_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Tools of one upstream of which it is remembered what was shown.
-const MAX_SHOWN: usize = 4_000;
+const MAX_SHOWN_TOOLS: usize = 4_000;
 
 /// How often pins are written against others who write them, too.
-const MAX_WRITES: u32 = 5;
+const MAX_WRITE_ATTEMPTS: u32 = 5;
 
 /// Why definitions could not be looked at or accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     /// The server is not there.
     #[error("{}", .0.message())]
-    Unreached(Failure),
+    Unreachable(Failure),
     /// The state store does not answer.
     #[error("{0}")]
     Store(String),
@@ -71,9 +71,9 @@ pub struct Finding {
     /// Which parts changed; empty for a tool that is new.
     pub changed: Vec<Part>,
     /// The definition that was accepted, if it is still known in full.
-    pub before: Option<Tool>,
+    pub accepted: Option<Tool>,
     /// The definition that waits.
-    pub now: Tool,
+    pub current: Tool,
     /// Its digest.
     pub digest: String,
     /// Whether an earlier look has shown another definition than this one.
@@ -89,36 +89,36 @@ pub struct Examination {
     /// What is quarantined.
     pub findings: Vec<Finding>,
     /// Pinned tools that the server no longer lists.
-    pub gone: usize,
+    pub missing: usize,
     /// What the operator should know.
     pub notes: Vec<String>,
     settings: Settings,
-    pinning: Pinning,
+    pin_store: PinStore,
     clock: SharedClock,
     capture: Capture,
 }
 
 /// Asks a server what it says now, and compares that with what was accepted. Nothing is pinned; it is only remembered
 /// what was shown.
-pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -> Result<Examination, ReviewError> {
-    let said = interrogate(&settings).await.map_err(ReviewError::Unreached)?;
-    let capture = Capture::new(said, Origin::Server, clock.now());
-    let found = Ledger::new(pinning.clone(), &settings).find().await?;
+pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock) -> Result<Examination, ReviewError> {
+    let interrogation = interrogate(&settings).await.map_err(ReviewError::Unreachable)?;
+    let capture = Capture::new(interrogation, Origin::Server, clock.now());
+    let found = PinLedger::new(pin_store.clone(), &settings).find().await?;
     // A record that cannot be read holds nothing that was accepted.
     let (book, is_unreadable) = match found.map(|found| found.book) {
         None => (None, false),
         Some(Ok(book)) => (Some(book), false),
         Some(Err(_)) => (Some(PinBook::default()), true),
     };
-    let mut judged_by = settings.clone();
+    let mut effective_settings = settings.clone();
     if is_unreadable {
-        judged_by.quarantine = QuarantinePolicy::New;
+        effective_settings.quarantine = QuarantinePolicy::New;
     }
-    let draft = Draft::new(&judged_by, &Sanitizer::new(&settings), &capture, book.as_ref());
-    let judgement = draft.judge(Ok(book.as_ref()), false, milliseconds(clock.now()));
+    let draft = SnapshotDraft::new(&effective_settings, &Sanitizer::new(&settings), &capture, book.as_ref());
+    let judgement = draft.evaluate(Ok(book.as_ref()), false, milliseconds(clock.now()));
     let accepted = book.as_ref().map(|book| accepted::read(&settings, book)).unwrap_or_default();
     let reviewed = reviewed_with_adapter(&settings);
-    let shown = shown(&pinning, &settings).await;
+    let shown = load_shown(&pin_store, &settings).await;
     let operations: HashMap<&str, &Operation> =
         draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
     let pins: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
@@ -130,7 +130,7 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
             let reason = judgement.quarantined.get(&tool.name)?;
             let digest = &pins.get(tool.name.as_str())?.digest;
             let changed = match reason {
-                Reason::Changed(parts) => parts.clone(),
+                QuarantineReason::Changed(parts) => parts.clone(),
                 _ => Vec::new(),
             };
             let before = accepted.get(&tool.name).or_else(|| reviewed.get(&tool.name)).cloned();
@@ -138,8 +138,8 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
                 tool: tool.name.clone(),
                 operation: operations.get(tool.name.as_str())?.name.to_string(),
                 changed,
-                before,
-                now: tool.clone(),
+                accepted: before,
+                current: tool.clone(),
                 was_shown: shown.get(&tool.name) == Some(digest),
                 is_unseen: shown.get(&tool.name).is_some_and(|seen| seen != digest),
                 digest: digest.clone(),
@@ -147,17 +147,17 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
         })
         .collect();
     findings.sort_by(|one, other| one.tool.cmp(&other.tool));
-    let gone = book.as_ref().map_or(0, |book| book.missing(pins.keys().copied()).count());
+    let missing = book.as_ref().map_or(0, |book| book.missing(pins.keys().copied()).count());
     let notes = draft.notes();
     let bundle = capture.bundle(&Settings { overrides: None, ..settings.clone() }, book.as_ref());
     drop(draft);
-    Ok(Examination { bundle, findings, gone, notes, settings, pinning, clock, capture })
+    Ok(Examination { bundle, findings, missing, notes, settings, pin_store, clock, capture })
 }
 
 impl Examination {
     /// Whether it can be remembered what was shown.
     pub fn is_remembered(&self) -> bool {
-        self.pinning.outlives_process()
+        self.pin_store.outlives_process()
     }
 
     /// Remembers what was shown, so that only this is accepted later.
@@ -166,16 +166,16 @@ impl Examination {
             return Ok(());
         }
         // Beside what was shown before: a server could else have that forgotten by changing back for one look.
-        let mut shown = shown(&self.pinning, &self.settings).await;
-        if shown.len() > MAX_SHOWN {
+        let mut shown = load_shown(&self.pin_store, &self.settings).await;
+        if shown.len() > MAX_SHOWN_TOOLS {
             shown.clear();
         }
         shown.extend(self.findings.iter().map(|found| (found.tool.clone(), found.digest.clone())));
         let value = serde_json::to_vec(&shown).unwrap_or_default();
         let key = shown_key(&self.settings);
-        for _ in 0..MAX_WRITES {
-            let version = self.pinning.store().get(&key).await?.map(|record| record.version);
-            if self.pinning.store().compare_and_set(&key, version, value.clone(), SHOWN_FOR).await? {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
+            let version = self.pin_store.store().get(&key).await?.map(|record| record.version);
+            if self.pin_store.store().compare_and_set(&key, version, value.clone(), SHOWN_TTL).await? {
                 break;
             }
         }
@@ -184,12 +184,12 @@ impl Examination {
 
     /// Accepts the definitions of these tools, exactly as they were found.
     pub async fn accept(&self, tools: &[&str]) -> Result<(), ReviewError> {
-        if !self.pinning.outlives_process() {
+        if !self.pin_store.outlives_process() {
             return Err(ReviewError::NotShared);
         }
         let accepted: Vec<&Finding> =
             self.findings.iter().filter(|found| tools.contains(&found.tool.as_str())).collect();
-        let now = interrogate(&self.settings).await.map_err(ReviewError::Unreached)?;
+        let now = interrogate(&self.settings).await.map_err(ReviewError::Unreachable)?;
         let now = Capture::new(now, Origin::Server, self.clock.now());
         let live: HashMap<&str, &Pin> = now.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
         for found in &accepted {
@@ -197,26 +197,26 @@ impl Examination {
                 return Err(ReviewError::Changed { tool: found.tool.clone() });
             }
         }
-        let ledger = Ledger::new(self.pinning.clone(), &self.settings);
-        for _ in 0..MAX_WRITES {
+        let ledger = PinLedger::new(self.pin_store.clone(), &self.settings);
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             let found = ledger.find().await?;
             let version = found.as_ref().and_then(|found| found.version);
             let mut book = found.and_then(|found| found.book.ok()).unwrap_or_default();
             self.pin(&accepted, &mut book)?;
             match ledger.write(&book, version).await {
-                Written::Done => {
-                    accepted::keep(&self.settings, &book, self.capture.listing.tools.iter());
+                WriteOutcome::Done => {
+                    accepted::save(&self.settings, &book, self.capture.listing.tools.iter());
                     return Ok(());
                 }
-                Written::Conflict => {}
-                Written::Failed => return Err(ReviewError::Store("the state store does not take it".to_owned())),
+                WriteOutcome::Conflict => {}
+                WriteOutcome::Failed => return Err(ReviewError::Store("the state store does not take it".to_owned())),
             }
         }
         Err(ReviewError::Store("others write the pins of this source again and again".to_owned()))
     }
 
     fn pin(&self, accepted: &[&Finding], book: &mut PinBook) -> Result<(), ReviewError> {
-        let draft = Draft::new(&self.settings, &Sanitizer::new(&self.settings), &self.capture, Some(book));
+        let draft = SnapshotDraft::new(&self.settings, &Sanitizer::new(&self.settings), &self.capture, Some(book));
         let operations: HashMap<&str, &Operation> =
             draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
         let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
@@ -242,11 +242,11 @@ fn reviewed_with_adapter(settings: &Settings) -> HashMap<String, Tool> {
 }
 
 fn shown_key(settings: &Settings) -> String {
-    Ledger::key(settings).replacen("pins/", "review/", 1)
+    PinLedger::key(settings).replacen("pins/", "review/", 1)
 }
 
 /// What an earlier look has shown, by tool.
-async fn shown(pinning: &Pinning, settings: &Settings) -> BTreeMap<String, String> {
-    let record = pinning.store().get(&shown_key(settings)).await.ok().flatten();
+async fn load_shown(pin_store: &PinStore, settings: &Settings) -> BTreeMap<String, String> {
+    let record = pin_store.store().get(&shown_key(settings)).await.ok().flatten();
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default()
 }

@@ -9,33 +9,33 @@ use serde_json::{Map, Value, json};
 
 use crate::calls::CallOrigin;
 use crate::message;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// What one upstream knows of roots.
-pub(crate) struct Roots(Mutex<Known>);
+pub(crate) struct Roots(Mutex<RootsState>);
 
-struct Known {
+struct RootsState {
     /// Whether it has asked for any.
-    wanted: bool,
+    is_requested: bool,
     /// Whose they are.
-    of: Option<Arc<str>>,
+    owner: Option<Arc<str>>,
     list: Value,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Self(Mutex::new(Known { wanted: false, of: None, list: none() }))
+        Self(Mutex::new(RootsState { is_requested: false, owner: None, list: empty_list() }))
     }
 }
 
 impl Roots {
-    fn with<T>(&self, act: impl FnOnce(&mut Known) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, update: impl FnOnce(&mut RootsState) -> T) -> T {
+        update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The upstream wants them.
-    pub(crate) fn want(&self) {
-        self.with(|known| known.wanted = true);
+    pub(crate) fn mark_requested(&self) {
+        self.with(|known| known.is_requested = true);
     }
 
     /// Those known now.
@@ -44,35 +44,35 @@ impl Roots {
     }
 }
 
-fn none() -> Value {
+fn empty_list() -> Value {
     json!({ "roots": [] })
 }
 
 /// Before a call: asks the client behind it for its roots, unless they are known or nobody wants them, and tells the
 /// upstream if they are others. While calls of several clients are under way, nobody's count.
-pub(crate) async fn bring(shared: &Arc<Shared>, call_origin: &CallOrigin, timeout: Duration) {
-    if !shared.roots.with(|known| known.wanted && known.of != call_origin.session) {
+pub(crate) async fn refresh(shared: &Arc<SharedState>, call_origin: &CallOrigin, timeout: Duration) {
+    if !shared.roots.with(|known| known.is_requested && known.owner != call_origin.session) {
         return;
     }
     let client = call_origin.client.as_ref().filter(|client| client.can(ClientCapability::Roots));
     // Whoever could not be asked now is asked with the next call.
-    let (of, list) = match client {
-        None => (call_origin.session.clone(), none()),
-        Some(_) if shared.calls.has_others(call_origin) => (None, none()),
+    let (owner, list) = match client {
+        None => (call_origin.session.clone(), empty_list()),
+        Some(_) if shared.calls.has_others(call_origin) => (None, empty_list()),
         Some(client) => match tokio::time::timeout(timeout, client.ask(ClientCapability::Roots, Map::new())).await {
             Ok(Ok(list)) => (call_origin.session.clone(), list),
-            Ok(Err(_)) => (None, none()),
+            Ok(Err(_)) => (None, empty_list()),
             // Every call would take as long again.
-            Err(_) => (call_origin.session.clone(), none()),
+            Err(_) => (call_origin.session.clone(), empty_list()),
         },
     };
-    let others = shared.roots.with(|known| {
-        known.of = of;
-        let others = known.list != list;
+    let is_changed = shared.roots.with(|known| {
+        known.owner = owner;
+        let is_changed = known.list != list;
         known.list = list;
-        others
+        is_changed
     });
-    if others {
+    if is_changed {
         shared.send(message::notification("notifications/roots/list_changed", None));
     }
 }

@@ -18,13 +18,13 @@ use serde_json::{Map, Value};
 const MAX_STEPS: u64 = 300_000;
 
 /// Steps that collecting what is wrong may take. Each may leave an error behind, with copies of what it speaks of.
-const MAX_COLLECTING: u64 = 20_000;
+const MAX_COLLECTING_STEPS: u64 = 20_000;
 
 /// Steps for holding a name or a short text against a pattern.
 const PATTERN_STEPS: u64 = 10;
 
 /// Bytes of a text that take one step to compare, to count or to match.
-const BYTES_OF_STEP: usize = 64;
+const BYTES_PER_STEP: usize = 64;
 
 /// Subschemas inside subschemas, references followed. The validator recurses as deep, on the stack of a worker thread.
 const MAX_DEPTH: usize = 160;
@@ -55,12 +55,12 @@ struct Node {
     same_value: Vec<usize>,
     inside: Vec<usize>,
     fields: HashMap<String, usize>,
-    work: Work,
+    cost: KeywordCost,
 }
 
 /// What the keywords of a subschema make the validator do, beside asking other subschemas.
 #[derive(Default)]
-struct Work {
+struct KeywordCost {
     /// Values that are compared with, whatever the value is.
     compared: u64,
     /// Names that an object is searched for.
@@ -73,7 +73,7 @@ struct Work {
     is_unique: bool,
 }
 
-impl Work {
+impl KeywordCost {
     fn read(keywords: &Map<String, Value>) -> Self {
         let length = |name: &str| match keywords.get(name) {
             Some(Value::Array(items)) => items.len() as u64,
@@ -108,18 +108,18 @@ impl Work {
             Value::Array(_) if self.is_unique => weight(value),
             _ => 0,
         };
-        own.saturating_add(self.compared / COMPARED_IN_STEP).saturating_add(1)
+        own.saturating_add(self.compared / COMPARISONS_PER_STEP).saturating_add(1)
     }
 
     /// The same for any value, to be multiplied by the weight of all values.
     fn max_steps(&self) -> u64 {
         let own = self.names.saturating_add(self.per_field).saturating_add(self.per_text);
-        own.saturating_add(self.compared / COMPARED_IN_STEP).saturating_add(1)
+        own.saturating_add(self.compared / COMPARISONS_PER_STEP).saturating_add(1)
     }
 }
 
 /// Most comparisons end with the first byte.
-const COMPARED_IN_STEP: u64 = 8;
+const COMPARISONS_PER_STEP: u64 = 8;
 
 /// Steps for telling whether a value is valid, and for collecting what is wrong with it. The latter asks first which
 /// alternatives fit.
@@ -160,8 +160,8 @@ pub(crate) struct SchemaCost {
 
 impl SchemaCost {
     /// None if the schema is too deep, or cannot be counted.
-    pub(crate) fn of(schema: &Value) -> Option<Self> {
-        let mut traits = Traits::default();
+    pub(crate) fn analyze(schema: &Value) -> Option<Self> {
+        let mut traits = SchemaTraits::default();
         traits.read(schema, true);
         if traits.has_inner_base || traits.has_dynamic_reference || (traits.is_draft_4 && traits.has_draft_4_id) {
             return None;
@@ -169,11 +169,11 @@ impl SchemaCost {
         let mut graph = Graph { root: schema, nodes: Vec::new(), known: HashMap::new() };
         graph.node(schema, 0)?;
         let (nodes, factor) = (graph.nodes, if traits.has_unevaluated { 3 } else { 1 });
-        let counted = vec![Count::Open; nodes.len()];
-        let mut unfolding = Unfolding { nodes: &nodes, factor, counted, is_cyclic: false };
-        let steps = unfolding.count(0, 0)?;
-        let unfolded = (!unfolding.is_cyclic).then_some(steps);
-        let has_unique = nodes.iter().any(|node| node.work.is_unique);
+        let counted = vec![CountState::Pending; nodes.len()];
+        let mut unfolded_count = UnfoldedCount { nodes: &nodes, factor, counted, is_cyclic: false };
+        let steps = unfolded_count.count(0, 0)?;
+        let unfolded = (!unfolded_count.is_cyclic).then_some(steps);
+        let has_unique = nodes.iter().any(|node| node.cost.is_unique);
         Some(Self { nodes, factor, unfolded, has_unique })
     }
 
@@ -194,15 +194,15 @@ impl SchemaCost {
 
     /// The steps it takes at most, None if that is too many, and how many pairs had to be looked at to know.
     fn count(&self, value: &Value, purpose: Purpose) -> (Option<Steps>, usize) {
-        let mut evaluation = Evaluation { nodes: &self.nodes, factor: self.factor, purpose, counted: HashMap::new() };
-        (evaluation.count(0, value, 0), evaluation.counted.len())
+        let mut value_count = ValueCount { nodes: &self.nodes, factor: self.factor, purpose, counted: HashMap::new() };
+        (value_count.count(0, value, 0), value_count.counted.len())
     }
 }
 
 /// What decides how a schema can be counted, found anywhere in it. A string under one of these names in an example is
 /// taken for the keyword, which costs nothing but a check.
 #[derive(Default)]
-struct Traits {
+struct SchemaTraits {
     /// A part says where its references start from.
     has_inner_base: bool,
     has_dynamic_reference: bool,
@@ -211,7 +211,7 @@ struct Traits {
     has_draft_4_id: bool,
 }
 
-impl Traits {
+impl SchemaTraits {
     fn read(&mut self, value: &Value, is_root: bool) {
         match value {
             Value::Object(fields) => {
@@ -258,7 +258,7 @@ impl<'a> Graph<'a> {
     }
 
     fn read(&mut self, keywords: &'a Map<String, Value>, depth: usize) -> Option<Node> {
-        let mut node = Node { work: Work::read(keywords), ..Node::default() };
+        let mut node = Node { cost: KeywordCost::read(keywords), ..Node::default() };
         if let Some(Value::String(reference)) = keywords.get("$ref") {
             let target = self.target(reference)?;
             node.same_value.push(self.node(target, depth + 1)?);
@@ -324,42 +324,42 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 #[derive(Clone, Copy)]
-enum Count {
-    Open,
+enum CountState {
+    Pending,
     Running,
     Done(u64),
 }
 
 /// Counts the steps where every part is visited once, each subschema counted once.
-struct Unfolding<'a> {
+struct UnfoldedCount<'a> {
     nodes: &'a [Node],
     factor: u64,
-    counted: Vec<Count>,
+    counted: Vec<CountState>,
     is_cyclic: bool,
 }
 
-impl Unfolding<'_> {
+impl UnfoldedCount<'_> {
     /// None if it is too deep.
     fn count(&mut self, index: usize, depth: usize) -> Option<u64> {
         match self.counted.get(index)? {
-            Count::Done(steps) => return Some(*steps),
-            Count::Running => {
+            CountState::Done(steps) => return Some(*steps),
+            CountState::Running => {
                 self.is_cyclic = true;
                 return Some(1);
             }
-            Count::Open if depth > MAX_DEPTH => return None,
-            Count::Open => *self.counted.get_mut(index)? = Count::Running,
+            CountState::Pending if depth > MAX_DEPTH => return None,
+            CountState::Pending => *self.counted.get_mut(index)? = CountState::Running,
         }
         let nodes = self.nodes;
         let node = nodes.get(index)?;
-        let mut steps = node.work.max_steps();
+        let mut steps = node.cost.max_steps();
         for part in &node.same_value {
             steps = steps.saturating_add(self.count(*part, depth + 1)?.saturating_mul(self.factor));
         }
         for part in node.inside.iter().chain(node.fields.values()) {
             steps = steps.saturating_add(self.count(*part, depth + 1)?);
         }
-        *self.counted.get_mut(index)? = Count::Done(steps);
+        *self.counted.get_mut(index)? = CountState::Done(steps);
         Some(steps)
     }
 }
@@ -372,7 +372,7 @@ enum Purpose {
 }
 
 /// Counts the steps for one value.
-struct Evaluation<'a> {
+struct ValueCount<'a> {
     nodes: &'a [Node],
     factor: u64,
     purpose: Purpose,
@@ -381,7 +381,7 @@ struct Evaluation<'a> {
     counted: HashMap<(usize, *const Value), Option<Steps>>,
 }
 
-impl Evaluation<'_> {
+impl ValueCount<'_> {
     /// None if it takes too many steps, or goes too deep.
     fn count(&mut self, index: usize, value: &Value, depth: usize) -> Option<Steps> {
         let key = (index, std::ptr::from_ref(value));
@@ -398,17 +398,17 @@ impl Evaluation<'_> {
         let within = |steps: Steps| {
             let is_within = match purpose {
                 Purpose::Validating => steps.validating <= MAX_STEPS,
-                Purpose::Collecting => steps.collecting <= MAX_COLLECTING,
+                Purpose::Collecting => steps.collecting <= MAX_COLLECTING_STEPS,
             };
             is_within.then_some(steps)
         };
-        let validating = node.work.steps(value);
+        let validating = node.cost.steps(value);
         let mut steps = within(Steps {
             validating,
             // An error may hold a copy of the value and of what it was compared with.
             collecting: match purpose {
                 Purpose::Validating => validating,
-                Purpose::Collecting => validating.saturating_add(node.work.compared).saturating_add(weight(value)),
+                Purpose::Collecting => validating.saturating_add(node.cost.compared).saturating_add(weight(value)),
             },
         })?;
         for part in &node.same_value {
@@ -437,7 +437,7 @@ impl Evaluation<'_> {
 /// How many values there are in a value, long texts counted by their pieces.
 fn weight(value: &Value) -> u64 {
     match value {
-        Value::String(text) => 1 + (text.len() / BYTES_OF_STEP) as u64,
+        Value::String(text) => 1 + (text.len() / BYTES_PER_STEP) as u64,
         Value::Array(items) => items.iter().map(weight).fold(1, u64::saturating_add),
         Value::Object(fields) => fields.values().map(weight).fold(1, u64::saturating_add),
         _ => 1,

@@ -18,14 +18,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::arguments::ArgumentCheck;
+use crate::arguments::ArgumentValidator;
 use crate::interrogate::Interrogation;
-use crate::quarantine::{Candidate, Judgement, Reason};
+use crate::quarantine::{Candidate, Judgement, QuarantineReason};
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
 /// Characters of a server's version that are shown.
-const MAX_VERSION: usize = 64;
+const MAX_VERSION_CHARS: usize = 64;
 
 /// Where an offer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,23 +42,23 @@ pub(crate) enum Origin {
 
 /// What an upstream said, read and measured once.
 pub(crate) struct Capture {
-    pub(crate) said: Interrogation,
+    pub(crate) interrogation: Interrogation,
     pub(crate) listing: Listing,
     /// The digests of the listed definitions, in their order.
     pub(crate) pins: Vec<Pin>,
     pub(crate) origin: Origin,
     /// When the server said it.
-    pub(crate) at: Timestamp,
+    pub(crate) captured_at: Timestamp,
 }
 
 impl Capture {
-    pub(crate) fn new(said: Interrogation, origin: Origin, at: Timestamp) -> Self {
-        let (listing, pins) = off_worker(|| {
-            let listing = Listing::of(&said.capture);
+    pub(crate) fn new(interrogation: Interrogation, origin: Origin, captured_at: Timestamp) -> Self {
+        let (listing, pins) = run_blocking(|| {
+            let listing = Listing::of(&interrogation.capture);
             let pins = listing.tools.iter().map(pin).collect();
             (listing, pins)
         });
-        Self { said, listing, pins, origin, at }
+        Self { interrogation, listing, pins, origin, captured_at }
     }
 
     /// The bundle, beside the names that operations have already and with the operator's decisions in it.
@@ -67,8 +67,8 @@ impl Capture {
         let listed = self.listing.tools.iter().map(|tool| tool.name.as_str());
         let nothing = PinBook::default();
         let established = book.unwrap_or(&nothing).established(listed, &chosen);
-        let source = settings.source(self.at, Some(self.said.server.clone()));
-        let mut bundle = normalize_beside(source, self.said.capture.clone(), &self.listing, &established);
+        let source = settings.source(self.captured_at, Some(self.interrogation.server.clone()));
+        let mut bundle = normalize_beside(source, self.interrogation.capture.clone(), &self.listing, &established);
         if let Some(overrides) = &settings.overrides {
             overrides.apply_among(&mut bundle, &self.listing.tools);
         }
@@ -77,7 +77,7 @@ impl Capture {
 }
 
 /// What a capture comes to, before it is judged.
-pub(crate) struct Draft<'a> {
+pub(crate) struct SnapshotDraft<'a> {
     settings: &'a Settings,
     capture: &'a Capture,
     offer: Offer,
@@ -85,7 +85,7 @@ pub(crate) struct Draft<'a> {
     version: Option<Arc<str>>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> SnapshotDraft<'a> {
     /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
     pub(crate) fn new(
         settings: &'a Settings,
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
         capture: &'a Capture,
         book: Option<&PinBook>,
     ) -> Self {
-        off_worker(|| Self::build(settings, sanitizer, capture, book))
+        run_blocking(|| Self::build(settings, sanitizer, capture, book))
     }
 
     fn build(settings: &'a Settings, sanitizer: &Sanitizer, capture: &'a Capture, book: Option<&PinBook>) -> Self {
@@ -108,10 +108,11 @@ impl<'a> Draft<'a> {
             }
             None => Offer::of_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
         };
-        decide_danger(settings, &mut offer);
+        apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
-        let version = capture.said.server.version.as_deref();
-        let shown = |version: &str| sanitizer.without_secrets(presentable(version)).chars().take(MAX_VERSION).collect();
+        let version = capture.interrogation.server.version.as_deref();
+        let shown =
+            |version: &str| sanitizer.without_secrets(presentable(version)).chars().take(MAX_VERSION_CHARS).collect();
         let version = version.map(|version| Arc::from(String::into_boxed_str(shown(version))));
         Self { settings, capture, offer, version }
     }
@@ -123,14 +124,14 @@ impl<'a> Draft<'a> {
 
     /// What the operator should know.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let left_out = self.capture.said.left_out.message(&self.settings.limits);
+        let left_out = self.capture.interrogation.left_out.message(&self.settings.limits);
         let unusable = self.capture.listing.unusable();
         let unusable = (unusable > 0).then(|| format!("Entries of its tool list that cannot be used: {unusable}"));
         self.offer.ignored.iter().cloned().chain(left_out).chain(unusable).collect()
     }
 
     /// Judges the definitions behind the operations.
-    pub(crate) fn judge(&self, book: Result<Option<&PinBook>, ()>, may_pin: bool, now: u64) -> Judgement {
+    pub(crate) fn evaluate(&self, book: Result<Option<&PinBook>, ()>, may_pin: bool, now: u64) -> Judgement {
         let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
         let reviewed: HashMap<&str, &Pin> = self
             .settings
@@ -154,12 +155,12 @@ impl<'a> Draft<'a> {
             })
             .collect();
         let may_pin = may_pin && self.capture.origin == Origin::Server;
-        Judgement::of(&candidates, book, self.settings.quarantine, may_pin, now)
+        Judgement::evaluate(&candidates, book, self.settings.quarantine, may_pin, now)
     }
 
     /// What is offered: accepted operations as they are, the others by name alone. A tool that an adapter names and the
     /// server does not list is gone: nothing says what would be called.
-    pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> Served {
+    pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> CatalogSnapshot {
         let notes = self.notes();
         let Self { settings, capture, mut offer, version } = self;
         let listed: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
@@ -180,37 +181,45 @@ impl<'a> Draft<'a> {
         }
         // A name that another tool has by now is that one's.
         offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
-        let mut refused = BTreeMap::new();
+        let mut quarantined = BTreeMap::new();
         for operation in &mut offer.operations {
             let Backing::Tool(tool) = &operation.backing else { continue };
             operation.established_at = judgement.since.get(&**tool).copied();
             operation.is_established = operation.established_at.is_some();
             if let Some(reason) = judgement.quarantined.get(&**tool) {
                 let accepted = book.and_then(|book| book.get(tool));
-                let refusal = Refusal {
+                let withheld = QuarantinedOperation {
                     tool: tool.clone(),
                     digest: listed.get(&**tool).map(|pin| pin.digest.clone()).unwrap_or_default(),
                     reason: reason.clone(),
                 };
                 let category = accepted.map_or(operation.category, |accepted| accepted.category);
                 let danger = accepted.map_or(operation.danger, |accepted| accepted.danger.max(operation.danger));
-                *operation = quarantined(operation, category, danger, reason);
+                *operation = quarantined_stub(operation, category, danger, reason);
                 offer.calls.remove(&operation.name);
-                refused.insert(operation.name.clone(), refusal);
+                quarantined.insert(operation.name.clone(), withheld);
             }
         }
-        if !refused.is_empty() {
+        if !quarantined.is_empty() {
             offer.types = used_types(&offer);
         }
-        let left_out = capture.said.left_out;
-        let served = Served::from_offer(settings, offer, refused);
+        let left_out = capture.interrogation.left_out;
+        let snapshot = CatalogSnapshot::from_offer(settings, offer, quarantined);
         let removed = Arc::new(removed);
-        Served { origin: capture.origin, version, listed_at: Some(capture.at), left_out, notes, removed, ..served }
+        CatalogSnapshot {
+            origin: capture.origin,
+            version,
+            listed_at: Some(capture.captured_at),
+            left_out,
+            notes,
+            removed,
+            ..snapshot
+        }
     }
 }
 
 /// Runs what may take long without keeping a worker from other tasks: definitions come from outside and may be large.
-fn off_worker<T>(work: impl FnOnce() -> T) -> T {
+fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),
@@ -218,9 +227,9 @@ fn off_worker<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// The operator's last word on the danger of single operations.
-fn decide_danger(settings: &Settings, offer: &mut Offer) {
+fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
-        if let Some(danger) = settings.danger_of.get(&*operation.name) {
+        if let Some(danger) = settings.operation_dangers.get(&*operation.name) {
             operation.danger = *danger;
             operation.danger_evidence = Some("the configuration says so".into());
         }
@@ -228,8 +237,8 @@ fn decide_danger(settings: &Settings, offer: &mut Offer) {
 }
 
 /// An operation by name alone: nothing that the upstream says now reaches anybody.
-fn quarantined(operation: &Operation, category: Category, danger: Danger, reason: &Reason) -> Operation {
-    let mut shown = Operation::new(&operation.name, category, &reason.words());
+fn quarantined_stub(operation: &Operation, category: Category, danger: Danger, reason: &QuarantineReason) -> Operation {
+    let mut shown = Operation::new(&operation.name, category, &reason.message());
     shown.danger = danger;
     shown.source = operation.source.clone();
     shown.trust = operation.trust;
@@ -269,11 +278,11 @@ fn used_types(offer: &Offer) -> aquifer_protocol::schema::Types {
 }
 
 /// What an upstream offers.
-pub(crate) struct Served {
+pub(crate) struct CatalogSnapshot {
     pub(crate) offering: Offering,
-    tools: BTreeMap<Arc<str>, Arc<Tool>>,
+    tools: BTreeMap<Arc<str>, Arc<ServedTool>>,
     /// Operations that cannot be called.
-    refused: BTreeMap<Arc<str>, Refusal>,
+    quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
     /// Operations whose tools are gone: those of an adapter's file, and those that were pinned before.
     removed: Arc<HashMap<Arc<str>, Operation>>,
     pub(crate) origin: Origin,
@@ -292,22 +301,22 @@ pub(crate) struct Served {
 
 /// An operation that cannot be called, and the definition behind it.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct QuarantinedOperation {
     pub(crate) tool: Arc<str>,
     pub(crate) digest: String,
-    pub(crate) reason: Reason,
+    pub(crate) reason: QuarantineReason,
 }
 
 /// One operation and the tool behind it.
-pub(crate) struct Tool {
+pub(crate) struct ServedTool {
     pub(crate) name: Arc<str>,
     pub(crate) call: Call,
     pub(crate) category: Category,
     pub(crate) danger: Danger,
-    schema: OnceLock<Option<ArgumentCheck>>,
+    schema: OnceLock<Option<ArgumentValidator>>,
 }
 
-impl Served {
+impl CatalogSnapshot {
     /// Nothing is known yet but what an adapter's file says.
     pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
         let Some(adapter) = &settings.adapter else {
@@ -317,18 +326,18 @@ impl Served {
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
         let known = Known { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
         let mut offer = Offer::of_adapter_knowing(adapter, &settings.name, &known);
-        decide_danger(settings, &mut offer);
+        apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
 
-    fn from_offer(settings: &Settings, offer: Offer, refused: BTreeMap<Arc<str>, Refusal>) -> Self {
+    fn from_offer(settings: &Settings, offer: Offer, quarantined: BTreeMap<Arc<str>, QuarantinedOperation>) -> Self {
         let Offer { mut operations, types, mut calls, ignored } = offer;
         let mut tools = BTreeMap::new();
         for operation in &operations {
             let Some(call) = calls.remove(&operation.name) else { continue };
             let MapsTo::Tool(tool) = &call.maps_to else { continue };
-            let tool = Tool {
+            let tool = ServedTool {
                 name: tool.as_str().into(),
                 category: operation.category,
                 danger: operation.danger,
@@ -337,16 +346,16 @@ impl Served {
             };
             tools.insert(operation.name.clone(), Arc::new(tool));
         }
-        operations.retain(|one| tools.contains_key(&one.name) || refused.contains_key(&one.name));
+        operations.retain(|one| tools.contains_key(&one.name) || quarantined.contains_key(&one.name));
         for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
-            let controls = settings.controls_of.get(&*operation.name).copied().unwrap_or(settings.controls);
+            let controls = settings.operation_controls.get(&*operation.name).copied().unwrap_or(settings.controls);
             shape::offer(operation, rows, controls);
         }
         Self {
             offering: Offering { operations, types, indirect: Vec::new() },
             tools,
-            refused,
+            quarantined,
             removed: Arc::default(),
             origin: Origin::Server,
             version: None,
@@ -361,29 +370,31 @@ impl Served {
     /// The same with an operation that tells how the upstream is, because it is not well.
     pub(crate) fn with_status(mut self, reason: &str) -> Self {
         let mut name = "upstream_status".to_owned();
-        while self.tools.contains_key(name.as_str()) || self.refused.contains_key(name.as_str()) {
+        while self.tools.contains_key(name.as_str()) || self.quarantined.contains_key(name.as_str()) {
             name.push('_');
         }
-        let words = format!("This MCP server is not there now: {reason}. Calling this tries again.");
-        let mut operation = Operation::new(&name, Category::Read, &words);
+        let description = format!("This MCP server is not there now: {reason}. Calling this tries again.");
+        let mut operation = Operation::new(&name, Category::Read, &description);
         operation.native = false;
         self.offering.operations.push(operation);
         self
     }
 
     /// The same of an upstream that could not be reached.
-    pub(crate) fn failed(self, reason: &str) -> Self {
+    pub(crate) fn with_failure(self, reason: &str) -> Self {
         Self { failure: Some(reason.into()), ..self.with_status(reason) }
     }
 
     /// The same offer again, without a status.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn without_status(&self) -> Self {
         let mut offering = self.offering.clone();
-        offering.operations.retain(|one| self.tools.contains_key(&one.name) || self.refused.contains_key(&one.name));
+        offering
+            .operations
+            .retain(|one| self.tools.contains_key(&one.name) || self.quarantined.contains_key(&one.name));
         Self {
             offering,
             tools: self.tools.clone(),
-            refused: self.refused.clone(),
+            quarantined: self.quarantined.clone(),
             removed: self.removed.clone(),
             version: self.version.clone(),
             notes: self.notes.clone(),
@@ -393,18 +404,18 @@ impl Served {
     }
 
     /// The same offer again, which the server has confirmed.
-    pub(crate) fn confirmed(&self, at: Timestamp) -> Self {
-        Self { origin: Origin::Server, listed_at: Some(at), ..self.again() }
+    pub(crate) fn confirmed(&self, captured_at: Timestamp) -> Self {
+        Self { origin: Origin::Server, listed_at: Some(captured_at), ..self.without_status() }
     }
 
     /// The tool behind an operation.
-    pub(crate) fn tool(&self, operation: &str) -> Option<&Tool> {
+    pub(crate) fn tool(&self, operation: &str) -> Option<&ServedTool> {
         self.tools.get(operation).map(|tool| &**tool)
     }
 
     /// Operations that cannot be called.
-    pub(crate) fn refused(&self) -> &BTreeMap<Arc<str>, Refusal> {
-        &self.refused
+    pub(crate) fn quarantined(&self) -> &BTreeMap<Arc<str>, QuarantinedOperation> {
+        &self.quarantined
     }
 
     /// An operation whose tool is gone.
@@ -413,11 +424,11 @@ impl Served {
     }
 
     /// Refuses an operation that waits for somebody to accept its definition. The gate refuses it, too.
-    pub(crate) fn admit(&self, operation: &str) -> Result<(), Failure> {
-        match self.refused.get(operation) {
+    pub(crate) fn check_quarantine(&self, operation: &str) -> Result<(), Failure> {
+        match self.quarantined.get(operation) {
             None => Ok(()),
-            Some(refusal) => {
-                Err(Failure::new(Code::PermissionDenied, &*refusal.reason.words()).detail("operation", operation))
+            Some(quarantined) => {
+                Err(Failure::new(Code::PermissionDenied, &*quarantined.reason.message()).detail("operation", operation))
             }
         }
     }
@@ -428,10 +439,10 @@ impl Served {
     }
 }
 
-impl Tool {
+impl ServedTool {
     /// Refuses what the tool's own schema refuses.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
-        let compile = || off_worker(|| self.call.input_schema.as_ref().and_then(ArgumentCheck::compile));
+        let compile = || run_blocking(|| self.call.input_schema.as_ref().and_then(ArgumentValidator::compile));
         let compiled = self.schema.get_or_init(compile);
         match compiled {
             Some(check) => check.check(arguments, &self.call),

@@ -13,7 +13,7 @@ use aquifer_protocol::hex::hex_prefix;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::oauth::Login;
+use crate::oauth::LoginSettings;
 use crate::quarantine::QuarantinePolicy;
 
 /// What an operator says of one MCP server behind us.
@@ -40,13 +40,13 @@ pub struct Settings {
     /// How many controls READ operations get for shaping their results (R-DIS-8).
     pub controls: Controls,
     /// The same for single operations, by their names without prefix.
-    pub controls_of: BTreeMap<String, Controls>,
+    pub operation_controls: BTreeMap<String, Controls>,
     /// How one logs in to it, if it is reached over HTTP and wants that.
-    pub login: Option<Login>,
+    pub login: Option<LoginSettings>,
     /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
     pub rows: BTreeMap<String, String>,
     /// The danger of single operations, by their names without prefix: the operator's last word.
-    pub danger_of: BTreeMap<String, Danger>,
+    pub operation_dangers: BTreeMap<String, Danger>,
     /// Whether the operator trusts the adapter's file, so that it settles what the evidence leaves open.
     pub is_adapter_settled: bool,
     /// Which definitions wait until somebody accepts them.
@@ -54,7 +54,7 @@ pub struct Settings {
     /// How much it may define.
     pub limits: DefinitionLimits,
     /// What the server may ask of the clients behind its calls.
-    pub allow: Allowed,
+    pub allow: AllowedRequests,
     /// Whether a command waits for it that reports failures itself. They are not logged as well, then.
     pub is_watched: bool,
     /// Where somebody gave it its name, such as the path of a configuration. None if the name was made up: then everything
@@ -71,7 +71,7 @@ pub struct Settings {
 /// What a server may ask of the client behind a call, beside its roots. Nothing, unless the operator says so: to the
 /// person who answers, a question of a server looks like one of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Allowed {
+pub struct AllowedRequests {
     /// Have the person fill in a form.
     pub elicitation: bool,
     /// Have the client's model complete a conversation.
@@ -99,13 +99,13 @@ pub enum Transport {
         /// Headers for every request.
         headers: Vec<(String, String)>,
         /// A token for every request.
-        bearer: Option<Bearer>,
+        bearer: Option<BearerToken>,
     },
 }
 
 /// A token for the `Authorization` header.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Bearer {
+pub struct BearerToken {
     /// The token.
     pub token: String,
     /// The environment variable it came from, which may be shown.
@@ -114,7 +114,7 @@ pub struct Bearer {
 
 impl Settings {
     /// Settings for a server, everything else as most people want it.
-    pub fn of(name: &str, transport: Transport) -> Self {
+    pub fn new(name: &str, transport: Transport) -> Self {
         Self {
             name: name.to_owned(),
             transport,
@@ -127,13 +127,13 @@ impl Settings {
             adapter: None,
             controls: Controls::default(),
             login: None,
-            controls_of: BTreeMap::new(),
+            operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
-            danger_of: BTreeMap::new(),
+            operation_dangers: BTreeMap::new(),
             is_adapter_settled: false,
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),
-            allow: Allowed::default(),
+            allow: AllowedRequests::default(),
             is_watched: false,
             named_in: Some(String::new()),
             pinned_as: None,
@@ -149,12 +149,12 @@ impl Settings {
     /// Settings for a program that is started.
     pub fn stdio<S: Into<String>>(name: &str, command: &str, args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self::of(name, Transport::Stdio { command: command.to_owned(), args, env: Vec::new(), cwd: None })
+        Self::new(name, Transport::Stdio { command: command.to_owned(), args, env: Vec::new(), cwd: None })
     }
 
     /// Settings for a server at a URL.
     pub fn http(name: &str, url: &str) -> Self {
-        Self::of(name, Transport::Http { url: url.to_owned(), headers: Vec::new(), bearer: None })
+        Self::new(name, Transport::Http { url: url.to_owned(), headers: Vec::new(), bearer: None })
     }
 
     /// The `source` of a bundle: where a capture was made, without secrets (R-DIS-2).
@@ -236,14 +236,16 @@ impl Settings {
             }
         }
         // Some servers have other tools for clients that can be asked.
-        if self.allow != Allowed::default() {
-            add(&format!("{:?}", self.allow));
+        if self.allow != AllowedRequests::default() {
+            // Part of the names of cache files, so the text stays what it was.
+            let AllowedRequests { elicitation, sampling } = self.allow;
+            add(&format!("Allowed {{ elicitation: {elicitation}, sampling: {sampling} }}"));
         }
         hex_prefix(&hash.finalize(), 16)
     }
 }
 
-fn auth(headers: &[(String, String)], bearer: Option<&Bearer>) -> Auth {
+fn auth(headers: &[(String, String)], bearer: Option<&BearerToken>) -> Auth {
     let header = |name: &str, prefix: Option<&str>, env: Option<&str>| Auth {
         kind: AuthKind::Bearer,
         header: Some(name.to_owned()),
@@ -283,7 +285,7 @@ impl fmt::Debug for Transport {
     }
 }
 
-impl fmt::Debug for Bearer {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bearer").field("env", &self.env).finish_non_exhaustive()
     }

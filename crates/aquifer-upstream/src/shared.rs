@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{CallOrigin, Calls};
-use crate::error::{Gone, UpstreamError};
-use crate::http::Http;
+use crate::calls::{CallOrigin, PendingCalls};
+use crate::error::{Outage, UpstreamError};
+use crate::http::HttpTransport;
 use crate::message::{self, Incoming, RpcError};
 use crate::pipe::Pipe;
 use crate::relay;
 use crate::roots::Roots;
-use crate::sanitize::{Sanitizer, shortened};
+use crate::sanitize::{Sanitizer, truncated};
 
 /// Questions of one upstream that may wait for somebody at once. More are declined.
 const MAX_QUESTIONS: usize = 8;
@@ -27,44 +27,44 @@ const MAX_QUESTIONS: usize = 8;
 const MAX_LOG_DATA: usize = 16 * 1024;
 
 /// Where our messages go.
-pub(crate) enum Out {
+pub(crate) enum Outbound {
     Pipe(Arc<Pipe>),
-    Http(Arc<Http>),
+    Http(Arc<HttpTransport>),
 }
 
 /// What the tasks of one connection share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) name: Arc<str>,
     pub(crate) sanitizer: Sanitizer,
-    pub(crate) calls: Calls,
+    pub(crate) calls: PendingCalls,
     /// Fires when the connection is to end, or has.
     pub(crate) ended: CancellationToken,
     /// Counts how often the upstream said that its tools are others.
     pub(crate) tools_changed: watch::Sender<u64>,
-    pub(crate) out: OnceLock<Out>,
+    pub(crate) outbound: OnceLock<Outbound>,
     pub(crate) roots: Roots,
     questions: Arc<Semaphore>,
-    recent: Mutex<Recent>,
+    recent: Mutex<RecentClient>,
 }
 
 /// The client that used the connection last, as long as no other did.
 #[derive(Default)]
-enum Recent {
+enum RecentClient {
     #[default]
-    Nobody,
+    None,
     One(Arc<CallOrigin>),
     Several,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn new(name: &str, sanitizer: Sanitizer) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
             sanitizer,
-            calls: Calls::default(),
+            calls: PendingCalls::default(),
             ended: CancellationToken::new(),
             tools_changed: watch::Sender::new(0),
-            out: OnceLock::new(),
+            outbound: OnceLock::new(),
             roots: Roots::default(),
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             recent: Mutex::default(),
@@ -72,27 +72,27 @@ impl Shared {
     }
 
     /// The connection is gone.
-    pub(crate) fn close(&self, gone: &Gone) {
-        self.calls.close(gone);
+    pub(crate) fn close(&self, outage: &Outage) {
+        self.calls.close(outage);
         self.ended.cancel();
     }
 
     /// Remembers who used the connection last: what comes without a call belongs to them, as long as they are alone.
-    pub(crate) fn used_by(&self, call_origin: &Arc<CallOrigin>) {
+    pub(crate) fn record_client(&self, call_origin: &Arc<CallOrigin>) {
         if call_origin.client.is_none() {
             return;
         }
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         *recent = match std::mem::take(&mut *recent) {
-            Recent::One(known) if known.session != call_origin.session => Recent::Several,
-            Recent::Several => Recent::Several,
-            _ => Recent::One(call_origin.clone()),
+            RecentClient::One(known) if known.session != call_origin.session => RecentClient::Several,
+            RecentClient::Several => RecentClient::Several,
+            _ => RecentClient::One(call_origin.clone()),
         };
     }
 
-    fn client(&self, origin: Option<&Arc<CallOrigin>>) -> Option<(Arc<CallOrigin>, Arc<dyn ClientSide>)> {
+    fn client_for(&self, origin: Option<&Arc<CallOrigin>>) -> Option<(Arc<CallOrigin>, Arc<dyn ClientSide>)> {
         let recent = || match &*self.recent.lock().unwrap_or_else(PoisonError::into_inner) {
-            Recent::One(call_origin) => Some(call_origin.clone()),
+            RecentClient::One(call_origin) => Some(call_origin.clone()),
             _ => None,
         };
         let call_origin = origin.cloned().or_else(|| self.calls.sole_client()).or_else(recent)?;
@@ -102,47 +102,52 @@ impl Shared {
 
     /// Sends a message. It never waits; what cannot be sent ends the connection, which is how its failure is learned.
     pub(crate) fn send(self: &Arc<Self>, message: Vec<u8>) {
-        match self.out.get() {
-            Some(Out::Pipe(pipe)) => {
-                if let Err(gone) = pipe.send(message)
+        match self.outbound.get() {
+            Some(Outbound::Pipe(pipe)) => {
+                if let Err(outage) = pipe.send(message)
                     && !pipe.is_broken()
                 {
-                    self.close(&gone);
+                    self.close(&outage);
                 }
             }
-            Some(Out::Http(http)) => http.send_later(self, message),
+            Some(Outbound::Http(http)) => http.send_later(self, message),
             None => {}
         }
     }
 
     /// Takes one message. `origin` is the call on whose stream it came, where that is known.
-    pub(crate) fn take(self: &Arc<Self>, text: &Bytes, message: &Incoming<'_>, origin: Option<&Arc<CallOrigin>>) {
+    pub(crate) fn handle_message(
+        self: &Arc<Self>,
+        text: &Bytes,
+        message: &Incoming<'_>,
+        origin: Option<&Arc<CallOrigin>>,
+    ) {
         let Some(method) = message.method.as_deref() else {
-            if let Some(id) = message.answers() {
+            if let Some(id) = message.answered_id() {
                 self.calls.settle(id, message.outcome(text).map_err(UpstreamError::Refused));
             }
             return;
         };
         let params = message.params.map_or("{}", RawValue::get);
         match message.id {
-            Some(id) => self.answer(id, method, params, origin),
-            None => self.hear(method, params, origin),
+            Some(id) => self.answer_request(id, method, params, origin),
+            None => self.handle_notification(method, params, origin),
         }
     }
 
-    fn hear(&self, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
+    fn handle_notification(&self, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         match method {
-            "notifications/progress" => self.progress(params),
+            "notifications/progress" => self.handle_progress(params),
             "notifications/message" => {
                 let Ok(params) = serde_json::from_str::<Value>(params) else { return };
                 let Value::Object(mut params) = self.sanitizer.clean_json(params) else { return };
                 let data = params.get("data").map(Value::to_string).unwrap_or_default();
-                let said = self.sanitizer.for_log(&data);
+                let log_text = self.sanitizer.for_log(&data);
                 let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
                 tracing::debug!(
                     source = &*self.name,
                     level = &*self.sanitizer.for_log(level),
-                    "the upstream logs: {said}"
+                    "the upstream logs: {log_text}"
                 );
                 let logger = match params.get("logger").and_then(Value::as_str) {
                     Some(logger) => format!("{}/{}", self.name, self.sanitizer.for_log(logger)),
@@ -150,9 +155,9 @@ impl Shared {
                 };
                 params.insert("logger".to_owned(), logger.into());
                 if data.len() > MAX_LOG_DATA {
-                    params.insert("data".to_owned(), shortened(&data, MAX_LOG_DATA).into());
+                    params.insert("data".to_owned(), truncated(&data, MAX_LOG_DATA).into());
                 }
-                if let Some((_, client)) = self.client(origin) {
+                if let Some((_, client)) = self.client_for(origin) {
                     client.log(params);
                 }
             }
@@ -161,7 +166,7 @@ impl Shared {
         }
     }
 
-    fn progress(&self, params: &str) {
+    fn handle_progress(&self, params: &str) {
         #[derive(Deserialize)]
         struct Params {
             #[serde(rename = "progressToken")]
@@ -173,49 +178,50 @@ impl Shared {
         let Ok(params) = serde_json::from_str::<Params>(params) else { return };
         let token = params.token.as_u64().or_else(|| params.token.as_str()?.parse().ok());
         let Some(call_origin) = token.and_then(|id| self.calls.call_origin(id)) else { return };
-        call_origin.hear();
-        let message = params.message.map(|words| self.sanitizer.for_caller(&words));
+        call_origin.record_activity();
+        let message = params.message.map(|text| self.sanitizer.for_caller(&text));
         call_origin.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
     }
 
     /// Answers a request of theirs.
-    fn answer(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
+    fn answer_request(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         let capability = match method {
-            "ping" => return self.send(message::answer(id, Ok(json!({})))),
+            "ping" => return self.send(message::response(id, Ok(json!({})))),
             "elicitation/create" => ClientCapability::Elicitation,
             "sampling/createMessage" => ClientCapability::Sampling,
             "roots/list" => {
-                self.roots.want();
+                self.roots.mark_requested();
                 ClientCapability::Roots
             }
-            _ => return self.send(message::answer(id, Err((-32601, "This client does not know the method")))),
+            _ => return self.send(message::response(id, Err((-32601, "This client does not know the method")))),
         };
         // Asked first, because the log has to say why a source is declined whoever is behind the call.
-        let question =
-            serde_json::from_str(params).ok().and_then(|params| relay::question(&self.sanitizer, capability, params));
-        let asked = self.client(origin).filter(|(_, client)| client.can(capability));
-        let place = self.questions.clone().try_acquire_owned();
-        let asked = asked.filter(|(call_origin, _)| {
-            question.is_none() || place.is_err() || capability == ClientCapability::Roots || call_origin.may_question()
+        let question = serde_json::from_str(params)
+            .ok()
+            .and_then(|params| relay::prepare_question(&self.sanitizer, capability, params));
+        let recipient = self.client_for(origin).filter(|(_, client)| client.can(capability));
+        let permit = self.questions.clone().try_acquire_owned();
+        let recipient = recipient.filter(|(call_origin, _)| {
+            question.is_none() || permit.is_err() || capability == ClientCapability::Roots || call_origin.may_ask()
         });
-        let (Some((call_origin, client)), Ok(place), Some(mut question)) = (asked, place, question) else {
+        let (Some((call_origin, client)), Ok(permit), Some(mut question)) = (recipient, permit, question) else {
             let cause = "it is not allowed, it asks too often, or there is nobody to ask";
             tracing::debug!(source = &*self.name, method, cause, "a question is declined");
             return self.decline(id, capability);
         };
         let (shared, id) = (self.clone(), id.to_owned());
         tokio::spawn(async move {
-            let _place = place;
-            let asking = call_origin.ask();
+            let _permit = permit;
+            let open_question = call_origin.begin_question();
             let params = std::mem::take(&mut question.params);
             let ended = shared.ended.clone();
             let answer = tokio::select! {
                 () = ended.cancelled() => return,
                 answer = client.ask(capability, params) => answer,
             };
-            drop(asking);
+            drop(open_question);
             match answer {
-                Ok(result) => shared.send(message::answer(&id, Ok(question.translate(result)))),
+                Ok(result) => shared.send(message::response(&id, Ok(question.translate(result)))),
                 Err(failure) => {
                     tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
                     shared.decline(&id, capability);
@@ -227,16 +233,16 @@ impl Shared {
     /// Answers when nobody can be asked.
     fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
         self.send(match capability {
-            ClientCapability::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
+            ClientCapability::Elicitation => message::response(id, Ok(json!({ "action": "decline" }))),
             ClientCapability::Sampling => {
-                message::answer(id, Err((-32601, "The client behind this call offers no sampling")))
+                message::response(id, Err((-32601, "The client behind this call offers no sampling")))
             }
-            ClientCapability::Roots => message::answer(id, Ok(self.roots.list())),
+            ClientCapability::Roots => message::response(id, Ok(self.roots.list())),
         });
     }
 }
 
 /// Why a JSON-RPC error came, for a log.
-pub(crate) fn told(error: &RpcError) -> String {
+pub(crate) fn describe_rpc_error(error: &RpcError) -> String {
     format!("error {}: {}", error.code, error.message)
 }

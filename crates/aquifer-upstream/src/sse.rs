@@ -8,19 +8,19 @@ use bytes::{Buf, Bytes, BytesMut};
 /// The longest wait before a reconnection that a server can ask for.
 const MAX_RETRY: Duration = Duration::from_secs(3_600);
 
-const MAX_ID_LENGTH: usize = 1_024;
+const MAX_ID_BYTES: usize = 1_024;
 
 /// Streams may begin with a byte order mark.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Takes a stream apart.
-pub(crate) struct Events {
+pub(crate) struct EventParser {
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line end.
     searched: usize,
     data: BytesMut,
     has_data: bool,
-    largest: usize,
+    max_bytes: usize,
     is_started: bool,
     /// The id of the event being read. It counts once the event is complete: resuming after an event that was cut off
     /// would lose it.
@@ -33,16 +33,16 @@ pub(crate) struct Events {
 
 /// An event or a line beyond the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge(pub(crate) usize);
+pub(crate) struct EventTooLarge(pub(crate) usize);
 
-impl Events {
-    pub(crate) fn new(largest: usize) -> Self {
+impl EventParser {
+    pub(crate) fn new(max_bytes: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
             searched: 0,
             data: BytesMut::new(),
             has_data: false,
-            largest,
+            max_bytes,
             is_started: false,
             pending_id: None,
             last_id: None,
@@ -51,16 +51,16 @@ impl Events {
     }
 
     /// Takes the next piece of the stream.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), TooLarge> {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), EventTooLarge> {
         self.buffer.extend_from_slice(piece);
         let size = self.buffer.len() + self.data.len();
         // Several small events may have come at once; only one that is unfinished counts.
-        if size > self.largest.saturating_mul(2) { Err(TooLarge(size)) } else { Ok(()) }
+        if size > self.max_bytes.saturating_mul(2) { Err(EventTooLarge(size)) } else { Ok(()) }
     }
 
     /// The data of the next whole event.
-    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, TooLarge> {
-        while let Some(line) = self.line() {
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, EventTooLarge> {
+        while let Some(line) = self.next_line() {
             if line.is_empty() {
                 self.last_id = self.pending_id.take().or_else(|| self.last_id.take());
                 if std::mem::take(&mut self.has_data) {
@@ -68,15 +68,15 @@ impl Events {
                 }
                 continue;
             }
-            self.field(&line);
-            if self.data.len() > self.largest {
-                return Err(TooLarge(self.data.len()));
+            self.read_field(&line);
+            if self.data.len() > self.max_bytes {
+                return Err(EventTooLarge(self.data.len()));
             }
         }
-        if self.buffer.len() > self.largest { Err(TooLarge(self.buffer.len())) } else { Ok(None) }
+        if self.buffer.len() > self.max_bytes { Err(EventTooLarge(self.buffer.len())) } else { Ok(None) }
     }
 
-    fn field(&mut self, mut line: &[u8]) {
+    fn read_field(&mut self, mut line: &[u8]) {
         if !std::mem::replace(&mut self.is_started, true) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
@@ -94,7 +94,7 @@ impl Events {
                 self.data.extend_from_slice(value);
             }
             // What no header can hold cannot be resumed after.
-            b"id" if value.len() <= MAX_ID_LENGTH && !value.iter().any(u8::is_ascii_control) => {
+            b"id" if value.len() <= MAX_ID_BYTES && !value.iter().any(u8::is_ascii_control) => {
                 self.pending_id = std::str::from_utf8(value).ok().map(str::to_owned);
             }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
@@ -106,7 +106,7 @@ impl Events {
     }
 
     /// The next whole line without its end: LF, CR LF, or CR.
-    fn line(&mut self) -> Option<Bytes> {
+    fn next_line(&mut self) -> Option<Bytes> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(index) = unsearched.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
             self.searched = self.buffer.len();
@@ -139,7 +139,7 @@ mod tests {
         let stream = "\u{feff}: comment\r\nid: 7\r\nevent: message\ndata: {\"a\":\ndata: 1}\n\n: ping\n\nretry: 50\ndata:x\r\n\r\ndata: last\n\n";
         let bytes = stream.as_bytes();
         for size in 1..bytes.len() {
-            let mut events = Events::new(1_000);
+            let mut events = EventParser::new(1_000);
             let mut seen = Vec::new();
             for piece in bytes.chunks(size) {
                 events.push(piece).unwrap();
@@ -175,7 +175,7 @@ mod tests {
             ("retry: +7\nretry: 7s\nretry:\nretry: -1\n", None, None),
             ("retry: 99999999999999999999999\n", None, Some(3_600_000)),
         ] {
-            let mut events = Events::new(1_000);
+            let mut events = EventParser::new(1_000);
             events.push(stream.as_bytes()).unwrap();
             while events.next().unwrap().is_some() {}
             assert_eq!(events.last_id.as_deref(), last_id, "{stream:?}");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_event_that_never_ends_is_refused() {
-        let mut events = Events::new(100);
+        let mut events = EventParser::new(100);
         let outcome = (0..100).try_for_each(|_| {
             events.push(b"data: 0123456789\n")?;
             events.next().map(|_| ())

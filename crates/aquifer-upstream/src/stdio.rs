@@ -8,104 +8,110 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::child::{Child, Pipes};
-use crate::error::{Gone, UpstreamError};
+use crate::error::{Outage, UpstreamError};
 use crate::message;
 use crate::pipe::Pipe;
-use crate::shared::{Out, Shared};
+use crate::shared::{Outbound, SharedState};
 
 /// Lines in a row that are no messages, before we believe that this is no MCP server.
-const MAX_NONSENSE: usize = 1_000;
+const MAX_INVALID_LINES: usize = 1_000;
 
 /// How long the rest of what an ended process wrote may take to be read.
-const LAST_LINES: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long it takes at most to end a connection whose child is gone.
-pub(crate) const ENDING_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-const ENDED: &str = "its process ended";
+const PROCESS_ENDED: &str = "its process ended";
 
 /// Bytes read at once.
-const CHUNK: usize = 16 * 1024;
+const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Serves the connection in a task of its own. It ends when the child does, or when the connection is to end; the
 /// child and all its children end with it.
-pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<Shared>, largest: usize) {
+pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, max_bytes: usize) {
     let pipe = Arc::new(Pipe::new(pipes.input));
     // Set once, here.
-    let _ = shared.out.set(Out::Pipe(pipe.clone()));
+    let _ = shared.outbound.set(Outbound::Pipe(pipe.clone()));
     let shared = shared.clone();
     tokio::spawn(async move {
-        let mut lines = Lines { input: pipes.output, buffer: BytesMut::new(), searched: 0, largest };
-        let gone = tokio::select! {
-            gone = lines.read_all(&shared) => gone,
-            gone = pipe.drain() => gone,
-            () = shared.ended.cancelled() => Gone::new("it was stopped", "the connection was closed"),
+        let mut reader = LineReader { input: pipes.output, buffer: BytesMut::new(), searched: 0, max_bytes };
+        let outage = tokio::select! {
+            outage = reader.read_all(&shared) => outage,
+            outage = pipe.drain() => outage,
+            () = shared.ended.cancelled() => Outage::new("it was stopped", "the connection was closed"),
             // A child of its own may hold the pipe open for ever; what it wrote itself is still to be read.
-            () = child.ended() => {
-                let rest = tokio::time::timeout(LAST_LINES, lines.read_all(&shared)).await;
-                rest.unwrap_or_else(|_| Gone::new(ENDED, "only its children are left"))
+            () = child.wait() => {
+                let rest = tokio::time::timeout(DRAIN_TIMEOUT, reader.read_all(&shared)).await;
+                rest.unwrap_or_else(|_| Outage::new(PROCESS_ENDED, "only its children are left"))
             }
         };
         // Why it ended is usually the last that it said.
         if !shared.ended.is_cancelled() {
-            child.finish_listening(LAST_LINES).await;
+            child.drain_stderr(DRAIN_TIMEOUT).await;
         }
         // How the process ended is for the log.
-        let last_words = child.last_words();
-        shared.close(&Gone { reason: gone.reason, cause: format!("{} {last_words}", gone.cause) });
-        let status = child.end().await.map(|status| status.to_string()).unwrap_or_default();
-        tracing::debug!(source = &*shared.name, status, last_words, "the upstream's process is gone: {}", gone.cause);
+        let stderr_tail = child.stderr_tail();
+        shared.close(&Outage { reason: outage.reason, cause: format!("{} {stderr_tail}", outage.cause) });
+        let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
+        tracing::debug!(
+            source = &*shared.name,
+            status,
+            stderr_tail,
+            "the upstream's process is gone: {}",
+            outage.cause
+        );
     });
 }
 
-struct Lines<R> {
+struct LineReader<R> {
     input: R,
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line end.
     searched: usize,
-    largest: usize,
+    max_bytes: usize,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    async fn read_all(&mut self, shared: &Arc<Shared>) -> Gone {
-        let mut nonsense = 0;
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    async fn read_all(&mut self, shared: &Arc<SharedState>) -> Outage {
+        let mut invalid_lines = 0;
         loop {
-            while let Some(line) = self.line() {
-                match message::each(&line, |message| shared.take(&line, &message, None)) {
-                    Ok(()) => nonsense = 0,
+            while let Some(line) = self.next_line() {
+                match message::for_each_message(&line, |message| shared.handle_message(&line, &message, None)) {
+                    Ok(()) => invalid_lines = 0,
                     Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
                     Err(cause) => {
-                        nonsense += 1;
-                        if nonsense == 1 {
+                        invalid_lines += 1;
+                        if invalid_lines == 1 {
                             tracing::warn!(
                                 source = &*shared.name,
                                 "the upstream writes to its standard output what is no message: {}",
                                 shared.sanitizer.for_log(&cause.to_string())
                             );
                         }
-                        if nonsense > MAX_NONSENSE {
-                            return Gone::new("it does not speak MCP", "nothing but lines that are no messages");
+                        if invalid_lines > MAX_INVALID_LINES {
+                            return Outage::new("it does not speak MCP", "nothing but lines that are no messages");
                         }
                     }
                 }
             }
-            if self.buffer.len() > self.largest {
-                match self.skip(shared).await {
+            if self.buffer.len() > self.max_bytes {
+                match self.skip_line(shared).await {
                     Ok(()) => continue,
-                    Err(gone) => return gone,
+                    Err(outage) => return outage,
                 }
             }
-            self.buffer.reserve(CHUNK);
+            self.buffer.reserve(CHUNK_BYTES);
             match self.input.read_buf(&mut self.buffer).await {
-                Ok(0) => return Gone::new(ENDED, "end of its standard output"),
+                Ok(0) => return Outage::new(PROCESS_ENDED, "end of its standard output"),
                 Ok(_) => {}
-                Err(cause) => return Gone::new(ENDED, cause),
+                Err(cause) => return Outage::new(PROCESS_ENDED, cause),
             }
         }
     }
 
     /// The next whole line, without its end.
-    fn line(&mut self) -> Option<Bytes> {
+    fn next_line(&mut self) -> Option<Bytes> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(index) = unsearched.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
@@ -118,7 +124,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Throws a line away that is too long, while it arrives, and tells whoever waited for it.
-    async fn skip(&mut self, shared: &Arc<Shared>) -> Result<(), Gone> {
+    async fn skip_line(&mut self, shared: &Arc<SharedState>) -> Result<(), Outage> {
         let mut salvage = Salvage::new();
         loop {
             let end = self.buffer.iter().position(|byte| *byte == b'\n');
@@ -127,10 +133,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if end.is_some() {
                 break;
             }
-            self.buffer = BytesMut::with_capacity(CHUNK);
+            self.buffer = BytesMut::with_capacity(CHUNK_BYTES);
             match self.input.read_buf(&mut self.buffer).await {
                 Ok(read) if read > 0 => {}
-                ended => return Err(Gone::new(ENDED, format!("in the middle of a line: {ended:?}"))),
+                ended => return Err(Outage::new(PROCESS_ENDED, format!("in the middle of a line: {ended:?}"))),
             }
         }
         self.searched = 0;
@@ -138,7 +144,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let id = salvaged.id.as_deref().and_then(|id| id.trim_matches('"').parse().ok());
         let size = salvaged.bytes;
         tracing::warn!(source = &*shared.name, size, "an answer of the upstream is too large and was thrown away");
-        if let Some(id) = id.or_else(|| shared.calls.only()) {
+        if let Some(id) = id.or_else(|| shared.calls.only_id()) {
             shared.calls.settle(id, Err(UpstreamError::TooLarge { size }));
         }
         Ok(())
@@ -161,12 +167,12 @@ mod tests {
         let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];
         let settings = Settings::stdio("git", "sh", args.clone());
         let sanitizer = Sanitizer::new(&settings);
-        let shared = Shared::new("git", sanitizer.clone());
+        let shared = SharedState::new("git", sanitizer.clone());
         let (child, pipes) = Child::start("sh", &args, &[], None, &shared.name, &sanitizer).unwrap();
         serve(child, pipes, &shared, 1_000);
         let (sender, answer) = tokio::sync::oneshot::channel();
-        shared.calls.begin(shared.calls.next_id(), Arc::new(CallOrigin::nobody()), Some(sender)).unwrap();
-        let Some(Out::Pipe(pipe)) = shared.out.get() else { panic!("no pipe") };
+        shared.calls.register(shared.calls.next_id(), Arc::new(CallOrigin::internal()), Some(sender)).unwrap();
+        let Some(Outbound::Pipe(pipe)) = shared.outbound.get() else { panic!("no pipe") };
         let deadline = Instant::now() + Duration::from_secs(60);
         while !pipe.is_broken() {
             assert!(Instant::now() < deadline, "the pipe stays open");

@@ -9,19 +9,19 @@ use serde_json::{Map, Value, json};
 
 use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
-use crate::error::{Gone, UpstreamError};
-use crate::link::{Link, ProtocolMode};
+use crate::error::{Outage, UpstreamError};
+use crate::link::{Connection, ProtocolMode};
 use crate::message::Json;
 use crate::relay;
 use crate::roots;
 use crate::sanitize::Sanitizer;
-use crate::served::Served;
+use crate::served::CatalogSnapshot;
 use crate::supervisor::Supervisor;
 
 /// One that never has enough answers is refused.
 const MAX_ROUNDS: usize = 5;
 
-const UNANSWERED: &str = "It asks for input, no client gave any, and the call is not sent again";
+const NO_INPUT: &str = "It asks for input, no client gave any, and the call is not sent again";
 
 #[derive(Serialize)]
 struct Params<'a> {
@@ -37,43 +37,43 @@ struct Params<'a> {
 
 /// What an upstream wants to know before it goes on.
 #[derive(Deserialize)]
-struct Wanted {
+struct InputRequest {
     #[serde(rename = "resultType", default)]
     kind: Option<String>,
     #[serde(rename = "inputRequests", default)]
-    questions: Map<String, Value>,
+    requests: Map<String, Value>,
     #[serde(rename = "requestState", default)]
     state: Option<String>,
 }
 
-/// Calls a tool when it is its turn, and answers what it wants to know. `served` is what the call was judged by: nothing
+/// Calls a tool when it is its turn, and answers what it wants to know. `snapshot` is what the call was judged by: nothing
 /// is sent once something else is served or waits to be.
 pub(crate) async fn call(
     supervisor: &Supervisor,
-    link: &Link,
-    served: &Arc<Served>,
+    connection: &Connection,
+    snapshot: &Arc<CatalogSnapshot>,
     tool: &str,
     arguments: &Value,
     context: &Context,
     delivery: &mut Delivery,
 ) -> Result<Json, UpstreamError> {
     let timeout = supervisor.settings.timeout;
-    let turn = tokio::time::timeout(timeout, supervisor.permits.acquire()).await;
-    let Ok(Ok(_turn)) = turn else { return Err(UpstreamError::TimedOut) };
-    let heard = context.progress.is_heard();
+    let permit = tokio::time::timeout(timeout, supervisor.permits.acquire()).await;
+    let Ok(Ok(_permit)) = permit else { return Err(UpstreamError::TimedOut) };
+    let wants_progress = context.progress.is_heard();
     let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
     let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
     let mut gave_roots = false;
     for round in 0..MAX_ROUNDS {
         let call_origin = CallOrigin::new(context.progress.clone(), context.client.clone(), session.clone());
         let call_origin = Arc::new(call_origin);
-        link.shared.used_by(&call_origin);
-        if link.mode == ProtocolMode::Sessions {
-            roots::bring(&link.shared, &call_origin, timeout).await;
+        connection.shared.record_client(&call_origin);
+        if connection.mode == ProtocolMode::Sessions {
+            roots::refresh(&connection.shared, &call_origin, timeout).await;
         }
         // Waiting for its turn and for roots may have taken long.
-        if round == 0 && !(link.is_fresh() && Arc::ptr_eq(served, &supervisor.served.load())) {
-            return Err(UpstreamError::Unsent(Gone::new(
+        if round == 0 && !(connection.is_fresh() && Arc::ptr_eq(snapshot, &supervisor.snapshot.load())) {
+            return Err(UpstreamError::Unsent(Outage::new(
                 "its tools have changed",
                 "the tools changed before the call was sent",
             )));
@@ -83,30 +83,30 @@ pub(crate) async fn call(
             arguments,
             answers: answers.as_ref(),
             state: state.as_deref(),
-            meta: link.meta(heard.then_some(id)),
+            meta: connection.meta(wants_progress.then_some(id)),
         };
-        let result = link.deliver(delivery, "tools/call", Some(tool), call_origin, timeout, params).await?;
-        if link.mode == ProtocolMode::Sessions {
+        let result = connection.deliver(delivery, "tools/call", Some(tool), call_origin, timeout, params).await?;
+        if connection.mode == ProtocolMode::Sessions {
             return Ok(result);
         }
-        match serde_json::from_str::<Wanted>(result.text()) {
-            Ok(wanted) if wanted.kind.as_deref() == Some("input_required") => {
-                let answered = answer(&supervisor.sanitizer, wanted.questions, context).await?;
-                let news = answered.by_client || (answered.roots && !gave_roots);
-                gave_roots |= answered.roots;
+        match serde_json::from_str::<InputRequest>(result.text()) {
+            Ok(request) if request.kind.as_deref() == Some("input_required") => {
+                let round_answers = answer_requests(&supervisor.sanitizer, request.requests, context).await?;
+                let has_new_answer = round_answers.by_client || (round_answers.roots && !gave_roots);
+                gave_roots |= round_answers.roots;
                 // Without an answer of the client the next message would be a copy of the first.
-                if news {
+                if has_new_answer {
                     delivery.begin_round();
                 } else if !delivery.may_send() {
-                    return Err(UpstreamError::Unfinished(UNANSWERED));
+                    return Err(UpstreamError::MissingInput(NO_INPUT));
                 }
-                answers = Some(answered.answers);
-                state = wanted.state;
+                answers = Some(round_answers.answers);
+                state = request.state;
             }
             _ => return Ok(result),
         }
     }
-    Err(UpstreamError::Unfinished("It asks again and again for input"))
+    Err(UpstreamError::MissingInput("It asks again and again for input"))
 }
 
 /// Questions of one round that are passed on. More are declined.
@@ -114,7 +114,7 @@ const MAX_QUESTIONS: usize = 8;
 
 /// The answers of one round, and who gave them.
 #[derive(Default)]
-struct Answers {
+struct RoundAnswers {
     answers: Map<String, Value>,
     /// The client answered a question for a person or a model, if only by declining it.
     by_client: bool,
@@ -122,23 +122,23 @@ struct Answers {
     roots: bool,
 }
 
-async fn answer(
+async fn answer_requests(
     sanitizer: &Sanitizer,
-    questions: Map<String, Value>,
+    requests: Map<String, Value>,
     context: &Context,
-) -> Result<Answers, UpstreamError> {
-    let mut answered = Answers::default();
-    for (index, (key, asked)) in questions.into_iter().enumerate() {
-        let capability = match asked.get("method").and_then(Value::as_str) {
+) -> Result<RoundAnswers, UpstreamError> {
+    let mut round_answers = RoundAnswers::default();
+    for (index, (key, request)) in requests.into_iter().enumerate() {
+        let capability = match request.get("method").and_then(Value::as_str) {
             Some("elicitation/create") => ClientCapability::Elicitation,
             Some("sampling/createMessage") => ClientCapability::Sampling,
             Some("roots/list") => ClientCapability::Roots,
-            _ => return Err(UpstreamError::Unintelligible("a question of an unknown kind".to_owned())),
+            _ => return Err(UpstreamError::InvalidResponse("a question of an unknown kind".to_owned())),
         };
-        let params = asked.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
+        let params = request.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
         let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(capability));
         // Asked first, because the log has to say why a source is declined whoever is behind the call.
-        let question = relay::question(sanitizer, capability, params);
+        let question = relay::prepare_question(sanitizer, capability, params);
         let answer = match (client, question) {
             (Some(client), Some(mut question)) => {
                 let params = std::mem::take(&mut question.params);
@@ -147,18 +147,18 @@ async fn answer(
             _ => None,
         };
         match capability {
-            ClientCapability::Roots => answered.roots |= answer.is_some(),
-            ClientCapability::Elicitation | ClientCapability::Sampling => answered.by_client |= answer.is_some(),
+            ClientCapability::Roots => round_answers.roots |= answer.is_some(),
+            ClientCapability::Elicitation | ClientCapability::Sampling => round_answers.by_client |= answer.is_some(),
         }
         let declined = match capability {
             ClientCapability::Elicitation => Some(json!({ "action": "decline" })),
             ClientCapability::Roots => Some(json!({ "roots": [] })),
             ClientCapability::Sampling => None,
         };
-        let answer = answer
-            .or(declined)
-            .ok_or(UpstreamError::Unfinished("It needs a completion (sampling), which is not offered for this call"))?;
-        answered.answers.insert(key, answer);
+        let answer = answer.or(declined).ok_or(UpstreamError::MissingInput(
+            "It needs a completion (sampling), which is not offered for this call",
+        ))?;
+        round_answers.answers.insert(key, answer);
     }
-    Ok(answered)
+    Ok(round_answers)
 }

@@ -18,30 +18,30 @@ use crate::answer;
 use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
 use crate::error::UpstreamError;
-use crate::link::{Link, ProtocolMode};
+use crate::link::{Connection, ProtocolMode};
 use crate::message::RpcError;
-use crate::pinning::Pinning;
+use crate::pinning::PinStore;
 use crate::resources;
-use crate::served::{Origin, Served};
+use crate::served::{CatalogSnapshot, Origin};
 use crate::settings::Settings;
 use crate::supervisor::Supervisor;
 use crate::tool_call;
 
 /// How long an upstream that did not answer a call may take to answer whether it is alive: as long as a call, within
 /// these.
-const PING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+const PING_TIMEOUT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// How long introspection waits for tools that are being listed.
-const LISTED_IN: Duration = Duration::from_secs(2);
+const LISTING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a call of an unknown or quarantined operation waits for a server that is being asked for the first time.
-const CONFIRMED_IN: Duration = Duration::from_secs(5);
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
 pub struct Upstream {
     supervisor: Arc<Supervisor>,
     stop: CancellationToken,
-    _stops: DropGuard,
+    _stop_guard: DropGuard,
 }
 
 impl std::fmt::Debug for Upstream {
@@ -55,17 +55,17 @@ impl Upstream {
     /// once. In any case the server is asked in the background, again and again until it answers. Must be called inside a
     /// tokio runtime.
     pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
-        let supervisor = Supervisor::new(settings, clock.clone(), Pinning::in_memory(clock));
+        let supervisor = Supervisor::new(settings, clock.clone(), PinStore::in_memory(clock));
         // A memory answers at once.
-        let mode = supervisor.remember().now_or_never().unwrap_or_default();
+        let mode = supervisor.load_cache().now_or_never().unwrap_or_default();
         Self::supervise(supervisor, mode)
     }
 
     /// The same with definitions that are pinned in a state store. Waits a moment for what is pinned there: without it
     /// nothing that is remembered could be called.
-    pub async fn open(settings: Settings, clock: SharedClock, pinning: Pinning) -> Arc<Self> {
-        let supervisor = Supervisor::new(settings, clock, pinning);
-        let mode = supervisor.remember().await;
+    pub async fn open(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Arc<Self> {
+        let supervisor = Supervisor::new(settings, clock, pin_store);
+        let mode = supervisor.load_cache().await;
         Self::supervise(supervisor, mode)
     }
 
@@ -76,33 +76,33 @@ impl Upstream {
         tokio::spawn(async move {
             stopped.run_until_cancelled(task.clone().run(mode)).await;
             // The connection's last handles; what waits for them is told.
-            task.link.store(None);
-            task.state.send_replace(crate::supervisor::State::Down(crate::error::unavailable(
+            task.connection.store(None);
+            task.state.send_replace(crate::supervisor::State::Down(crate::error::unavailable_failure(
                 &task.settings.name,
                 "it was stopped",
             )));
         });
-        Arc::new(Self { supervisor, _stops: stop.clone().drop_guard(), stop })
+        Arc::new(Self { supervisor, _stop_guard: stop.clone().drop_guard(), stop })
     }
 
     /// Waits until it is connected and has said what it offers, or has failed to.
     pub async fn ready(&self) -> Result<(), Failure> {
-        self.supervisor.live().await.map(|_| ())
+        self.supervisor.wait_connected().await.map(|_| ())
     }
 
     /// Whether it is connected now.
-    pub fn is_up(&self) -> bool {
-        self.supervisor.link.load().as_ref().is_some_and(|link| link.is_alive())
+    pub fn is_connected(&self) -> bool {
+        self.supervisor.connection.load().as_ref().is_some_and(|connection| connection.is_alive())
     }
 
     /// Whether it is known what it offers, from itself, from before or from a reviewed adapter.
     pub fn is_known(&self) -> bool {
-        self.supervisor.served.load().is_known
+        self.supervisor.snapshot.load().is_known
     }
 
     /// The operations that cannot be called until somebody accepts their definitions.
     pub fn quarantined(&self) -> Vec<Arc<str>> {
-        self.supervisor.served.load().refused().keys().cloned().collect()
+        self.supervisor.snapshot.load().quarantined().keys().cloned().collect()
     }
 
     /// Ends the connection and its process for good.
@@ -110,46 +110,52 @@ impl Upstream {
         self.stop.cancel();
     }
 
-    async fn answer(&self, call: Call) -> Result<Answer, Failure> {
+    async fn execute(&self, call: Call) -> Result<Answer, Failure> {
         let supervisor = &*self.supervisor;
-        let served = supervisor.served.load_full();
-        if served.tool(&call.name).is_none() && is_status(&call.name) && served.admit(&call.name).is_ok() {
-            supervisor.live().await?;
-            let operations = supervisor.served.load().len();
+        let snapshot = supervisor.snapshot.load_full();
+        if snapshot.tool(&call.name).is_none()
+            && is_status_operation(&call.name)
+            && snapshot.check_quarantine(&call.name).is_ok()
+        {
+            supervisor.wait_connected().await?;
+            let operations = supervisor.snapshot.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
         let Call { name, operation, params, context, address_prefix, validity } = call;
         // What is known to be wrong is refused before anything is started.
-        let mut arguments = prepared(&served, &name, &operation, params)?;
-        let mut known = served;
+        let mut arguments = prepare_arguments(&snapshot, &name, &operation, params)?;
+        let mut known = snapshot;
         let mut delivery: Option<Delivery> = None;
         for attempt in 0..2 {
-            let link = supervisor.live().await?;
-            let now = supervisor.served.load_full();
+            let connection = supervisor.wait_connected().await?;
+            let now = supervisor.snapshot.load_full();
             if !Arc::ptr_eq(&known, &now) {
                 // Its tools are others by now: what was right may no longer be.
                 let params = known.tool(&name).map(|tool| tool.params(arguments)).unwrap_or_default();
-                arguments = prepared(&now, &name, &operation, params)?;
+                arguments = prepare_arguments(&now, &name, &operation, params)?;
                 known = now;
             }
-            let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
+            let tool = known.tool(&name).ok_or_else(|| removed_failure(&name))?;
             // One record for all attempts, so that a call that may change something is sent once.
             let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads(), validity.clone()));
             if !tool.only_reads() {
                 delivery.restrict();
             }
-            let result = tool_call::call(supervisor, &link, &known, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, address_prefix.as_deref())) {
+            let result =
+                tool_call::call(supervisor, &connection, &known, &tool.name, &arguments, &context, delivery).await;
+            match result
+                .and_then(|result| answer::read_result(&result, &supervisor.sanitizer, address_prefix.as_deref()))
+            {
                 Ok(answer) => return Ok(answer),
                 Err(error) if attempt == 0 && error.is_transient() && delivery.may_start_again() => {}
                 Err(error) => {
                     if let Some(error) = error.as_unknown_tool()
-                        && self.turns_out_gone(error, &link, &name, tool.only_reads()).await
+                        && self.is_removed(error, &connection, &name, tool.only_reads()).await
                     {
-                        return Err(gone(&name));
+                        return Err(removed_failure(&name));
                     }
                     if matches!(error, UpstreamError::TimedOut) {
-                        end_if_dead(link, supervisor.settings.timeout);
+                        end_if_dead(connection, supervisor.settings.timeout);
                     }
                     let Settings { name, max_answer_bytes, .. } = &supervisor.settings;
                     return Err(error.into_call_failure(delivery, name, &supervisor.sanitizer, *max_answer_bytes));
@@ -161,49 +167,59 @@ impl Upstream {
 
     /// Has the tools listed again after the upstream said that there is no such tool, and says whether that is so. A tool's own
     /// error does not say that nothing was done: one that may have changed something is never called gone.
-    async fn turns_out_gone(&self, error: &RpcError, link: &Link, operation: &str, only_reads: bool) -> bool {
-        self.supervisor.list_soon(link)
+    async fn is_removed(&self, error: &RpcError, connection: &Connection, operation: &str, only_reads: bool) -> bool {
+        self.supervisor.request_relist(connection)
             && (error.is_refusal() || only_reads)
-            && self.supervisor.live_within(LISTED_IN).await
-            && self.supervisor.served.load().tool(operation).is_none()
+            && self.supervisor.wait_connected_within(LISTING_TIMEOUT).await
+            && self.supervisor.snapshot.load().tool(operation).is_none()
     }
 }
 
 /// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
 /// the next call starts it again.
-fn end_if_dead(link: Arc<Link>, timeout: Duration) {
-    let timeout = timeout.clamp(PING.0, PING.1);
+fn end_if_dead(connection: Arc<Connection>, timeout: Duration) {
+    let timeout = timeout.clamp(PING_TIMEOUT.0, PING_TIMEOUT.1);
     tokio::spawn(async move {
-        let nobody = Arc::new(CallOrigin::nobody());
-        let ping =
-            link.request("ping", None, nobody, timeout, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+        let origin = Arc::new(CallOrigin::internal());
+        let ping = connection.request(
+            "ping",
+            None,
+            origin,
+            timeout,
+            |_| json!({ "_meta": connection.meta(None).unwrap_or_default() }),
+        );
         if let Err(UpstreamError::TimedOut) = ping.await {
-            link.shared.close(&crate::error::Gone::new("it does not answer", "a ping without an answer"));
+            connection.shared.close(&crate::error::Outage::new("it does not answer", "a ping without an answer"));
         }
     });
 }
 
 /// The arguments under the upstream's own names, if the tool as it is now accepts them.
-fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<String, Value>) -> Result<Value, Failure> {
-    served.admit(name)?;
-    let tool = served.tool(name).ok_or_else(|| gone(name))?;
+fn prepare_arguments(
+    snapshot: &CatalogSnapshot,
+    name: &str,
+    operation: &Operation,
+    params: Map<String, Value>,
+) -> Result<Value, Failure> {
+    snapshot.check_quarantine(name)?;
+    let tool = snapshot.tool(name).ok_or_else(|| removed_failure(name))?;
     let is_same_tool = operation.backing.tool().is_none_or(|judged| *judged == *tool.name);
     if !is_same_tool || tool.danger > operation.danger || tool.category != operation.category {
-        return Err(changed(name));
+        return Err(changed_failure(name));
     }
     if !tool.call.open && params.keys().any(|name| !tool.call.takes(name)) {
-        return Err(changed(name));
+        return Err(changed_failure(name));
     }
     let arguments = Value::Object(tool.call.arguments(params));
     tool.check(&arguments)?;
     Ok(arguments)
 }
 
-fn is_status(name: &str) -> bool {
+fn is_status_operation(name: &str) -> bool {
     name.trim_end_matches('_') == "upstream_status"
 }
 
-fn gone(operation: &str) -> Failure {
+fn removed_failure(operation: &str) -> Failure {
     Failure::new(
         Code::NotFoundOperation,
         "This operation is gone: the upstream's tools have changed. Use introspect again",
@@ -211,7 +227,7 @@ fn gone(operation: &str) -> Failure {
     .detail("operation", operation)
 }
 
-fn changed(operation: &str) -> Failure {
+fn changed_failure(operation: &str) -> Failure {
     Failure::new(
         Code::ConflictVersionMismatch,
         "The tool behind this operation has changed since it was introspected. Use introspect again, then repeat",
@@ -225,11 +241,11 @@ impl Source for Upstream {
     }
 
     fn offering(&self) -> Offering {
-        self.supervisor.served.load().offering.clone()
+        self.supervisor.snapshot.load().offering.clone()
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {
-        self.supervisor.served.load().removed(operation).cloned()
+        self.supervisor.snapshot.load().removed(operation).cloned()
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
@@ -244,9 +260,13 @@ impl Source for Upstream {
         // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
         // what is quarantined.
         async move {
-            self.supervisor.freshen_pins().await;
-            let stale = self.supervisor.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
-            if stale && !self.supervisor.live_within(LISTED_IN).await {
+            self.supervisor.refresh_pins().await;
+            let stale = self
+                .supervisor
+                .connection
+                .load_full()
+                .is_some_and(|connection| connection.is_alive() && !connection.is_fresh());
+            if stale && !self.supervisor.wait_connected_within(LISTING_TIMEOUT).await {
                 tracing::debug!(source = self.supervisor.settings.name, "the changed tools are not listed yet");
             }
         }
@@ -256,10 +276,10 @@ impl Source for Upstream {
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         async move {
             let is_unconfirmed = {
-                let served = self.supervisor.served.load();
-                served.origin == Origin::Cache && served.failure.is_none()
+                let snapshot = self.supervisor.snapshot.load();
+                snapshot.origin == Origin::Cache && snapshot.failure.is_none()
             };
-            if is_unconfirmed && !self.supervisor.live_within(CONFIRMED_IN).await {
+            if is_unconfirmed && !self.supervisor.wait_connected_within(CONFIRMATION_TIMEOUT).await {
                 tracing::debug!(source = self.supervisor.settings.name, "the cached catalog is not confirmed yet");
             }
         }
@@ -268,16 +288,16 @@ impl Source for Upstream {
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         async move {
-            let link = self.supervisor.live().await?;
-            link.shared.tools_changed.send_modify(|count| *count += 1);
-            self.supervisor.live().await.map(|_| ())
+            let connection = self.supervisor.wait_connected().await?;
+            connection.shared.tools_changed.send_modify(|count| *count += 1);
+            self.supervisor.wait_connected().await.map(|_| ())
         }
         .boxed()
     }
 
     fn version(&self) -> Option<Arc<str>> {
-        let of_file = self.supervisor.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
-        of_file.or_else(|| self.supervisor.served.load().version.clone())
+        let file_version = self.supervisor.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
+        file_version.or_else(|| self.supervisor.snapshot.load().version.clone())
     }
 
     fn status(&self) -> SourceStatus {
@@ -288,13 +308,13 @@ impl Source for Upstream {
         **self.supervisor.source_capabilities.load()
     }
 
-    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        resources::fetch(&self.supervisor, wanted, context).boxed()
+    fn fetch(&self, target: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        resources::fetch(&self.supervisor, target, context).boxed()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         async move {
-            match self.answer(call).await {
+            match self.execute(call).await {
                 Ok(answer) => Outcome::Done(answer),
                 Err(failure) => Outcome::Failed(failure),
             }

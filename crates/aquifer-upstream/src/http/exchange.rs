@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use reqwest::{Response, StatusCode};
 
-use super::client::{About, BROKE, Http, SESSION, describe, has_media_type};
+use super::client::{DISCONNECTED, HttpTransport, RequestInfo, SESSION, describe_error, has_media_type};
 use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
-use crate::error::{Gone, UpstreamError};
+use crate::error::{Outage, UpstreamError};
 use crate::message::{self, Incoming, Json, RpcError};
-use crate::shared::Shared;
-use crate::sse::Events;
+use crate::shared::SharedState;
+use crate::sse::EventParser;
 
 /// How often in a row a stream may be resumed without a new event on it.
 const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
@@ -31,7 +31,7 @@ const MAX_ERROR_TEXT: usize = 300;
 
 /// What a body holds for one request.
 #[derive(Default)]
-struct Found {
+struct BodyMessages {
     /// The answer to this very request.
     answer: Option<Result<Json, RpcError>>,
     /// An error that names no request of ours: servers write one if they fail before they have read the id.
@@ -39,19 +39,19 @@ struct Found {
     unreadable: Option<serde_json::Error>,
 }
 
-impl Http {
+impl HttpTransport {
     /// Sends a request and waits for its answer. What else comes on its stream is handed on.
     pub(crate) async fn exchange(
         &self,
-        shared: &Arc<Shared>,
-        about: About<'_>,
+        shared: &Arc<SharedState>,
+        info: RequestInfo<'_>,
         body: Vec<u8>,
         delivery: &mut Delivery,
         call_origin: &Arc<CallOrigin>,
     ) -> Result<Json, UpstreamError> {
         let in_session = self.session.id().is_some();
-        let response = self.post(body, Some(about), delivery).await?;
-        if about.method == "initialize"
+        let response = self.post(body, Some(info), delivery).await?;
+        if info.method == "initialize"
             && let Some(id) = response.headers().get(SESSION)
         {
             self.session.open(id);
@@ -60,22 +60,22 @@ impl Http {
         let is_stream = has_media_type(&response, "text/event-stream");
         if status.is_success() {
             if is_stream {
-                return self.follow(response, shared, about.id, call_origin).await;
+                return self.read_stream(response, shared, info.id, call_origin).await;
             }
-            let body = self.body(response).await?;
-            let found = find(&body, false, shared, about.id, call_origin);
-            return match (found.answer, found.stray) {
+            let body = self.read_body(response).await?;
+            let messages = find_answer(&body, false, shared, info.id, call_origin);
+            return match (messages.answer, messages.stray) {
                 (Some(answer), _) => answer.map_err(UpstreamError::Refused),
                 (None, Some(error)) => Err(UpstreamError::Refused(error)),
                 (None, None) => {
-                    Err(UpstreamError::Unintelligible(format!("no answer in the body: {:?}", found.unreadable)))
+                    Err(UpstreamError::InvalidResponse(format!("no answer in the body: {:?}", messages.unreadable)))
                 }
             };
         }
         let is_text = ["text/plain", "application/json"].into_iter().any(|kind| has_media_type(&response, kind));
         let body = error_body(response).await;
-        let found = find(&body, is_stream, shared, about.id, call_origin);
-        if let Some(answer) = found.answer {
+        let messages = find_answer(&body, is_stream, shared, info.id, call_origin);
+        if let Some(answer) = messages.answer {
             return answer.map_err(|error| refused(status, error));
         }
         if status == StatusCode::NOT_FOUND && in_session {
@@ -83,21 +83,21 @@ impl Http {
             return Err(UpstreamError::SessionLost);
         }
         if message::is_inconclusive(status.as_u16()) {
-            return Err(UpstreamError::ServerError { status: status.as_u16(), error: found.stray });
+            return Err(UpstreamError::ServerError { status: status.as_u16(), error: messages.stray });
         }
-        let stray = found.stray.filter(|error| !error.message.is_empty());
+        let stray = messages.stray.filter(|error| !error.message.is_empty());
         Err(refused(status, stray.unwrap_or_else(|| plain_error(status, if is_text { &body } else { &[] }))))
     }
 
-    async fn body(&self, mut response: Response) -> Result<Bytes, UpstreamError> {
+    async fn read_body(&self, mut response: Response) -> Result<Bytes, UpstreamError> {
         let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
-        if announced > self.largest {
+        if announced > self.max_bytes {
             return Err(UpstreamError::TooLarge { size: announced });
         }
         let mut body = BytesMut::with_capacity(announced);
-        while let Some(chunk) = response.chunk().await.map_err(describe)? {
+        while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
             body.extend_from_slice(&chunk);
-            if body.len() > self.largest {
+            if body.len() > self.max_bytes {
                 return Err(UpstreamError::TooLarge { size: body.len() });
             }
         }
@@ -107,34 +107,34 @@ impl Http {
     /// Reads a stream until the answer is there. A stream that ends before is resumed after its last event, which asks for
     /// the rest of the answer and does not send the request again. A server may end a stream as often as it likes to
     /// have the client poll: the caller's timeout bounds that.
-    async fn follow(
+    async fn read_stream(
         &self,
         mut response: Response,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedState>,
         id: u64,
         call_origin: &Arc<CallOrigin>,
     ) -> Result<Json, UpstreamError> {
         let mut resumption = Resumption::default();
         loop {
-            let mut events = Events::new(self.largest);
+            let mut events = EventParser::new(self.max_bytes);
             let mut answer = None;
-            let broke = self
-                .events(&mut response, &mut events, |event| {
-                    let read = message::each(event, |message| {
-                        if message.answers() == Some(id) {
+            let outcome = self
+                .read_events(&mut response, &mut events, |event| {
+                    let read = message::for_each_message(event, |message| {
+                        if message.answered_id() == Some(id) {
                             answer = Some(message.outcome(event));
                         } else {
-                            shared.take(event, &message, Some(call_origin));
+                            shared.handle_message(event, &message, Some(call_origin));
                         }
                     });
-                    report(shared, read);
+                    log_unreadable(shared, read);
                     answer.is_none()
                 })
                 .await;
             if let Some(answer) = answer {
                 return answer.map_err(UpstreamError::Refused);
             }
-            if let Err(error @ UpstreamError::TooLarge { .. }) = broke {
+            if let Err(error @ UpstreamError::TooLarge { .. }) = outcome {
                 return Err(error);
             }
             resumption.note(events);
@@ -145,33 +145,33 @@ impl Http {
     /// Opens a stream again after its last event. Whatever is wrong with the stream, the request has been sent and not
     /// been answered.
     async fn resume(&self, resumption: &mut Resumption) -> Result<Response, UpstreamError> {
-        let broke = |cause: String| UpstreamError::Broke(Gone::new(BROKE, cause));
+        let disconnected = |cause: String| UpstreamError::Disconnected(Outage::new(DISCONNECTED, cause));
         let Some(after) = resumption.last_id.clone() else {
-            return Err(broke("its stream ended without an answer".to_owned()));
+            return Err(disconnected("its stream ended without an answer".to_owned()));
         };
         while let Some(wait) = resumption.next_wait() {
             tokio::time::sleep(wait).await;
-            match self.listen(Some(&after)).await {
+            match self.open_stream(Some(&after)).await {
                 Ok(response) => return Ok(response),
                 Err(refused @ UpstreamError::Refused(_)) => {
-                    return Err(broke(format!("its stream cannot be resumed: {refused:?}")));
+                    return Err(disconnected(format!("its stream cannot be resumed: {refused:?}")));
                 }
                 // The server or the network may be away for a moment.
                 Err(error) => tracing::debug!("a stream cannot be resumed now: {error:?}"),
             }
         }
-        Err(broke("its stream ended again and again without an answer".to_owned()))
+        Err(disconnected("its stream ended again and again without an answer".to_owned()))
     }
 
     /// Hands every event on until `more` says that it was enough.
-    pub(super) async fn events(
+    pub(super) async fn read_events(
         &self,
         response: &mut Response,
-        events: &mut Events,
+        events: &mut EventParser,
         mut more: impl FnMut(&Bytes) -> bool,
     ) -> Result<(), UpstreamError> {
-        let too_large = |size: crate::sse::TooLarge| UpstreamError::TooLarge { size: size.0 };
-        while let Some(chunk) = response.chunk().await.map_err(describe)? {
+        let too_large = |size: crate::sse::EventTooLarge| UpstreamError::TooLarge { size: size.0 };
+        while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
             events.push(&chunk).map_err(too_large)?;
             while let Some(event) = events.next().map_err(too_large)? {
                 // An event may be there only for its id.
@@ -196,7 +196,7 @@ struct Resumption {
 
 impl Resumption {
     /// Takes over what a stream said before it ended. What it did not say again still holds.
-    fn note(&mut self, events: Events) {
+    fn note(&mut self, events: EventParser) {
         self.retry = events.retry.or(self.retry);
         if let Some(id) = events.last_id
             && self.last_id.as_ref() != Some(&id)
@@ -245,30 +245,36 @@ async fn error_body(mut response: Response) -> Bytes {
 }
 
 /// Looks for the answer to a request, and hands everything else on.
-fn find(body: &Bytes, is_stream: bool, shared: &Arc<Shared>, id: u64, call_origin: &Arc<CallOrigin>) -> Found {
-    let mut found = Found::default();
-    let mut look = |text: &Bytes| {
-        let read = message::each(text, |message: Incoming<'_>| match message.answers() {
-            Some(answered) if answered == id => found.answer = Some(message.outcome(text)),
-            None if message.method.is_none() && message.error.is_some() => found.stray = message.outcome(text).err(),
-            _ => shared.take(text, &message, Some(call_origin)),
+fn find_answer(
+    body: &Bytes,
+    is_stream: bool,
+    shared: &Arc<SharedState>,
+    id: u64,
+    call_origin: &Arc<CallOrigin>,
+) -> BodyMessages {
+    let mut messages = BodyMessages::default();
+    let mut scan = |text: &Bytes| {
+        let read = message::for_each_message(text, |message: Incoming<'_>| match message.answered_id() {
+            Some(answered) if answered == id => messages.answer = Some(message.outcome(text)),
+            None if message.method.is_none() && message.error.is_some() => messages.stray = message.outcome(text).err(),
+            _ => shared.handle_message(text, &message, Some(call_origin)),
         });
-        found.unreadable = read.err().or(found.unreadable.take());
+        messages.unreadable = read.err().or(messages.unreadable.take());
     };
     if !is_stream {
-        look(body);
-        return found;
+        scan(body);
+        return messages;
     }
-    let mut events = Events::new(body.len());
+    let mut events = EventParser::new(body.len());
     if events.push(body).is_ok() {
         while let Ok(Some(event)) = events.next() {
-            look(&event);
+            scan(&event);
         }
     }
-    found
+    messages
 }
 
-pub(super) fn report(shared: &Shared, read: Result<(), serde_json::Error>) {
+pub(super) fn log_unreadable(shared: &SharedState, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
         let cause = shared.sanitizer.for_log(&cause.to_string());
         tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
@@ -281,8 +287,8 @@ mod tests {
     use super::*;
 
     /// What one stream brought before it ended.
-    fn ended(text: &str) -> Events {
-        let mut events = Events::new(1_000);
+    fn ended(text: &str) -> EventParser {
+        let mut events = EventParser::new(1_000);
         events.push(text.as_bytes()).unwrap();
         while events.next().unwrap().is_some() {}
         events

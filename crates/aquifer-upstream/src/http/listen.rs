@@ -7,35 +7,35 @@ use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
-use super::Http;
-use super::client::{describe, has_media_type};
-use super::exchange::report;
+use super::HttpTransport;
+use super::client::{describe_error, has_media_type};
+use super::exchange::log_unreadable;
 use crate::error::UpstreamError;
 use crate::message::{self, RpcError};
-use crate::shared::Shared;
-use crate::sse::Events;
+use crate::shared::SharedState;
+use crate::sse::EventParser;
 
 /// Before a stream that ended is opened again: at first, and at most.
-const REOPEN_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const REOPEN_DELAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// The shortest wait that a server can ask for.
 const MIN_REOPEN_WAIT: Duration = Duration::from_millis(250);
 
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(1);
 
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-impl Http {
+impl HttpTransport {
     /// Opens a stream, after an event if there was one.
-    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response, UpstreamError> {
+    pub(super) async fn open_stream(&self, after: Option<&str>) -> Result<Response, UpstreamError> {
         let token = self.current_token().await;
         let request = self.client.get((*self.endpoint()).clone());
         let mut request = self.with_headers(request, token.as_deref()).header(ACCEPT, "text/event-stream");
         // As bytes: an id may hold characters beyond ASCII.
         if let Some(after) = after.and_then(|after| HeaderValue::from_bytes(after.as_bytes()).ok()) {
-            request = request.header(LAST_EVENT, after);
+            request = request.header(LAST_EVENT_ID, after);
         }
-        let response = request.send().await.map_err(describe)?;
+        let response = request.send().await.map_err(describe_error)?;
         let status = response.status();
         if status.is_success() && has_media_type(&response, "text/event-stream") {
             return Ok(response);
@@ -48,20 +48,23 @@ impl Http {
 
     /// Listens to what the server says unasked, for as long as the connection lasts. A server may have no such stream
     /// (405 is usual then), and a stream that ends or is refused says nothing about the session.
-    pub(crate) async fn overhear(self: Arc<Self>, shared: Arc<Shared>) {
-        let (mut pause, max_pause) = REOPEN_AFTER;
+    pub(crate) async fn follow_notifications(self: Arc<Self>, shared: Arc<SharedState>) {
+        let (mut pause, max_pause) = REOPEN_DELAY;
         let mut after: Option<String> = None;
         let mut retry = None;
         let mut was_open = false;
         loop {
-            let begun = Instant::now();
+            let opened_at = Instant::now();
             let mut brought_events = false;
-            match self.listen(after.as_deref()).await {
+            match self.open_stream(after.as_deref()).await {
                 Ok(mut response) => {
                     was_open = true;
-                    let mut events = Events::new(self.largest);
-                    let read = self.events(&mut response, &mut events, |event| {
-                        report(&shared, message::each(event, |message| shared.take(event, &message, None)));
+                    let mut events = EventParser::new(self.max_bytes);
+                    let read = self.read_events(&mut response, &mut events, |event| {
+                        log_unreadable(
+                            &shared,
+                            message::for_each_message(event, |message| shared.handle_message(event, &message, None)),
+                        );
                         true
                     });
                     if matches!(read.await, Err(UpstreamError::TooLarge { .. })) {
@@ -77,19 +80,19 @@ impl Http {
                 Err(_) => return,
             }
             let is_polled = brought_events && retry.is_some();
-            pause = if is_polled || begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
+            pause = if is_polled || opened_at.elapsed() > pause { REOPEN_DELAY.0 } else { (pause * 2).min(max_pause) };
             tokio::time::sleep(reopen_wait(retry, brought_events, pause)).await;
         }
     }
 
     /// Ends the session: the server is told that we will not come again. Done once, when the connection is dropped, and
     /// never for a session that the server has lost.
-    pub(crate) async fn leave(&self) {
+    pub(crate) async fn end_session(&self) {
         if self.session.end() {
             let token = self.tokens.as_ref().and_then(|tokens| tokens.last());
             let request = self.client.delete((*self.endpoint()).clone());
-            let leaving = self.with_headers(request, token.as_deref()).send();
-            let _ = tokio::time::timeout(LEAVE_TIMEOUT, leaving).await;
+            let ending = self.with_headers(request, token.as_deref()).send();
+            let _ = tokio::time::timeout(END_SESSION_TIMEOUT, ending).await;
         }
     }
 }

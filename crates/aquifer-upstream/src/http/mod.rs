@@ -6,5 +6,5 @@ mod listen;
 mod probe;
 mod session;
 
-pub(crate) use client::About;
-pub(crate) use client::Http;
+pub(crate) use client::HttpTransport;
+pub(crate) use client::RequestInfo;

@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{About, Http};
+use super::{HttpTransport, RequestInfo};
 use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
-use crate::error::{Gone, UpstreamError};
+use crate::error::{Outage, UpstreamError};
 use crate::message::{self, Json};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// JSON-RPC's code for a method that the server does not know. Whoever says so is alive.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-impl Http {
+impl HttpTransport {
     /// Whether the session may no longer work after this.
     pub(crate) fn is_doubtful(&self, error: &UpstreamError) -> bool {
         match error {
-            UpstreamError::Broke(_)
+            UpstreamError::Disconnected(_)
             | UpstreamError::ServerError { .. }
             | UpstreamError::Redirected { .. }
             | UpstreamError::Unauthorized(_) => true,
@@ -36,7 +36,12 @@ impl Http {
     }
 
     /// Pings the server, and closes the connection unless the session works. Says whether it does.
-    pub(crate) async fn probe(self: Arc<Self>, shared: Arc<Shared>, meta: Option<Value>, wait_for_turn: bool) -> bool {
+    pub(crate) async fn probe(
+        self: Arc<Self>,
+        shared: Arc<SharedState>,
+        meta: Option<Value>,
+        wait_for_turn: bool,
+    ) -> bool {
         let turn = match self.probes.try_acquire() {
             Ok(turn) => Ok(turn),
             // Somebody is finding out already.
@@ -52,21 +57,21 @@ impl Http {
                 if matches!(error, UpstreamError::Refused(_)) {
                     self.session.lose();
                 }
-                shared.close(&Gone::new("its session no longer works", format!("a ping failed: {error:?}")));
+                shared.close(&Outage::new("its session no longer works", format!("a ping failed: {error:?}")));
                 false
             }
             _ => true,
         }
     }
 
-    async fn ping(&self, shared: &Arc<Shared>, meta: Option<Value>) -> Result<Json, UpstreamError> {
+    async fn ping(&self, shared: &Arc<SharedState>, meta: Option<Value>) -> Result<Json, UpstreamError> {
         let id = shared.calls.next_id();
         let params = meta.map_or_else(|| json!({}), |meta| json!({ "_meta": meta }));
         let body = message::request(id, "ping", &params)
-            .map_err(|cause| UpstreamError::Unintelligible(format!("the request cannot be written: {cause}")))?;
-        let nobody = Arc::new(CallOrigin::nobody());
-        let about = About { id, method: "ping", name: None };
-        self.exchange(shared, about, body, &mut Delivery::repeatable(), &nobody).await
+            .map_err(|cause| UpstreamError::InvalidResponse(format!("the request cannot be written: {cause}")))?;
+        let origin = Arc::new(CallOrigin::internal());
+        let info = RequestInfo { id, method: "ping", name: None };
+        self.exchange(shared, info, body, &mut Delivery::repeatable(), &origin).await
     }
 }
 
@@ -75,19 +80,19 @@ fn is_fatal(error: &UpstreamError) -> bool {
     match error {
         UpstreamError::Refused(error) => matches!(error.status, Some(400 | 404)) && error.code != METHOD_NOT_FOUND,
         UpstreamError::SessionLost
-        | UpstreamError::Gone(_)
+        | UpstreamError::Unavailable(_)
         | UpstreamError::Unsent(_)
-        | UpstreamError::Broke(_)
+        | UpstreamError::Disconnected(_)
         | UpstreamError::TimedOut
         | UpstreamError::Unauthorized(_)
         | UpstreamError::ServerError { .. } => true,
         UpstreamError::Redirected { .. }
         | UpstreamError::LoginRenewed
         | UpstreamError::Forbidden { .. }
-        | UpstreamError::TooOften { .. }
+        | UpstreamError::RateLimited { .. }
         | UpstreamError::TooLarge { .. }
-        | UpstreamError::Unintelligible(_)
-        | UpstreamError::Unfinished(_)
+        | UpstreamError::InvalidResponse(_)
+        | UpstreamError::MissingInput(_)
         | UpstreamError::AlreadySent
         | UpstreamError::ConfigurationChanged => false,
     }

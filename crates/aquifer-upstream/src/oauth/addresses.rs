@@ -11,26 +11,26 @@ pub(crate) enum Zone {
     /// A network of somebody's own.
     Private,
     /// This machine.
-    Here,
+    Loopback,
     /// Where no login ever is: link-local (clouds keep credentials there), multicast, nowhere.
-    Never,
+    Forbidden,
 }
 
 impl Zone {
-    pub(crate) fn of(address: IpAddr) -> Self {
+    pub(crate) fn from_ip(address: IpAddr) -> Self {
         match address {
-            IpAddr::V4(address) => Self::of_v4(address),
-            IpAddr::V6(address) => Self::of_v6(address),
+            IpAddr::V4(address) => Self::from_ipv4(address),
+            IpAddr::V6(address) => Self::from_ipv6(address),
         }
     }
 
-    fn of_v4(address: Ipv4Addr) -> Self {
+    fn from_ipv4(address: Ipv4Addr) -> Self {
         let [a, b, c, _] = address.octets();
         match (a, b, c) {
-            (127, _, _) => Zone::Here,
+            (127, _, _) => Zone::Loopback,
             // Alibaba's credential service lies among addresses of carriers.
-            (100, 100, 100) => Zone::Never,
-            (0, _, _) | (169, 254, _) | (224.., _, _) => Zone::Never,
+            (100, 100, 100) => Zone::Forbidden,
+            (0, _, _) | (169, 254, _) | (224.., _, _) => Zone::Forbidden,
             (10, _, _) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) | (192, 0, 0) | (198, 18..=19, _) => {
                 Zone::Private
             }
@@ -38,23 +38,23 @@ impl Zone {
         }
     }
 
-    fn of_v6(address: Ipv6Addr) -> Self {
+    fn from_ipv6(address: Ipv6Addr) -> Self {
         if address == Ipv6Addr::LOCALHOST {
-            return Zone::Here;
+            return Zone::Loopback;
         }
         let embedded = |high: u16, low: u16| {
             let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-            Self::of_v4(Ipv4Addr::new(a, b, c, d))
+            Self::from_ipv4(Ipv4Addr::new(a, b, c, d))
         };
         match address.segments() {
             // IPv4 in other clothes.
             [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
             [0x2002, high, low, ..] => embedded(high, low),
-            [0, 0, 0, 0, 0, 0, ..] => Zone::Never,
+            [0, 0, 0, 0, 0, 0, ..] => Zone::Forbidden,
             // Amazon's credential service.
-            [0xfd00, 0x0ec2, ..] => Zone::Never,
+            [0xfd00, 0x0ec2, ..] => Zone::Forbidden,
             [0xfc00..=0xfdff, ..] => Zone::Private,
-            [0xfe80..=0xffff, ..] => Zone::Never,
+            [0xfe80..=0xffff, ..] => Zone::Forbidden,
             _ => Zone::Public,
         }
     }
@@ -62,9 +62,9 @@ impl Zone {
     /// Whether a server here may send us there.
     pub(crate) fn may_name(self, other: Zone) -> bool {
         match (self, other) {
-            (_, Zone::Never) => false,
+            (_, Zone::Forbidden) => false,
             (_, Zone::Public) => true,
-            (Zone::Here, _) => true,
+            (Zone::Loopback, _) => true,
             (own, other) => own == other,
         }
     }
@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn addresses_are_where_they_are() {
         for (text, expected) in [
-            ("127.0.0.1", Zone::Here),
-            ("127.8.9.1", Zone::Here),
-            ("::1", Zone::Here),
-            ("::ffff:127.0.0.1", Zone::Here),
+            ("127.0.0.1", Zone::Loopback),
+            ("127.8.9.1", Zone::Loopback),
+            ("::1", Zone::Loopback),
+            ("::ffff:127.0.0.1", Zone::Loopback),
             ("10.1.2.3", Zone::Private),
             ("172.16.0.1", Zone::Private),
             ("172.32.0.1", Zone::Public),
@@ -91,31 +91,31 @@ mod tests {
             ("::ffff:10.0.0.1", Zone::Private),
             ("64:ff9b::a00:1", Zone::Private),
             ("2002:a00:1::", Zone::Private),
-            ("169.254.169.254", Zone::Never),
-            ("::ffff:169.254.169.254", Zone::Never),
-            ("64:ff9b::a9fe:a9fe", Zone::Never),
-            ("100.100.100.200", Zone::Never),
-            ("fd00:ec2::254", Zone::Never),
-            ("fe80::1", Zone::Never),
-            ("ff02::1", Zone::Never),
-            ("0.0.0.0", Zone::Never),
-            ("::", Zone::Never),
-            ("255.255.255.255", Zone::Never),
+            ("169.254.169.254", Zone::Forbidden),
+            ("::ffff:169.254.169.254", Zone::Forbidden),
+            ("64:ff9b::a9fe:a9fe", Zone::Forbidden),
+            ("100.100.100.200", Zone::Forbidden),
+            ("fd00:ec2::254", Zone::Forbidden),
+            ("fe80::1", Zone::Forbidden),
+            ("ff02::1", Zone::Forbidden),
+            ("0.0.0.0", Zone::Forbidden),
+            ("::", Zone::Forbidden),
+            ("255.255.255.255", Zone::Forbidden),
             ("1.1.1.1", Zone::Public),
             ("2606:4700::1111", Zone::Public),
         ] {
-            assert_eq!(Zone::of(text.parse().unwrap()), expected, "{text}");
+            assert_eq!(Zone::from_ip(text.parse().unwrap()), expected, "{text}");
         }
     }
 
     #[test]
     fn the_web_may_not_send_us_home() {
-        use Zone::{Here, Never, Private, Public};
-        for own in [Public, Private, Here, Never] {
-            assert!(own.may_name(Public) && !own.may_name(Never), "{own:?}");
+        use Zone::{Forbidden, Loopback, Private, Public};
+        for own in [Public, Private, Loopback, Forbidden] {
+            assert!(own.may_name(Public) && !own.may_name(Forbidden), "{own:?}");
         }
-        assert!(!Public.may_name(Private) && !Public.may_name(Here));
-        assert!(Private.may_name(Private) && !Private.may_name(Here));
-        assert!(Here.may_name(Here) && Here.may_name(Private));
+        assert!(!Public.may_name(Private) && !Public.may_name(Loopback));
+        assert!(Private.may_name(Private) && !Private.may_name(Loopback));
+        assert!(Loopback.may_name(Loopback) && Loopback.may_name(Private));
     }
 }

@@ -43,7 +43,7 @@ impl Challenge {
                 Some(after) => {
                     let (value, after) = split_value(after.trim_start_matches([' ', '\t']));
                     if let Some(challenge) = &mut found {
-                        challenge.take(word, value);
+                        challenge.set_parameter(word, value);
                     }
                     rest = after;
                 }
@@ -57,10 +57,10 @@ impl Challenge {
         }
     }
 
-    fn take(&mut self, name: &str, value: String) {
+    fn set_parameter(&mut self, name: &str, value: String) {
         match name.to_ascii_lowercase().as_str() {
             "resource_metadata" if self.resource_metadata.is_none() => self.resource_metadata = Some(value),
-            "scope" if self.scopes.is_empty() => self.scopes = scopes(&value),
+            "scope" if self.scopes.is_empty() => self.scopes = split_scopes(&value),
             "error" if self.error.is_none() => self.error = Some(value),
             _ => {}
         }
@@ -68,10 +68,10 @@ impl Challenge {
 }
 
 /// The single scopes of a text that holds several, each once.
-pub(crate) fn scopes(text: &str) -> Vec<String> {
-    const MAX_COUNT: usize = 100;
+pub(crate) fn split_scopes(text: &str) -> Vec<String> {
+    const MAX_SCOPES: usize = 100;
     let mut found: Vec<String> = Vec::new();
-    for scope in text.split_whitespace().take(MAX_COUNT) {
+    for scope in text.split_whitespace().take(MAX_SCOPES) {
         if !found.iter().any(|known| known == scope) {
             found.push(scope.to_owned());
         }

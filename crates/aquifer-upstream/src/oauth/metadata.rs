@@ -4,7 +4,7 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::failure::LoginFailure;
+use super::failure::LoginError;
 use super::places;
 use super::written;
 
@@ -20,11 +20,11 @@ pub(crate) struct ProtectedResource {
 
 impl ProtectedResource {
     /// Reads it for a server. It must be about that server: a token for another is none of ours to ask for.
-    pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginFailure> {
+    pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found: Self = serde_json::from_slice(text)
-            .map_err(|_| LoginFailure::new("the server's description of its login (RFC 9728) cannot be read"))?;
+            .map_err(|_| LoginError::new("the server's description of its login (RFC 9728) cannot be read"))?;
         if !places::covers(&found.resource, server) {
-            return Err(LoginFailure::new(
+            return Err(LoginError::new(
                 "the server's description of its login is about another server; that is refused",
             ));
         }
@@ -62,9 +62,9 @@ pub(crate) struct AuthorizationServer {
 impl AuthorizationServer {
     /// Reads it for the issuer that a server named. One that calls itself something else, that does not protect codes
     /// (PKCE) or that wants secrets in the open is refused.
-    pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginFailure> {
+    pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
-        if !places::same_issuer(&found.issuer, issuer) {
+        if !places::is_same_issuer(&found.issuer, issuer) {
             return Err(mismatch());
         }
         found.checked()
@@ -72,7 +72,7 @@ impl AuthorizationServer {
 
     /// Reads it for a server that names no authorization server, so that its own origin is asked (2025-03-26). Nobody said
     /// what the issuer is called: many have a path. On another origin it is somebody else.
-    pub(crate) fn read_own(text: &[u8], server: &Url) -> Result<Self, LoginFailure> {
+    pub(crate) fn read_own(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
         if !Url::parse(&found.issuer).is_ok_and(|issuer| issuer.origin() == server.origin()) {
             return Err(mismatch());
@@ -99,28 +99,28 @@ impl AuthorizationServer {
         }
     }
 
-    fn parse(text: &[u8]) -> Result<Self, LoginFailure> {
+    fn parse(text: &[u8]) -> Result<Self, LoginError> {
         serde_json::from_slice(text)
-            .map_err(|_| LoginFailure::new("the authorization server's description of itself cannot be read"))
+            .map_err(|_| LoginError::new("the authorization server's description of itself cannot be read"))
     }
 
-    fn checked(self) -> Result<Self, LoginFailure> {
+    fn checked(self) -> Result<Self, LoginError> {
         if !self.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-            return Err(LoginFailure::new(
+            return Err(LoginError::new(
                 "the authorization server does not say that it supports PKCE with S256; without it codes can be stolen",
             ));
         }
         let all = [Some(&self.authorization_endpoint), Some(&self.token_endpoint)];
         let more = [self.registration_endpoint.as_ref(), self.revocation_endpoint.as_ref()];
         if !all.into_iter().chain(more).flatten().all(places::is_secure) {
-            return Err(LoginFailure::new("the authorization server has an endpoint without https"));
+            return Err(LoginError::new("the authorization server has an endpoint without https"));
         }
         Ok(self)
     }
 }
 
-fn mismatch() -> LoginFailure {
-    LoginFailure::new("the authorization server calls itself something else (issuer mismatch)")
+fn mismatch() -> LoginError {
+    LoginError::new("the authorization server calls itself something else (issuer mismatch)")
 }
 
 #[cfg(test)]
@@ -130,13 +130,13 @@ mod tests {
 
     use super::*;
 
-    fn described(change: impl FnOnce(&mut Value)) -> Result<AuthorizationServer, LoginFailure> {
-        let mut said = json!({
+    fn described(change: impl FnOnce(&mut Value)) -> Result<AuthorizationServer, LoginError> {
+        let mut document = json!({
             "issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize",
             "token_endpoint": "https://as.example/token", "code_challenge_methods_supported": ["plain", "S256"],
         });
-        change(&mut said);
-        AuthorizationServer::read(said.to_string().as_bytes(), "https://as.example")
+        change(&mut document);
+        AuthorizationServer::read(document.to_string().as_bytes(), "https://as.example")
     }
 
     #[test]
@@ -158,11 +158,11 @@ mod tests {
             ("registration_endpoint", json!("file:///etc/passwd"), "https"),
             ("token_endpoint", json!(5), "cannot be read"),
         ] {
-            let failure = described(|said| said[name] = value.clone()).unwrap_err();
+            let failure = described(|document| document[name] = value.clone()).unwrap_err();
             assert!(failure.to_string().contains(expected), "{name} {value}: {failure}");
         }
-        let absent = described(|said| {
-            said.as_object_mut().unwrap().remove("code_challenge_methods_supported");
+        let absent = described(|document| {
+            document.as_object_mut().unwrap().remove("code_challenge_methods_supported");
         });
         assert!(absent.unwrap_err().to_string().contains("PKCE"));
     }
@@ -171,11 +171,11 @@ mod tests {
     fn older_servers_may_call_their_issuer_anything_on_their_origin() {
         let server = Url::parse("https://a.example:8443/v1/mcp?key=secret").unwrap();
         let read = |issuer: &str, methods: &[&str]| {
-            let said = json!({
+            let document = json!({
                 "issuer": issuer, "authorization_endpoint": "https://a.example:8443/oauth/authorize",
                 "token_endpoint": "https://a.example:8443/oauth/token", "code_challenge_methods_supported": methods,
             });
-            AuthorizationServer::read_own(said.to_string().as_bytes(), &server).map(|found| found.issuer)
+            AuthorizationServer::read_own(document.to_string().as_bytes(), &server).map(|found| found.issuer)
         };
         for issuer in ["https://a.example:8443", "https://a.example:8443/", "https://a.example:8443/oauth"] {
             assert_eq!(read(issuer, &["S256"]).as_deref(), Ok(issuer));

@@ -1,7 +1,7 @@
 //! Logging in to remote MCP servers, as MCP's authorization has it (2025-06-18 and later).
 //!
 //! A server that wants a login says where its authorization server is described (`discover`); a person agrees in a
-//! browser (`Attempt`); what is given is kept in a file (`store`) and goes with every request (`tokens`), renewed when it
+//! browser (`LoginAttempt`); what is given is kept in a file (`store`) and goes with every request (`tokens`), renewed when it
 //! is about to end. Serving never opens a browser: it says which command a person is to run, and looks again with the
 //! next call.
 //!
@@ -27,18 +27,18 @@ mod written;
 use std::fmt;
 use std::path::PathBuf;
 
-pub use attempt::Attempt;
-pub use attempt::LoggedIn;
-pub use attempt::LoggedOut;
+pub use attempt::LoginAttempt;
+pub use attempt::LoginSummary;
+pub use attempt::LogoutOutcome;
 pub use attempt::logout;
-pub use failure::LoginFailure;
+pub use failure::LoginError;
 
-pub(crate) use store::Kept;
-pub(crate) use tokens::Tokens;
+pub(crate) use store::StoredLogin;
+pub(crate) use tokens::LoginTokens;
 
 /// How one logs in to a server, as far as an operator says.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Login {
+pub struct LoginSettings {
     /// Where logins are kept.
     pub folder: PathBuf,
     /// What a person runs to log in. Callers see it.
@@ -59,7 +59,7 @@ pub struct Login {
     pub port: Option<u16>,
 }
 
-impl fmt::Debug for Login {
+impl fmt::Debug for LoginSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Login").field("command", &self.command).field("issuer", &self.issuer).finish_non_exhaustive()
     }

@@ -10,7 +10,7 @@ pub(crate) fn address(url: &Url) -> Option<IpAddr> {
 }
 
 /// Whether the host is this machine.
-pub(crate) fn is_here(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str() == Some("localhost") || address(url).is_some_and(|address| address.is_loopback())
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn is_here(url: &Url) -> bool {
 pub(crate) fn is_secure(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.host_str().is_some(),
-        "http" => is_here(url),
+        "http" => is_loopback(url),
         _ => false,
     }
 }
@@ -44,14 +44,20 @@ pub(crate) fn covers(resource: &str, server: &Url) -> bool {
 
 /// Where a server says which authorization servers it trusts, if it does not say where (RFC 9728).
 pub(crate) fn resource_metadata(server: &Url) -> Vec<Url> {
-    let mut found = vec![inserted(server, "oauth-protected-resource"), at_root(server, "oauth-protected-resource")];
+    let mut found = vec![
+        well_known_before_path(server, "oauth-protected-resource"),
+        well_known_at_root(server, "oauth-protected-resource"),
+    ];
     found.dedup();
     found
 }
 
 /// Where an authorization server describes itself (RFC 8414, OpenID Connect Discovery), in the order to look.
 pub(crate) fn issuer_metadata(issuer: &Url) -> Vec<Url> {
-    let mut found = vec![inserted(issuer, "oauth-authorization-server"), inserted(issuer, "openid-configuration")];
+    let mut found = vec![
+        well_known_before_path(issuer, "oauth-authorization-server"),
+        well_known_before_path(issuer, "openid-configuration"),
+    ];
     let mut appended = issuer.clone();
     appended.set_path(&format!("{}/.well-known/openid-configuration", issuer.path().trim_end_matches('/')));
     appended.set_query(None);
@@ -63,16 +69,16 @@ pub(crate) fn issuer_metadata(issuer: &Url) -> Vec<Url> {
 }
 
 /// Whether two names of an authorization server are the same; `https://a` and `https://a/` are.
-pub(crate) fn same_issuer(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |text: &str| text.strip_suffix('/').unwrap_or(text).to_owned();
     bare(one) == bare(other)
 }
 
-fn inserted(url: &Url, name: &str) -> Url {
+fn well_known_before_path(url: &Url, name: &str) -> Url {
     with_path(url, &format!("/.well-known/{name}{}", url.path().trim_end_matches('/')))
 }
 
-fn at_root(url: &Url, name: &str) -> Url {
+fn well_known_at_root(url: &Url, name: &str) -> Url {
     with_path(url, &format!("/.well-known/{name}"))
 }
 
@@ -168,7 +174,7 @@ mod tests {
         ] {
             assert_eq!(is_secure(&url(text)), expected, "{text}");
         }
-        assert!(same_issuer("https://a.example", "https://a.example/"));
-        assert!(!same_issuer("https://a.example", "https://a.example/b"));
+        assert!(is_same_issuer("https://a.example", "https://a.example/"));
+        assert!(!is_same_issuer("https://a.example", "https://a.example/b"));
     }
 }

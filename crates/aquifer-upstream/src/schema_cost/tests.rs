@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::arguments::ArgumentCheck;
+use crate::arguments::ArgumentValidator;
 
 /// Definitions that each lead to the next one, made of its reference.
 fn chain(levels: usize, link: impl Fn(Value) -> Value, last: Value) -> Value {
@@ -15,7 +15,7 @@ fn chain(levels: usize, link: impl Fn(Value) -> Value, last: Value) -> Value {
     json!({ "type": "object", "properties": { "q": reference(0) }, "$defs": definitions })
 }
 
-fn twice(keyword: &'static str) -> impl Fn(Value) -> Value {
+fn applied_twice(keyword: &'static str) -> impl Fn(Value) -> Value {
     move |next| json!({ keyword: [next, next] })
 }
 
@@ -24,8 +24,8 @@ fn nested(levels: usize) -> Value {
 }
 
 /// Whether it is within the limit, and whether knowing that was cheap.
-fn judged(schema: &Value, value: &Value) -> Option<bool> {
-    let cost = SchemaCost::of(schema)?;
+fn is_admitted(schema: &Value, value: &Value) -> Option<bool> {
+    let cost = SchemaCost::analyze(schema)?;
     let (steps, pairs) = cost.count(value, Purpose::Validating);
     assert!(pairs as u64 <= MAX_STEPS + 1, "{pairs}");
     assert_eq!(steps.is_some(), cost.admits(value));
@@ -51,10 +51,10 @@ fn schemas_that_multiply_are_left_to_the_server() {
     let decoy = json!({ "properties": { "q": { "$ref": "#/$defs/%61" } }, "$defs": { "%61": true, "a": false } });
     let own_base = json!({ "$defs": { "a": { "$id": "http://x/", "$ref": "#/$defs/a" } }, "$ref": "#/$defs/a" });
     for (case, schema, value, expected) in [
-        ("anyOf", chain(60, twice("anyOf"), json!({ "type": "integer" })), &text, Some(false)),
-        ("allOf", chain(60, twice("allOf"), json!({ "type": "string" })), &text, Some(false)),
-        ("oneOf", chain(60, twice("oneOf"), json!({ "type": "string" })), &text, Some(false)),
-        ("20 levels", chain(20, twice("anyOf"), json!({ "type": "integer" })), &text, Some(false)),
+        ("anyOf", chain(60, applied_twice("anyOf"), json!({ "type": "integer" })), &text, Some(false)),
+        ("allOf", chain(60, applied_twice("allOf"), json!({ "type": "string" })), &text, Some(false)),
+        ("oneOf", chain(60, applied_twice("oneOf"), json!({ "type": "string" })), &text, Some(false)),
+        ("20 levels", chain(20, applied_twice("anyOf"), json!({ "type": "integer" })), &text, Some(false)),
         ("conditions", chain(40, again, json!(true)), &text, Some(false)),
         ("unevaluated", chain(40, unevaluated, json!(true)), &json!({ "q": {} }), Some(false)),
         ("same field twice", chain(60, both, json!(true)), &json!({ "q": nested(50) }), Some(false)),
@@ -62,15 +62,15 @@ fn schemas_that_multiply_are_left_to_the_server() {
         ("the same, shallow", recursive, &json!({ "q": nested(4) }), Some(true)),
         ("no end", endless.clone(), &text, Some(false)),
         ("no end, not met", endless, &json!({ "other": 1 }), Some(true)),
-        ("the bomb is not met", chain(60, twice("anyOf"), json!(true)), &json!({ "r": "a" }), Some(true)),
-        ("few levels", chain(8, twice("anyOf"), json!({ "type": "integer" })), &text, Some(true)),
+        ("the bomb is not met", chain(60, applied_twice("anyOf"), json!(true)), &json!({ "r": "a" }), Some(true)),
+        ("few levels", chain(8, applied_twice("anyOf"), json!({ "type": "integer" })), &text, Some(true)),
         ("too deep", chain(5_000, |next| json!({ "allOf": [next] }), json!(true)), &text, None),
         ("two readings", decoy, &text, None),
         ("own base", own_base, &text, None),
         ("nowhere", json!({ "$ref": "#/$defs/none" }), &text, None),
         ("elsewhere", json!({ "$ref": "http://x/y#/z" }), &text, None),
     ] {
-        assert_eq!(judged(&schema, value), expected, "{case}");
+        assert_eq!(is_admitted(&schema, value), expected, "{case}");
     }
 }
 
@@ -91,8 +91,8 @@ fn honest_schemas_are_checked() {
         (escaped, json!({})),
         (json!({ "$id": "http://x/y", "$ref": "http://x/y#/$defs/a", "$defs": { "a": {} } }), json!({})),
     ] {
-        assert_eq!(judged(&schema, &value), Some(true), "{schema}");
-        assert!(ArgumentCheck::compile(&schema).is_some(), "{schema}");
+        assert_eq!(is_admitted(&schema, &value), Some(true), "{schema}");
+        assert!(ArgumentValidator::compile(&schema).is_some(), "{schema}");
     }
 }
 
@@ -120,8 +120,8 @@ fn lists_inside_of_a_subschema_count() {
         ("patternProperties", json!({ "patternProperties": { "^x": true } }), &json!({ "q": fields })),
     ] {
         for keyword in ["anyOf", "allOf", "oneOf"] {
-            let schema = chain(8, twice(keyword), last.clone());
-            assert_eq!(judged(&schema, value), Some(false), "{case} {keyword}");
+            let schema = chain(8, applied_twice(keyword), last.clone());
+            assert_eq!(is_admitted(&schema, value), Some(false), "{case} {keyword}");
         }
     }
 }
@@ -137,13 +137,18 @@ fn few_errors_are_collected() {
         ("too many names", json!({ "required": names(30_000) }), json!({}), false),
         ("too many choices", json!({ "properties": { "q": { "enum": names(30_000) } } }), json!({ "q": 1 }), false),
         ("a large value", json!({ "properties": { "q": { "type": "string" } } }), large, false),
-        ("alternatives", chain(6, twice("anyOf"), json!({ "required": names(100) })), json!({ "q": {} }), false),
-        ("few alternatives", chain(3, twice("anyOf"), json!({ "required": ["a"] })), json!({ "q": {} }), true),
+        (
+            "alternatives",
+            chain(6, applied_twice("anyOf"), json!({ "required": names(100) })),
+            json!({ "q": {} }),
+            false,
+        ),
+        ("few alternatives", chain(3, applied_twice("anyOf"), json!({ "required": ["a"] })), json!({ "q": {} }), true),
     ] {
-        let cost = SchemaCost::of(&schema).unwrap();
+        let cost = SchemaCost::analyze(&schema).unwrap();
         assert!(cost.admits(&value), "{case}");
         assert_eq!(cost.admits_collecting(&value), are_collected, "{case}");
-        let check = ArgumentCheck::compile(&schema).unwrap();
+        let check = ArgumentValidator::compile(&schema).unwrap();
         assert!(check.refuses(&value), "{case}");
         assert_eq!(check.errors(&value).is_empty(), !are_collected, "{case}");
     }
@@ -152,21 +157,21 @@ fn few_errors_are_collected() {
 /// On a stack as worker threads have it. A validator without a budget would not come back within this year.
 #[test]
 fn checking_ends_whatever_the_schema() {
-    let deepest = MAX_DEPTH - 2;
+    let max_depth = MAX_DEPTH - 2;
     let cases = [
-        chain(60, twice("anyOf"), json!({ "type": "integer" })),
-        chain(60, twice("allOf"), json!({ "type": "string" })),
-        chain(60, twice("oneOf"), json!({ "$ref": "#" })),
-        chain(deepest / 2, |next| json!({ "allOf": [next] }), json!({ "type": "integer" })),
-        chain(deepest / 2, |next| json!({ "properties": { "a": next } }), json!({ "type": "integer" })),
-        chain(deepest / 2, |next| json!({ "not": next }), json!({ "$ref": "#/$defs/d0" })),
-        chain(deepest, |next| next, json!({ "type": "integer" })),
+        chain(60, applied_twice("anyOf"), json!({ "type": "integer" })),
+        chain(60, applied_twice("allOf"), json!({ "type": "string" })),
+        chain(60, applied_twice("oneOf"), json!({ "$ref": "#" })),
+        chain(max_depth / 2, |next| json!({ "allOf": [next] }), json!({ "type": "integer" })),
+        chain(max_depth / 2, |next| json!({ "properties": { "a": next } }), json!({ "type": "integer" })),
+        chain(max_depth / 2, |next| json!({ "not": next }), json!({ "$ref": "#/$defs/d0" })),
+        chain(max_depth, |next| next, json!({ "type": "integer" })),
         chain(40, |next| json!({ "anyOf": [next], "unevaluatedProperties": false }), json!(true)),
     ];
     let (done, finished) = std::sync::mpsc::channel();
-    let work = move || {
+    let cost = move || {
         for schema in &cases {
-            if let Some(check) = ArgumentCheck::compile(schema) {
+            if let Some(check) = ArgumentValidator::compile(schema) {
                 for value in [json!({ "q": "a" }), json!({ "q": {} }), json!({ "q": nested(60) })] {
                     assert!(check.errors(&value).len() < 100);
                 }
@@ -174,6 +179,6 @@ fn checking_ends_whatever_the_schema() {
         }
         done.send(()).unwrap();
     };
-    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(work).unwrap();
+    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(cost).unwrap();
     finished.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
 }

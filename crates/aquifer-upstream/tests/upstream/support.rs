@@ -38,12 +38,12 @@ pub(crate) fn fake(flags: &[&str]) -> Settings {
 }
 
 /// An upstream and an engine in front of it.
-pub(crate) struct Stage {
+pub(crate) struct Gateway {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) engine: Engine,
 }
 
-impl Stage {
+impl Gateway {
     pub(crate) fn new(settings: Settings) -> Self {
         let upstream = Upstream::new(settings, Arc::new(SystemClock));
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
@@ -53,11 +53,11 @@ impl Stage {
     }
 
     /// One that is up.
-    pub(crate) async fn up(settings: Settings) -> Self {
-        let stage = Self::new(settings);
-        stage.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
-        stage.refresh();
-        stage
+    pub(crate) async fn ready(settings: Settings) -> Self {
+        let gateway = Self::new(settings);
+        gateway.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        gateway.refresh();
+        gateway
     }
 
     pub(crate) fn refresh(&self) {
@@ -180,12 +180,12 @@ impl Drop for Folder {
 }
 
 /// The scripted server over HTTP.
-pub(crate) struct Served {
+pub(crate) struct HttpServer {
     process: Child,
     pub(crate) port: u16,
 }
 
-impl Served {
+impl HttpServer {
     pub(crate) fn start(port: u16, flags: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args([script().as_str(), "--http", &port.to_string()])
@@ -210,7 +210,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

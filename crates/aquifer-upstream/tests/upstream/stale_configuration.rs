@@ -4,14 +4,14 @@ use aquifer_engine::Mount;
 use aquifer_upstream::{Settings, Transport};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Served, Stage, fake, kill, until};
+use crate::support::{Folder, Gateway, HttpServer, fake, kill, until};
 
 /// A scripted server whose tool `get_later` answers when it is let to, and what was called of it.
-struct Watched {
+struct HeldServer {
     folder: Folder,
 }
 
-impl Watched {
+impl HeldServer {
     fn new() -> Self {
         let tool = |name: &str, hints: Value| json!({ "name": name, "annotations": hints, "inputSchema": { "type": "object" } });
         let (reads, destroys) = (json!({ "readOnlyHint": true }), json!({ "destructiveHint": true }));
@@ -36,68 +36,68 @@ impl Watched {
 }
 
 /// What takes effect meanwhile: the same source again, or none.
-fn mounts(stage: &Stage, is_removed: bool) -> Vec<Mount> {
-    if is_removed { Vec::new() } else { vec![Mount::new(stage.upstream.clone())] }
+fn mounts(gateway: &Gateway, is_removed: bool) -> Vec<Mount> {
+    if is_removed { Vec::new() } else { vec![Mount::new(gateway.upstream.clone())] }
 }
 
 #[tokio::test]
-async fn r_saf_2_a_change_that_waits_for_its_turn_is_not_sent_under_another_configuration() {
+async fn r_saf_2_a_queued_change_is_not_sent_under_another_configuration() {
     for (over_http, is_removed) in [(false, false), (false, true), (true, false), (true, true)] {
-        let watched = Watched::new();
-        let flags = watched.flags();
+        let held = HeldServer::new();
+        let flags = held.flags();
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let server = over_http.then(|| Served::start(0, &flags));
-        let settings = server.as_ref().map_or_else(|| fake(&flags), Served::settings);
-        let stage = Stage::up(Settings { concurrency: 1, ..settings }).await;
+        let server = over_http.then(|| HttpServer::start(0, &flags));
+        let settings = server.as_ref().map_or_else(|| fake(&flags), HttpServer::settings);
+        let gateway = Gateway::ready(Settings { concurrency: 1, ..settings }).await;
         let changing = async {
-            until("the slow read is under way", async || watched.called("get_later") == 1).await;
-            stage.engine.remount(mounts(&stage, is_removed)).unwrap();
-            watched.release();
+            until("the slow read is under way", async || held.called("get_later") == 1).await;
+            gateway.engine.remount(mounts(&gateway, is_removed)).unwrap();
+            held.release();
         };
-        let read = stage.ask("get_later", json!({}));
-        let (deleted, other) = (stage.ask("delete_thing", json!({})), stage.ask("frobnicate", json!({})));
+        let read = gateway.ask("get_later", json!({}));
+        let (deleted, other) = (gateway.ask("delete_thing", json!({})), gateway.ask("frobnicate", json!({})));
         let (read, deleted, other, ()) = tokio::join!(read, deleted, other, changing);
         assert_eq!(read["success"], true, "a read finishes under what it began with: {read}");
         for answer in [deleted, other] {
             assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "http: {over_http}: {answer}");
             assert_eq!(answer["error"]["details"]["outcome"], Value::Null, "nothing was sent: {answer}");
         }
-        assert_eq!(watched.called("delete_thing") + watched.called("frobnicate"), 0, "http: {over_http}");
+        assert_eq!(held.called("delete_thing") + held.called("frobnicate"), 0, "http: {over_http}");
         if !is_removed {
-            assert_eq!(stage.ask("delete_thing", json!({})).await["success"], true, "it can be sent again");
-            assert_eq!(watched.called("delete_thing"), 1);
+            assert_eq!(gateway.ask("delete_thing", json!({})).await["success"], true, "it can be sent again");
+            assert_eq!(held.called("delete_thing"), 1);
         }
     }
 }
 
 #[tokio::test]
-async fn r_saf_2_a_change_that_waits_for_its_server_to_start_is_not_sent_under_another_configuration() {
+async fn r_saf_2_a_change_waiting_for_its_server_is_not_sent_under_another_configuration() {
     for is_removed in [false, true] {
-        let watched = Watched::new();
-        let (barrier, started) = (watched.folder.file("barrier"), watched.folder.file("started"));
+        let held = HeldServer::new();
+        let (barrier, started) = (held.folder.file("barrier"), held.folder.file("started"));
         let mut settings = fake(&[]);
         let Transport::Stdio { command, args, .. } = &mut settings.transport else { panic!("on pipes") };
         let script = format!(
             "echo $$ >> '{started}'; while [ -e '{barrier}' ]; do sleep 0.05; done; exec python3 '{}' {}",
             args[0],
-            watched.flags().join(" ")
+            held.flags().join(" ")
         );
         (*command, *args) = ("sh".into(), vec!["-c".into(), script]);
-        let stage = Stage::up(settings).await;
+        let gateway = Gateway::ready(settings).await;
         let pids = || -> Vec<u32> {
             let lines = std::fs::read_to_string(&started).unwrap();
             lines.lines().map(|line| line.parse().unwrap()).collect()
         };
         std::fs::write(&barrier, "").unwrap();
         kill(pids()[0]);
-        until("it is gone", async || !stage.upstream.is_up()).await;
+        until("it is gone", async || !gateway.upstream.is_connected()).await;
         let changing = async {
             until("it is being started again", async || pids().len() == 2).await;
-            stage.engine.remount(mounts(&stage, is_removed)).unwrap();
+            gateway.engine.remount(mounts(&gateway, is_removed)).unwrap();
             std::fs::remove_file(&barrier).unwrap();
         };
-        let (answer, ()) = tokio::join!(stage.ask("delete_thing", json!({})), changing);
+        let (answer, ()) = tokio::join!(gateway.ask("delete_thing", json!({})), changing);
         assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "{answer}");
-        assert_eq!(watched.called("delete_thing"), 0);
+        assert_eq!(held.called("delete_thing"), 0);
     }
 }

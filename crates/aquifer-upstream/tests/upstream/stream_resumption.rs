@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::support::{Stage, until};
+use crate::support::{Gateway, until};
 
 /// What one stream of a call does: the first is the answer to the call, every other one that to a reconnection.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ enum Step {
 use Step::{Drop, Events, Status};
 
 /// A server whose tool answers in steps.
-struct Scripted {
+struct StreamServer {
     state: Arc<State>,
     port: u16,
     _tasks: JoinSet<()>,
@@ -43,7 +43,7 @@ struct State {
     has_own_stream: bool,
 }
 
-impl Scripted {
+impl StreamServer {
     async fn start(steps: &[Step]) -> Self {
         Self::start_with(steps, false).await
     }
@@ -177,9 +177,9 @@ const ANSWERED: &[(&[Step], &[&str])] = &[
 #[tokio::test]
 async fn r_saf_3_a_stream_is_resumed_and_the_call_is_sent_once() {
     for (steps, expected) in ANSWERED {
-        let server = Scripted::start(steps).await;
-        let stage = Stage::up(server.settings()).await;
-        assert_eq!(stage.get("create_it", json!({})).await, "done", "{steps:?}");
+        let server = StreamServer::start(steps).await;
+        let gateway = Gateway::ready(server.settings()).await;
+        assert_eq!(gateway.get("create_it", json!({})).await, "done", "{steps:?}");
         assert_eq!(*server.state.resumed_after.lock().unwrap(), *expected, "{steps:?}");
         assert_eq!(*server.state.calls.lock().unwrap(), 1, "{steps:?}");
     }
@@ -201,9 +201,9 @@ async fn r_saf_3_a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
         (vec![same; 20], 5),
         (vec![same], 5),
     ] {
-        let server = Scripted::start(&steps).await;
-        let stage = Stage::up(server.settings()).await;
-        let error = stage.refused("create_it", json!({}), "UPSTREAM_UNAVAILABLE").await;
+        let server = StreamServer::start(&steps).await;
+        let gateway = Gateway::ready(server.settings()).await;
+        let error = gateway.refused("create_it", json!({}), "UPSTREAM_UNAVAILABLE").await;
         assert_eq!(error["details"]["outcome"], "unknown", "{steps:?}: {error}");
         assert_eq!(server.state.resumed_after.lock().unwrap().len(), resumptions, "{steps:?}");
         assert_eq!(*server.state.calls.lock().unwrap(), 1, "{steps:?}");
@@ -211,12 +211,12 @@ async fn r_saf_3_a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn the_stream_for_what_nobody_asked_for_is_resumed_too() {
+async fn the_notification_stream_is_resumed() {
     let changed =
         "id: 1\nretry: 250\ndata: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/message\", \"params\": {}}\n\n";
     let steps = [Events(changed), Events("id: 2\ndata: \n\nid: 3\ndata: {\"half"), Drop, Events("id\ndata: \n\n")];
-    let server = Scripted::start_with(&steps, true).await;
-    let _stage = Stage::up(server.settings()).await;
+    let server = StreamServer::start_with(&steps, true).await;
+    let _stage = Gateway::ready(server.settings()).await;
     // After the empty id there is nothing to resume after.
     until("all steps were taken", async || server.state.steps.lock().unwrap().is_empty()).await;
     assert_eq!(*server.state.resumed_after.lock().unwrap(), ["1", "2", "2"]);

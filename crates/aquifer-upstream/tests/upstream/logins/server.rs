@@ -5,28 +5,28 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use aquifer_upstream::{Attempt, LoggedIn, Login, LoginFailure, Settings};
+use aquifer_upstream::{LoginAttempt, LoginError, LoginSettings, LoginSummary, Settings};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::support::{Folder, TIMEOUT};
 
 /// An MCP server that wants a login.
-pub(crate) struct Guarded {
+pub(crate) struct ProtectedServer {
     process: Child,
     pub(crate) port: u16,
     pub(crate) folder: Folder,
 }
 
-impl Guarded {
+impl ProtectedServer {
     pub(crate) async fn start(options: Value) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstream/login_server.py");
         let mut process = Command::new("python3").arg(script).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let guarded = Self { process, port: line.trim().parse().unwrap(), folder: Folder::new() };
-        guarded.set(options).await;
-        guarded
+        let server = Self { process, port: line.trim().parse().unwrap(), folder: Folder::new() };
+        server.set(options).await;
+        server
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -40,30 +40,30 @@ impl Guarded {
     }
 
     /// What happened at the server.
-    pub(crate) async fn told(&self) -> Value {
-        let told = reqwest::get(self.url("/control")).await.unwrap().text().await.unwrap();
-        serde_json::from_str(&told).unwrap()
+    pub(crate) async fn recorded_events(&self) -> Value {
+        let events = reqwest::get(self.url("/control")).await.unwrap().text().await.unwrap();
+        serde_json::from_str(&events).unwrap()
     }
 
     /// How often something happened.
     pub(crate) async fn count(&self, what: &str) -> usize {
-        self.told().await["journal"].as_array().unwrap().iter().filter(|word| *word == what).count()
+        self.recorded_events().await["journal"].as_array().unwrap().iter().filter(|word| *word == what).count()
     }
 
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::http("notes", &self.url("/mcp"));
         settings.timeout = Duration::from_secs(10);
         settings.start_timeout = Duration::from_secs(15);
-        settings.login = Some(Login {
+        settings.login = Some(LoginSettings {
             folder: self.folder.0.join("logins"),
             command: "aquifer login notes".to_owned(),
             command_in_full: "aquifer login notes --config /full/path.toml".to_owned(),
-            ..Login::default()
+            ..LoginSettings::default()
         });
         settings
     }
 
-    pub(crate) async fn log_in(&self) -> LoggedIn {
+    pub(crate) async fn log_in(&self) -> LoginSummary {
         log_in(&self.settings(), &[]).await.unwrap()
     }
 
@@ -76,12 +76,12 @@ impl Guarded {
         file
     }
 
-    pub(crate) fn kept(&self) -> Value {
+    pub(crate) fn stored_login(&self) -> Value {
         serde_json::from_str(&std::fs::read_to_string(self.file().unwrap()).unwrap()).unwrap()
     }
 }
 
-impl Drop for Guarded {
+impl Drop for ProtectedServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -89,29 +89,29 @@ impl Drop for Guarded {
 }
 
 /// Logs in with a browser that agrees to everything.
-pub(crate) async fn log_in(settings: &Settings, scopes: &[&str]) -> Result<LoggedIn, LoginFailure> {
+pub(crate) async fn log_in(settings: &Settings, scopes: &[&str]) -> Result<LoginSummary, LoginError> {
     let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-    let attempt = Attempt::begin(settings, &scopes).await?;
+    let attempt = LoginAttempt::start(settings, &scopes).await?;
     let url = attempt.url().to_owned();
     let browser = tokio::spawn(async move { reqwest::get(url).await.unwrap().text().await.unwrap() });
-    let finished = attempt.finish(TIMEOUT, nothing_pasted()).await;
+    let finished = attempt.finish(TIMEOUT, no_pasted_urls()).await;
     let page = browser.await.unwrap();
     assert!(page.contains("terminal"), "{page}");
     finished
 }
 
 /// Nobody types anything.
-pub(crate) fn nothing_pasted() -> mpsc::Receiver<String> {
+pub(crate) fn no_pasted_urls() -> mpsc::Receiver<String> {
     mpsc::channel(1).1
 }
 
 /// Why a login fails that must.
 pub(crate) async fn failure(options: Value) -> String {
-    let guarded = Guarded::start(options.clone()).await;
-    let failure = log_in(&guarded.settings(), &[]).await.expect_err(&options.to_string()).to_string();
-    assert!(guarded.file().is_none(), "nothing is kept of a login that failed");
-    let told = guarded.told().await;
-    for secret in told["shown"].as_array().unwrap() {
+    let server = ProtectedServer::start(options.clone()).await;
+    let failure = log_in(&server.settings(), &[]).await.expect_err(&options.to_string()).to_string();
+    assert!(server.file().is_none(), "nothing is kept of a login that failed");
+    let events = server.recorded_events().await;
+    for secret in events["shown"].as_array().unwrap() {
         assert!(!failure.contains(secret.as_str().unwrap()), "{failure}");
     }
     failure

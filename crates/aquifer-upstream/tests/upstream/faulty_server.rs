@@ -121,7 +121,7 @@ struct State {
 }
 
 /// A running server. It ends with this.
-pub(crate) struct OddServer {
+pub(crate) struct FaultyServer {
     state: Arc<State>,
     port: u16,
     _tasks: JoinSet<()>,
@@ -135,7 +135,7 @@ struct Request {
     body: Value,
 }
 
-impl OddServer {
+impl FaultyServer {
     pub(crate) async fn start(fault: Fault) -> Self {
         let behaviour = Behaviour {
             fault,

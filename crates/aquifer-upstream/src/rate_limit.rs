@@ -12,71 +12,71 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 /// Without a word about how long.
-const UNSAID: Duration = Duration::from_secs(1);
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 /// No header keeps an upstream away for longer: what it says may be wrong.
-const MAX_LEN: Duration = Duration::from_secs(60 * 60);
+const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// A number as large as this is a moment, not a span: servers write both.
-const A_MOMENT: u64 = 1_000_000_000;
+const MIN_UNIX_TIME: u64 = 1_000_000_000;
 
 /// Until when a server is left alone.
-pub(crate) struct Pacing {
-    begun: Instant,
+pub(crate) struct RateLimit {
+    started_at: Instant,
     /// Milliseconds after the beginning.
     until: AtomicU64,
 }
 
-impl Pacing {
+impl RateLimit {
     pub(crate) fn new() -> Self {
-        Self { begun: Instant::now(), until: AtomicU64::new(0) }
+        Self { started_at: Instant::now(), until: AtomicU64::new(0) }
     }
 
     /// How much longer the server wants to be left alone.
-    pub(crate) fn wait(&self) -> Option<Duration> {
+    pub(crate) fn remaining_wait(&self) -> Option<Duration> {
         let until = Duration::from_millis(self.until.load(Ordering::Relaxed));
-        until.checked_sub(self.begun.elapsed()).filter(|wait| !wait.is_zero())
+        until.checked_sub(self.started_at.elapsed()).filter(|wait| !wait.is_zero())
     }
 
     /// Takes note of what an answer says. Where the answer is a refusal for that reason, says how long to wait.
-    pub(crate) fn note(&self, status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
-        let refused = wanted(status, headers, Timestamp::now());
-        let rest = refused.or_else(|| used_up(headers, Timestamp::now()))?;
-        let until = self.begun.elapsed() + rest;
+    pub(crate) fn record(&self, status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+        let refused = retry_after(status, headers, Timestamp::now());
+        let wait = refused.or_else(|| exhausted_for(headers, Timestamp::now()))?;
+        let until = self.started_at.elapsed() + wait;
         self.until.fetch_max(u64::try_from(until.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         refused
     }
 }
 
 /// How long a refusal wants us to wait, if it is one for asking too often.
-fn wanted(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let said = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| span(text, now));
+fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| parse_wait(text, now));
     match status {
-        StatusCode::TOO_MANY_REQUESTS => Some(said.or_else(|| used_up(headers, now)).unwrap_or(UNSAID)),
-        StatusCode::SERVICE_UNAVAILABLE => said,
+        StatusCode::TOO_MANY_REQUESTS => Some(header.or_else(|| exhausted_for(headers, now)).unwrap_or(DEFAULT_WAIT)),
+        StatusCode::SERVICE_UNAVAILABLE => header,
         _ => None,
     }
 }
 
 /// How long until there is a new allowance, where the present one is used up.
-fn used_up(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+fn exhausted_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| {
         let remaining = text(&format!("{prefix}-remaining"))?.trim();
-        if remaining != "0" { None } else { span(text(&format!("{prefix}-reset"))?, now) }
+        if remaining != "0" { None } else { parse_wait(text(&format!("{prefix}-reset"))?, now) }
     })
 }
 
 /// A number of seconds, a moment in seconds since 1970, or a date as HTTP writes it.
-fn span(text: &str, now: Timestamp) -> Option<Duration> {
+fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     let until = |moment: Timestamp| Duration::try_from(moment.duration_since(now)).unwrap_or_default();
-    let span = match text.parse::<u64>() {
-        Ok(seconds) if seconds < A_MOMENT => Duration::from_secs(seconds),
+    let wait = match text.parse::<u64>() {
+        Ok(seconds) if seconds < MIN_UNIX_TIME => Duration::from_secs(seconds),
         Ok(seconds) => until(Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?),
         Err(_) => until(jiff::fmt::rfc2822::parse(text).ok()?.timestamp()),
     };
-    Some(span.min(MAX_LEN))
+    Some(wait.min(MAX_WAIT))
 }
 
 #[cfg(test)]
@@ -86,9 +86,9 @@ mod tests {
 
     use super::*;
 
-    type Said = &'static [(&'static str, &'static str)];
+    type HeaderPairs = &'static [(&'static str, &'static str)];
 
-    fn headers(all: Said) -> HeaderMap {
+    fn headers(all: HeaderPairs) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn r_saf_4_what_servers_say_about_waiting_is_understood() {
         let now: Timestamp = "2026-01-28T12:00:00Z".parse().unwrap();
-        let table: &[(u16, Said, Option<u64>)] = &[
+        let table: &[(u16, HeaderPairs, Option<u64>)] = &[
             (429, &[], Some(1)),
             (429, &[("retry-after", "7")], Some(7)),
             (429, &[("retry-after", " 7 ")], Some(7)),
@@ -115,31 +115,31 @@ mod tests {
             (200, &[("retry-after", "5")], None),
             (404, &[], None),
         ];
-        for (status, said, expected) in table {
+        for (status, header, expected) in table {
             let status = StatusCode::from_u16(*status).unwrap();
-            let found = wanted(status, &headers(said), now);
-            assert_eq!(found.map(|span| span.as_secs()), *expected, "{status} {said:?}");
+            let found = retry_after(status, &headers(header), now);
+            assert_eq!(found.map(|wait| wait.as_secs()), *expected, "{status} {header:?}");
         }
-        let allowances: &[(Said, Option<u64>)] = &[
+        let allowances: &[(HeaderPairs, Option<u64>)] = &[
             (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "20")], Some(20)),
             (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1769601660")], Some(60)),
             (&[("ratelimit-remaining", "1"), ("ratelimit-reset", "20")], None),
             (&[("ratelimit-remaining", "0")], None),
             (&[], None),
         ];
-        for (said, expected) in allowances {
-            assert_eq!(used_up(&headers(said), now).map(|span| span.as_secs()), *expected, "{said:?}");
+        for (header, expected) in allowances {
+            assert_eq!(exhausted_for(&headers(header), now).map(|wait| wait.as_secs()), *expected, "{header:?}");
         }
     }
 
     #[test]
     fn r_saf_4_the_longest_wait_counts() {
-        let pacing = Pacing::new();
-        assert!(pacing.wait().is_none());
+        let rate_limit = RateLimit::new();
+        assert!(rate_limit.remaining_wait().is_none());
         let ok = StatusCode::OK;
-        assert!(pacing.note(ok, &headers(&[("ratelimit-remaining", "0"), ("ratelimit-reset", "500")])).is_none());
-        let refused = pacing.note(StatusCode::TOO_MANY_REQUESTS, &headers(&[("retry-after", "2")]));
+        assert!(rate_limit.record(ok, &headers(&[("ratelimit-remaining", "0"), ("ratelimit-reset", "500")])).is_none());
+        let refused = rate_limit.record(StatusCode::TOO_MANY_REQUESTS, &headers(&[("retry-after", "2")]));
         assert_eq!(refused, Some(Duration::from_secs(2)));
-        assert!(pacing.wait().unwrap() > Duration::from_secs(400));
+        assert!(rate_limit.remaining_wait().unwrap() > Duration::from_secs(400));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use aquifer_engine::source::{ClientCapability, ClientSide};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::Failure;
-use aquifer_upstream::{Allowed, Settings};
+use aquifer_upstream::{AllowedRequests, Settings};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::interrogation::Log;
-use crate::support::{Folder, Served, Stage, context, fake, until};
+use crate::support::{Folder, Gateway, HttpServer, context, fake, until};
 
-const BOTH: Allowed = Allowed { elicitation: true, sampling: true };
+const BOTH: AllowedRequests = AllowedRequests { elicitation: true, sampling: true };
 
 #[derive(Debug, Default)]
 pub(crate) struct Client {
@@ -73,23 +73,23 @@ impl ClientSide for Client {
     }
 }
 
-pub(crate) fn of(client: &Arc<Client>) -> Context {
+pub(crate) fn context_for(client: &Arc<Client>) -> Context {
     Context { client: Some(client.clone()), ..Context::new(Caller::session(client.name), "req") }
 }
 
-fn allowing(allow: Allowed, settings: Settings) -> Settings {
+fn with_allowed(allow: AllowedRequests, settings: Settings) -> Settings {
     Settings { allow, ..settings }
 }
 
 /// The server over both transports and in both modes of the protocol, with what it says instead of the usual.
-fn everywhere(folder: &Folder, said: &Value) -> (Vec<Settings>, Vec<Served>) {
+fn everywhere(folder: &Folder, script: &Value) -> (Vec<Settings>, Vec<HttpServer>) {
     let file = folder.file("words.json");
-    std::fs::write(&file, said.to_string()).unwrap();
+    std::fs::write(&file, script.to_string()).unwrap();
     let mut all = Vec::new();
     let mut servers = Vec::new();
     for mode in [&["--events"][..], &["--stateless"]] {
         let flags: Vec<&str> = ["--words", &file].into_iter().chain(mode.iter().copied()).collect();
-        let served = Served::start(0, &flags);
+        let served = HttpServer::start(0, &flags);
         all.push(served.settings());
         servers.push(served);
         all.push(fake(&flags));
@@ -98,54 +98,57 @@ fn everywhere(folder: &Folder, said: &Value) -> (Vec<Settings>, Vec<Served>) {
 }
 
 #[tokio::test]
-async fn questions_reach_the_client_that_can_and_are_declined_otherwise() {
+async fn questions_reach_capable_clients_and_are_declined_otherwise() {
     let able = Arc::new(Client::able("able"));
     let unable = Arc::new(Client::named("unable"));
-    let server = Served::start(0, &["--events"]);
+    let server = HttpServer::start(0, &["--events"]);
     for settings in [fake(&[]), server.settings()] {
-        let stage = Stage::up(allowing(BOTH, settings)).await;
-        let answer = stage.ask_as("elicit", json!({}), of(&able)).await;
+        let gateway = Gateway::ready(with_allowed(BOTH, settings)).await;
+        let answer = gateway.ask_as("elicit", json!({}), context_for(&able)).await;
         assert_eq!(answer["data"], json!({ "action": "accept", "content": { "which": "able" } }));
-        let answer = stage.ask_as("sample", json!({}), of(&able)).await;
+        let answer = gateway.ask_as("sample", json!({}), context_for(&able)).await;
         assert_eq!(answer["data"]["content"]["text"], "able");
-        for context in [of(&unable), context()] {
-            let answer = stage.ask_as("elicit", json!({}), context.clone()).await;
+        for context in [context_for(&unable), context()] {
+            let answer = gateway.ask_as("elicit", json!({}), context.clone()).await;
             assert_eq!(answer["data"], json!({ "action": "decline" }), "{answer}");
-            let answer = stage.ask_as("sample", json!({}), context.clone()).await;
+            let answer = gateway.ask_as("sample", json!({}), context.clone()).await;
             assert!(answer["data"]["error"]["message"].as_str().unwrap().contains("sampling"), "{answer}");
-            let answer = stage.ask_as("roots", json!({}), context).await;
+            let answer = gateway.ask_as("roots", json!({}), context).await;
             assert_eq!(answer["data"], json!({ "roots": [] }));
         }
     }
 }
 
 #[tokio::test]
-async fn an_upstream_that_may_not_ask_back_is_called_again_with_the_answer() {
+async fn a_stateless_upstream_is_called_again_with_the_answer() {
     let able = Arc::new(Client { can: vec![ClientCapability::Elicitation], ..Client::named("able") });
-    let stage = Stage::up(allowing(BOTH, fake(&["--stateless"]))).await;
-    let answer = stage.ask_as("elicit", json!({}), of(&able)).await;
+    let gateway = Gateway::ready(with_allowed(BOTH, fake(&["--stateless"]))).await;
+    let answer = gateway.ask_as("elicit", json!({}), context_for(&able)).await;
     assert_eq!(answer["data"], json!({ "action": "accept", "content": { "which": "able" } }));
-    assert_eq!(stage.get("elicit", json!({})).await, json!({ "action": "decline" }));
-    let answer = stage.ask_as("sample", json!({}), of(&able)).await;
+    assert_eq!(gateway.get("elicit", json!({})).await, json!({ "action": "decline" }));
+    let answer = gateway.ask_as("sample", json!({}), context_for(&able)).await;
     assert_eq!(answer["error"]["code"], "UPSTREAM_ERROR");
     assert!(answer["error"]["details"]["upstream_error"].as_str().unwrap().contains("sampling"), "{answer}");
 }
 
 #[tokio::test]
-async fn r_saf_3_an_upstream_that_got_no_answer_is_not_called_again_if_it_may_change_something() {
+async fn r_saf_3_an_unanswered_upstream_is_not_called_again_for_a_change() {
     let folder = Folder::new();
     let journal = folder.file("journal");
     let flags = ["--stateless", "--asks-before-changes", "--journal", &journal];
-    let server = Served::start(0, &flags);
+    let server = HttpServer::start(0, &flags);
     let (able, unable) = (Arc::new(Client::able("able")), Arc::new(Client::named("unable")));
     // Who is behind the call, what the operator allows, and how often the call is sent.
-    for (client, allow, expected) in
-        [(&able, BOTH, 2), (&able, Allowed::default(), 1), (&unable, BOTH, 1), (&unable, Allowed::default(), 1)]
-    {
+    for (client, allow, expected) in [
+        (&able, BOTH, 2),
+        (&able, AllowedRequests::default(), 1),
+        (&unable, BOTH, 1),
+        (&unable, AllowedRequests::default(), 1),
+    ] {
         for settings in [fake(&flags), server.settings()] {
-            let stage = Stage::up(allowing(allow, settings)).await;
+            let gateway = Gateway::ready(with_allowed(allow, settings)).await;
             std::fs::write(&journal, "").unwrap();
-            let answer = stage.ask_as("elicit", json!({}), of(client)).await;
+            let answer = gateway.ask_as("elicit", json!({}), context_for(client)).await;
             let sent = std::fs::read_to_string(&journal).unwrap().matches("tools/call").count();
             assert_eq!(sent, expected, "{allow:?}: {answer}");
             assert_eq!(answer["success"], expected == 2, "{answer}");
@@ -155,14 +158,14 @@ async fn r_saf_3_an_upstream_that_got_no_answer_is_not_called_again_if_it_may_ch
 }
 
 /// What the server was told that the client can do, and what it got when it asked.
-async fn offered(stage: &Stage, client: &Arc<Client>) -> (Value, Value, Value) {
-    let greeted = stage.get("greeted", json!({})).await;
+async fn offered(gateway: &Gateway, client: &Arc<Client>) -> (Value, Value, Value) {
+    let greeted = gateway.get("greeted", json!({})).await;
     let capabilities = match &greeted["_meta"]["io.modelcontextprotocol/clientCapabilities"] {
         Value::Null => greeted["capabilities"].clone(),
         stateless => stateless.clone(),
     };
-    let elicited = stage.ask_as("elicit", json!({}), of(client)).await;
-    let sampled = stage.ask_as("sample", json!({}), of(client)).await;
+    let elicited = gateway.ask_as("elicit", json!({}), context_for(client)).await;
+    let sampled = gateway.ask_as("sample", json!({}), context_for(client)).await;
     (capabilities, elicited, sampled)
 }
 
@@ -171,17 +174,17 @@ async fn r_dis_7a_nothing_is_asked_unless_the_operator_allows_it() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
     let _logging = tracing::subscriber::set_default(subscriber);
-    let said = json!({ "tools": [{ "name": "greeted", "annotations": { "readOnlyHint": true }, "inputSchema": { "type": "object" } }] });
+    let script = json!({ "tools": [{ "name": "greeted", "annotations": { "readOnlyHint": true }, "inputSchema": { "type": "object" } }] });
     let folder = Folder::new();
-    let (all, _servers) = everywhere(&folder, &said);
-    let only_elicitation = Allowed { elicitation: true, sampling: false };
-    let only_sampling = Allowed { elicitation: false, sampling: true };
+    let (all, _servers) = everywhere(&folder, &script);
+    let only_elicitation = AllowedRequests { elicitation: true, sampling: false };
+    let only_sampling = AllowedRequests { elicitation: false, sampling: true };
     let mut explained = (0, 0);
     for settings in all {
-        for allow in [Allowed::default(), only_elicitation, only_sampling, BOTH] {
+        for allow in [AllowedRequests::default(), only_elicitation, only_sampling, BOTH] {
             let client = Arc::new(Client::able("able"));
-            let stage = Stage::up(allowing(allow, settings.clone())).await;
-            let (capabilities, elicited, sampled) = offered(&stage, &client).await;
+            let gateway = Gateway::ready(with_allowed(allow, settings.clone())).await;
+            let (capabilities, elicited, sampled) = offered(&gateway, &client).await;
             let mut expected = json!({ "roots": { "listChanged": true } });
             for (name, is_allowed) in [("elicitation", allow.elicitation), ("sampling", allow.sampling)] {
                 if is_allowed {
@@ -195,7 +198,7 @@ async fn r_dis_7a_nothing_is_asked_unless_the_operator_allows_it() {
             assert_eq!(client.asked().len(), usize::from(allow.elicitation) + usize::from(allow.sampling));
             // Asking again is declined again, and the log has said it.
             for operation in ["elicit", "sample", "elicit", "sample"] {
-                stage.ask_as(operation, json!({}), of(&client)).await;
+                gateway.ask_as(operation, json!({}), context_for(&client)).await;
             }
             explained.0 += usize::from(!allow.elicitation);
             explained.1 += usize::from(!allow.sampling);
@@ -208,21 +211,21 @@ async fn r_dis_7a_nothing_is_asked_unless_the_operator_allows_it() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_the_log_says_it_once_for_a_source_that_is_started_again() {
+async fn r_dis_7a_a_declined_request_is_logged_once_across_restarts() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
     let _logging = tracing::subscriber::set_default(subscriber);
     let client = Arc::new(Client::able("able"));
-    let stage = Stage::up(fake(&[])).await;
+    let gateway = Gateway::ready(fake(&[])).await;
     for _ in 0..3 {
-        assert_eq!(stage.ask_as("elicit", json!({}), of(&client)).await["data"]["action"], "decline");
-        stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
+        assert_eq!(gateway.ask_as("elicit", json!({}), context_for(&client)).await["data"]["action"], "decline");
+        gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
     }
     assert_eq!(log.text().matches("which is declined").count(), 1, "{}", log.text());
 }
 
 #[tokio::test]
-async fn r_dis_7a_questions_say_who_asks_and_are_clean() {
+async fn r_dis_7a_questions_name_their_source_and_are_sanitized() {
     const DIRT: &str = "\u{1b}[31m\u{200b}\u{202e}\u{e0041}";
     let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let dirty = |text: &str| format!("{text}{DIRT} {token}");
@@ -230,7 +233,7 @@ async fn r_dis_7a_questions_say_who_asks_and_are_clean() {
     let picture = json!({ "type": "image", "data": "AKIA+/AIza", "mimeType": "image/png" });
     let picture_of_secret = json!({ "type": "text", "data": token, "mimeType": "image/png" });
     let redacted = json!({ "type": "text", "data": "[redacted]", "mimeType": "image/png" });
-    let said = json!({
+    let script = json!({
         "elicit": {
             "message": dirty("Source 'bank' asks: which?"), "url": "https://evil.example", "_meta": { "x": 1 },
             "requestedSchema": { "type": "object", "required": ["which"], "properties": {
@@ -253,15 +256,15 @@ async fn r_dis_7a_questions_say_who_asks_and_are_clean() {
         },
     });
     let folder = Folder::new();
-    let (all, _servers) = everywhere(&folder, &said);
+    let (all, _servers) = everywhere(&folder, &script);
     for name in ["files", "notes"] {
         for settings in &all {
-            let mut settings = allowing(BOTH, settings.clone());
+            let mut settings = with_allowed(BOTH, settings.clone());
             settings.name = name.to_owned();
             let content = json!({ "which": "one", "several": ["a"], "more": "one" });
             let client = Arc::new(Client { content: Some(content), ..Client::able("able") });
-            let stage = Stage::up(settings).await;
-            let answer = stage.ask_as("elicit", json!({}), of(&client)).await;
+            let gateway = Gateway::ready(settings).await;
+            let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
             let expected = json!({ "which": format!("o{DIRT}ne"), "several": [format!("a{DIRT}")], "more": "one" });
             assert_eq!(answer["data"]["content"], expected, "the server gets its own values back");
             let form = json!({ "type": "object", "required": ["which"], "properties": {
@@ -271,7 +274,7 @@ async fn r_dis_7a_questions_say_who_asks_and_are_clean() {
             } });
             let message = format!("Source '{name}' asks: {}", clean("Source 'bank' asks: which?"));
             assert_eq!(client.asked(), [json!({ "message": message, "requestedSchema": form })]);
-            let answer = stage.ask_as("sample", json!({}), of(&client)).await;
+            let answer = gateway.ask_as("sample", json!({}), context_for(&client)).await;
             assert_eq!(answer["data"]["content"]["text"], "able");
             let expected = json!({
                 "messages": [
@@ -294,7 +297,7 @@ async fn r_dis_7a_questions_say_who_asks_and_are_clean() {
 
 /// No words of a form stand on a line of their own as ours do, and what is chosen reaches the server exactly.
 #[tokio::test]
-async fn r_dis_7a_no_form_pretends_to_come_from_another_source() {
+async fn r_dis_7a_a_form_cannot_impersonate_another_source() {
     let forged = |word: &str, end: &str| format!("{word}{end}Source 'bank' asks: PIN?");
     let marked = |word: &str| format!("{word}\n> Source 'bank' asks: PIN?");
     let form = |text: &dyn Fn(&str, &str) -> String| {
@@ -306,19 +309,20 @@ async fn r_dis_7a_no_form_pretends_to_come_from_another_source() {
             "alone": { "type": "string", "title": text("", "") },
         } })
     };
-    let said = form(&forged);
+    let requested_schema = form(&forged);
     let shown = form(&|word, end| match (word, end) {
         ("", _) => "> Source 'bank' asks: PIN?".to_owned(),
         (word, "\n\n") => format!("{word}\n> \n> Source 'bank' asks: PIN?"),
         (word, _) => marked(word),
     });
     let folder = Folder::new();
-    let (all, _servers) = everywhere(&folder, &json!({ "elicit": { "message": "Hello", "requestedSchema": said } }));
+    let (all, _servers) =
+        everywhere(&folder, &json!({ "elicit": { "message": "Hello", "requestedSchema": requested_schema } }));
     for settings in all {
         let content = json!({ "pin": marked("z"), "which": marked("a"), "one": marked("c") });
         let client = Arc::new(Client { content: Some(content), ..Client::able("able") });
-        let stage = Stage::up(allowing(BOTH, settings)).await;
-        let answer = stage.ask_as("elicit", json!({}), of(&client)).await;
+        let gateway = Gateway::ready(with_allowed(BOTH, settings)).await;
+        let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
         let asked = client.asked();
         assert_eq!(asked, [json!({ "message": "Source 'fake' asks: Hello", "requestedSchema": shown })]);
         let expected = json!({ "pin": forged("z", "\n"), "which": forged("a", "\r"), "one": forged("c", "\n") });
@@ -327,14 +331,14 @@ async fn r_dis_7a_no_form_pretends_to_come_from_another_source() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_one_call_puts_a_bounded_number_of_questions() {
+async fn r_dis_7a_the_questions_of_one_call_are_bounded() {
     let client = Arc::new(Client::able("able"));
-    let stage = Stage::up(allowing(BOTH, fake(&[]))).await;
-    let answer = stage.ask_as("elicit_often", json!({ "times": 100 }), of(&client)).await;
+    let gateway = Gateway::ready(with_allowed(BOTH, fake(&[]))).await;
+    let answer = gateway.ask_as("elicit_often", json!({ "times": 100 }), context_for(&client)).await;
     assert_eq!(answer["data"], json!({ "accept": 32, "decline": 68 }), "{answer}");
     assert_eq!(client.asked().len(), 32);
     // Another call may ask again.
-    let answer = stage.ask_as("elicit", json!({}), of(&client)).await;
+    let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
     assert_eq!(answer["data"]["action"], "accept", "{answer}");
 }
 
@@ -353,8 +357,8 @@ async fn r_dis_7a_a_person_is_never_sent_to_a_url_or_shown_hidden_fields() {
         let (all, _servers) = everywhere(&folder, &json!({ "elicit": params }));
         for settings in all {
             let client = Arc::new(Client::able("able"));
-            let stage = Stage::up(allowing(BOTH, settings)).await;
-            let answer = stage.ask_as("elicit", json!({}), of(&client)).await;
+            let gateway = Gateway::ready(with_allowed(BOTH, settings)).await;
+            let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
             assert_eq!(answer["data"], json!({ "action": "decline" }), "{params}");
             assert_eq!(client.asked(), Vec::<Value>::new(), "{params}");
         }
@@ -362,13 +366,13 @@ async fn r_dis_7a_a_person_is_never_sent_to_a_url_or_shown_hidden_fields() {
 }
 
 #[tokio::test]
-async fn two_clients_are_never_mixed_up() {
+async fn requests_never_reach_the_wrong_client() {
     let clients = ["one", "two"].map(|name| Arc::new(Client::able(name)));
-    let stage = Arc::new(Stage::up(allowing(BOTH, fake(&[]))).await);
+    let gateway = Arc::new(Gateway::ready(with_allowed(BOTH, fake(&[]))).await);
     let calls = (0..20).map(|index| {
-        let (stage, client) = (stage.clone(), clients[index % 2].clone());
+        let (gateway, client) = (gateway.clone(), clients[index % 2].clone());
         tokio::spawn(async move {
-            let answer = stage.ask_as("elicit", json!({}), of(&client)).await;
+            let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
             // On one pipe nobody can tell whose question it is: asked is the right one or nobody.
             let which = answer["data"]["content"]["which"].clone();
             assert!(which == client.name || answer["data"]["action"] == "decline", "{answer}");
@@ -380,10 +384,10 @@ async fn two_clients_are_never_mixed_up() {
 }
 
 #[tokio::test]
-async fn logs_reach_the_client() {
+async fn upstream_logs_reach_the_client() {
     let client = Arc::new(Client::named("reader"));
-    let stage = Stage::up(fake(&[])).await;
-    assert_eq!(stage.ask_as("log", json!({}), of(&client)).await["data"], "logged");
+    let gateway = Gateway::ready(fake(&[])).await;
+    assert_eq!(gateway.ask_as("log", json!({}), context_for(&client)).await["data"], "logged");
     until("the log is there", async || !client.logged.lock().unwrap().is_empty()).await;
     let logged = client.logged.lock().unwrap().clone();
     assert_eq!(logged, [json!({ "level": "warning", "logger": "fake/server", "data": { "said": "something" } })]);

@@ -10,9 +10,9 @@ use aquifer_protocol::text::clean_json;
 use aquifer_upstream::{Settings, Transport, Upstream};
 use serde_json::{Map, Value, json};
 
+use crate::client_requests::{Client, context_for};
 use crate::interrogation::Log;
-use crate::passing_through::{Client, of};
-use crate::support::{Folder, Served, Stage, context, fake, until};
+use crate::support::{Folder, Gateway, HttpServer, context, fake, until};
 
 /// Every kind of character that is removed.
 const DIRT: &str = "\u{1b}[31m\u{200b}\u{202e}\u{e0041}\u{fe0f}\u{7}";
@@ -48,7 +48,7 @@ fn check(place: &str, shown: &Value) {
 }
 
 /// What a rude server says.
-fn rude() -> Value {
+fn dirty_script() -> Value {
     let input = json!({ "type": "object", "properties": {
         "kind": { "type": "string", "enum": [dirty("one"), "two"], "description": dirty("d"), "default": dirty("v") },
         "kinds": { "type": "array", "items": { "type": "string", "enum": [dirty("one")] } },
@@ -81,18 +81,18 @@ fn rude() -> Value {
     })
 }
 
-fn with_words(folder: &Folder, said: &Value) -> String {
+fn write_script_file(folder: &Folder, script: &Value) -> String {
     let file = folder.file("words.json");
-    std::fs::write(&file, said.to_string()).unwrap();
+    std::fs::write(&file, script.to_string()).unwrap();
     file
 }
 
 /// The server with these words, over each transport.
-fn everywhere(folder: &Folder, said: &Value, flags: &[&str]) -> (Vec<(&'static str, Settings)>, Vec<Served>) {
-    let file = with_words(folder, said);
+fn everywhere(folder: &Folder, script: &Value, flags: &[&str]) -> (Vec<(&'static str, Settings)>, Vec<HttpServer>) {
+    let file = write_script_file(folder, script);
     let flags: Vec<&str> = ["--words", &file].into_iter().chain(flags.iter().copied()).collect();
-    let (plain, events) = (Served::start(0, &flags), Served::start(0, &[&flags[..], &["--events"]].concat()));
-    let over = |served: &Served| {
+    let (plain, events) = (HttpServer::start(0, &flags), HttpServer::start(0, &[&flags[..], &["--events"]].concat()));
+    let over = |served: &HttpServer| {
         let mut settings = served.settings();
         if let Transport::Http { headers, .. } = &mut settings.transport {
             headers.push(("X-Api-Key".to_owned(), CONFIGURED.to_owned()));
@@ -108,7 +108,7 @@ fn everywhere(folder: &Folder, said: &Value, flags: &[&str]) -> (Vec<(&'static s
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
+async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
@@ -117,9 +117,9 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
         .finish();
     let _logging = tracing::subscriber::set_default(subscriber);
     let folder = Folder::new();
-    let (all, _servers) = everywhere(&folder, &rude(), &[]);
+    let (all, _servers) = everywhere(&folder, &dirty_script(), &[]);
     for (transport, settings) in all {
-        let stage = Stage::up(settings.clone()).await;
+        let gateway = Gateway::ready(settings.clone()).await;
         // Tools.
         for query in [
             json!({ "query": "operations" }),
@@ -128,42 +128,42 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
             json!({ "query": "types" }),
             json!({ "query": "operations", "search": "chooses" }),
         ] {
-            check(transport, &stage.ask("introspect", query).await);
+            check(transport, &gateway.ask("introspect", query).await);
         }
-        let described = stage.get("introspect", json!({ "query": "operations", "name": "choose" })).await;
+        let described = gateway.get("introspect", json!({ "query": "operations", "name": "choose" })).await;
         let kind = &described["operation"]["parameters"][0];
         assert_eq!(kind["enum"], json!([cleaned("one"), "two"]), "{described}");
         assert_eq!(kind["default"], json!(cleaned("v")));
         let given = json!({ "kind": cleaned("one"), "kinds": [cleaned("one")] });
-        let reached = stage.get("choose", given).await;
+        let reached = gateway.get("choose", given).await;
         assert_eq!(reached, json!({ "kind": dirty("one"), "kinds": [dirty("one")] }), "{transport}");
-        let refused = stage.ask("choose", json!({ "matching": "no" })).await;
+        let refused = gateway.ask("choose", json!({ "matching": "no" })).await;
         assert_eq!(refused["error"]["code"], "VALIDATION_INVALID_VALUE", "the pattern holds: {refused}");
         check(transport, &refused);
-        check(transport, &stage.ask("choose", json!({ "needy": {} })).await);
+        check(transport, &gateway.ask("choose", json!({ "needy": {} })).await);
         // Failures.
         for operation in ["refuse", "protest"] {
-            let refused = stage.refused(operation, json!({}), "UPSTREAM_ERROR").await;
-            let said = refused["details"]["upstream_error"].as_str().unwrap();
-            assert!(said.contains("no") && said.contains("[redacted]"), "{refused}");
+            let refused = gateway.refused(operation, json!({}), "UPSTREAM_ERROR").await;
+            let text = refused["details"]["upstream_error"].as_str().unwrap();
+            assert!(text.contains("no") && text.contains("[redacted]"), "{refused}");
             check(transport, &refused);
         }
         // What it says while it works.
         let client = Arc::new(Client::named("reader"));
         let (progress, mut updates) = Progress::channel();
-        let listening = Context { progress, ..of(&client) };
-        assert_eq!(stage.ask_as("slow", json!({ "seconds": 0.01 }), listening).await["data"], "done");
+        let listening = Context { progress, ..context_for(&client) };
+        assert_eq!(gateway.ask_as("slow", json!({ "seconds": 0.01 }), listening).await["data"], "done");
         // Over plain HTTP it comes on a stream of its own, perhaps after the answer.
         if transport != "http" {
             assert_eq!(updates.recv().await.unwrap().message.as_deref(), Some(&*cleaned("step")), "{transport}");
         }
-        assert_eq!(stage.ask_as("log", json!({}), of(&client)).await["data"], "logged");
+        assert_eq!(gateway.ask_as("log", json!({}), context_for(&client)).await["data"], "logged");
         until("the log is there", async || !client.logged.lock().unwrap().is_empty()).await;
         let logged = client.logged.lock().unwrap().clone();
         check(transport, &json!(logged));
         assert_eq!(logged[0]["data"], json!({ cleaned("k"): [cleaned("v")] }));
         // Lists.
-        let engine = &stage.engine;
+        let engine = &gateway.engine;
         let resources = engine.list(&Fetch::Resources, context()).await;
         check(transport, &json!(resources));
         assert_eq!(resources[0]["uri"], format!("test://plain?sig={}", "a".repeat(40)), "an address stays usable");
@@ -188,8 +188,8 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
         let completion = Fetch::Completion { of: "greet".to_owned(), by_address: false, params: Map::new() };
         assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["fine"]));
         // What it says of itself.
-        let said = aquifer_upstream::interrogate(&settings).await.unwrap();
-        assert_eq!(said.instructions.as_deref(), Some(&*cleaned("Be kind.")));
+        let interrogation = aquifer_upstream::interrogate(&settings).await.unwrap();
+        assert_eq!(interrogation.instructions.as_deref(), Some(&*cleaned("Be kind.")));
     }
     until("the server's words are in the log", async || log.text().contains("starting")).await;
     let log = log.text();
@@ -200,9 +200,9 @@ async fn r_dis_7a_what_is_shown_is_clean_and_what_is_chosen_arrives_exactly() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_several_sources_are_translated_apart() {
+async fn r_dis_7a_names_are_translated_separately_for_each_source() {
     let folder = Folder::new();
-    let (all, _servers) = everywhere(&folder, &rude(), &[]);
+    let (all, _servers) = everywhere(&folder, &dirty_script(), &[]);
     let sources: Vec<Arc<Upstream>> = all
         .into_iter()
         .map(|(name, mut settings)| {
@@ -230,21 +230,21 @@ async fn r_dis_7a_several_sources_are_translated_apart() {
 }
 
 #[tokio::test]
-async fn r_dis_7a_cached_definitions_are_shown_clean_after_a_restart() {
+async fn r_dis_7a_cached_definitions_are_sanitized_after_a_restart() {
     let folder = Folder::new();
-    let file = with_words(&folder, &rude());
+    let file = write_script_file(&folder, &dirty_script());
     let mut settings = fake(&["--words", &file]);
     settings.cache_dir = Some(folder.0.join("catalogues"));
     if let Transport::Stdio { env, .. } = &mut settings.transport {
         env.push(("API_KEY".to_owned(), CONFIGURED.to_owned()));
     }
-    let first = Stage::up(settings.clone()).await;
+    let first = Gateway::ready(settings.clone()).await;
     until("the catalogue is kept", async || {
         folder.0.join("catalogues").read_dir().is_ok_and(|mut all| all.next().is_some())
     })
     .await;
     drop(first);
-    let second = Stage::new(settings);
+    let second = Gateway::new(settings);
     assert!(second.upstream.is_known(), "known from the cache");
     let described =
         second.get("introspect", json!({ "query": "operations", "name": "choose", "fields": "full" })).await;

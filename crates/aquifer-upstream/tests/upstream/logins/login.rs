@@ -3,44 +3,44 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use aquifer_upstream::{Attempt, LoggedOut, interrogate, logout};
+use aquifer_upstream::{LoginAttempt, LogoutOutcome, interrogate, logout};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::guarded::{Guarded, log_in, nothing, nothing_pasted};
-use crate::support::{Stage, TIMEOUT, until};
+use super::server::{ProtectedServer, log_in, no_pasted_urls, nothing};
+use crate::support::{Gateway, TIMEOUT, until};
 
 #[tokio::test]
-async fn a_login_opens_the_server_that_wanted_it() {
-    let guarded = Guarded::start(nothing()).await;
-    let stage = Stage::new(guarded.settings());
-    let failure = stage.upstream.ready().await.unwrap_err();
+async fn a_login_gives_access_to_the_server() {
+    let server = ProtectedServer::start(nothing()).await;
+    let gateway = Gateway::new(server.settings());
+    let failure = gateway.upstream.ready().await.unwrap_err();
     assert_eq!(failure.code().as_str(), "UPSTREAM_UNAVAILABLE");
     assert!(failure.message().contains("it wants a login; a person runs `aquifer login notes`"), "{failure:?}");
     // Introspection says what a person is to run, and nothing of where our files are.
-    stage.refresh();
-    let shown = stage.get("introspect", json!({ "query": "operations" })).await.to_string();
+    gateway.refresh();
+    let shown = gateway.get("introspect", json!({ "query": "operations" })).await.to_string();
     assert!(shown.contains("aquifer login notes") && !shown.contains("/full/path"), "{shown}");
-    stage.refused("upstream_status", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    let logged_in = guarded.log_in().await;
+    gateway.refused("upstream_status", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    let logged_in = server.log_in().await;
     assert_eq!(logged_in.scopes, ["notes.read"], "what the challenge wanted");
     assert!(logged_in.renews);
     // The same upstream, nobody restarted anything.
     until("it is found", async || {
-        stage.refresh();
-        stage.ask("read_note", json!({})).await["success"] == true
+        gateway.refresh();
+        gateway.ask("read_note", json!({})).await["success"] == true
     })
     .await;
-    assert_eq!(stage.get("read_note", json!({})).await, json!({ "note": "read_note" }));
-    assert!(!stage.operations().contains(&"upstream_status".to_owned()));
-    let said = interrogate(&guarded.settings()).await.unwrap();
-    assert_eq!(said.server.name.as_deref(), Some("notes"));
+    assert_eq!(gateway.get("read_note", json!({})).await, json!({ "note": "read_note" }));
+    assert!(!gateway.operations().contains(&"upstream_status".to_owned()));
+    let script = interrogate(&server.settings()).await.unwrap();
+    assert_eq!(script.server.name.as_deref(), Some("notes"));
 }
 
 #[tokio::test]
-async fn what_is_asked_for_is_what_the_standards_want() {
-    let guarded = Guarded::start(nothing()).await;
-    let attempt = Attempt::begin(&guarded.settings(), &[]).await.unwrap();
+async fn authorization_requests_follow_the_standards() {
+    let server = ProtectedServer::start(nothing()).await;
+    let attempt = LoginAttempt::start(&server.settings(), &[]).await.unwrap();
     let url = reqwest::Url::parse(attempt.url()).unwrap();
     let field = |name: &str| {
         let found = url.query_pairs().find(|(key, _)| key == name);
@@ -48,23 +48,23 @@ async fn what_is_asked_for_is_what_the_standards_want() {
     };
     assert_eq!(url.path(), "/as/authorize");
     assert_eq!((field("response_type"), field("code_challenge_method")), ("code".into(), "S256".into()));
-    assert_eq!((field("resource"), field("scope")), (guarded.url("/mcp"), "notes.read".into()));
+    assert_eq!((field("resource"), field("scope")), (server.url("/mcp"), "notes.read".into()));
     assert_eq!((field("code_challenge").len(), field("state").len()), (43, 43));
     let redirect = reqwest::Url::parse(&field("redirect_uri")).unwrap();
     assert_eq!((redirect.host_str(), redirect.path()), (Some("127.0.0.1"), "/callback"));
-    let told = guarded.told().await;
-    let about = &told["registered"]["client-1"];
+    let events = server.recorded_events().await;
+    let about = &events["registered"]["client-1"];
     assert_eq!(about["redirect_uris"], json!([redirect.as_str()]));
     assert_eq!((&about["application_type"], &about["token_endpoint_auth_method"]), (&json!("native"), &json!("none")));
     assert_eq!(about["grant_types"], json!(["authorization_code", "refresh_token"]));
 }
 
 #[tokio::test]
-async fn the_file_is_for_its_owner_alone() {
-    let guarded = Guarded::start(nothing()).await;
-    guarded.log_in().await;
+async fn the_login_file_is_readable_by_its_owner_only() {
+    let server = ProtectedServer::start(nothing()).await;
+    server.log_in().await;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let file = guarded.file().unwrap();
+    let file = server.file().unwrap();
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     for entry in std::fs::read_dir(file.parent().unwrap()).unwrap() {
         let path = entry.unwrap().path();
@@ -79,15 +79,15 @@ async fn the_file_is_for_its_owner_alone() {
 async fn clients_come_in_three_kinds() {
     // Registered on the spot, with a secret, shown in either way.
     for method in ["client_secret_basic", "client_secret_post"] {
-        let guarded = Guarded::start(json!({ "secret": method, "lifetime": 0 })).await;
-        guarded.log_in().await;
-        guarded.set(json!({ "lifetime": 3600 })).await;
-        Stage::up(guarded.settings()).await;
-        assert_eq!(guarded.count("refresh").await, 1, "{method}");
+        let server = ProtectedServer::start(json!({ "secret": method, "lifetime": 0 })).await;
+        server.log_in().await;
+        server.set(json!({ "lifetime": 3600 })).await;
+        Gateway::ready(server.settings()).await;
+        assert_eq!(server.count("refresh").await, 1, "{method}");
     }
     // Registered by the operator, whose secret is not written down.
-    let guarded = Guarded::start(json!({ "registration": false, "secret": "client_secret_post", "known_secret": "s3cr3t-client", "lifetime": 0 })).await;
-    let mut settings = guarded.settings();
+    let server = ProtectedServer::start(json!({ "registration": false, "secret": "client_secret_post", "known_secret": "s3cr3t-client", "lifetime": 0 })).await;
+    let mut settings = server.settings();
     let login = settings.login.as_mut().unwrap();
     (login.client_id, login.client_secret) = (Some("ours".to_owned()), Some("s3cr3t-client".to_owned()));
     let failure = log_in(&settings, &[]).await.unwrap_err().to_string();
@@ -95,32 +95,32 @@ async fn clients_come_in_three_kinds() {
     settings.login.as_mut().unwrap().issuer = Some("https://elsewhere.example".to_owned());
     let failure = log_in(&settings, &[]).await.unwrap_err().to_string();
     assert!(failure.contains("another authorization server"), "{failure}");
-    assert_eq!(guarded.told().await["forms"], json!([]), "the secret was not sent");
-    settings.login.as_mut().unwrap().issuer = Some(guarded.url("/as"));
+    assert_eq!(server.recorded_events().await["forms"], json!([]), "the secret was not sent");
+    settings.login.as_mut().unwrap().issuer = Some(server.url("/as"));
     log_in(&settings, &[]).await.unwrap();
-    assert!(!guarded.kept().to_string().contains("s3cr3t-client"));
-    guarded.set(json!({ "lifetime": 3600 })).await;
-    Stage::up(settings).await;
-    assert_eq!(guarded.told().await["forms"][1]["client_id"], "ours");
+    assert!(!server.stored_login().to_string().contains("s3cr3t-client"));
+    server.set(json!({ "lifetime": 3600 })).await;
+    Gateway::ready(settings).await;
+    assert_eq!(server.recorded_events().await["forms"][1]["client_id"], "ours");
     // Described by a document.
-    let guarded = Guarded::start(json!({ "documents": true })).await;
-    let mut settings = guarded.settings();
+    let server = ProtectedServer::start(json!({ "documents": true })).await;
+    let mut settings = server.settings();
     settings.login.as_mut().unwrap().client_document = Some("https://client.example/aquifer.json".to_owned());
     log_in(&settings, &[]).await.unwrap();
-    assert_eq!(guarded.told().await["forms"][0]["client_id"], "https://client.example/aquifer.json");
-    assert_eq!(guarded.count("register").await, 0);
+    assert_eq!(server.recorded_events().await["forms"][0]["client_id"], "https://client.example/aquifer.json");
+    assert_eq!(server.count("register").await, 0);
     // Where documents are not read, one registers.
-    guarded.set(json!({ "documents": false })).await;
+    server.set(json!({ "documents": false })).await;
     log_in(&settings, &[]).await.unwrap();
-    assert_eq!(guarded.count("register").await, 1);
+    assert_eq!(server.count("register").await, 1);
 }
 
 #[tokio::test]
-async fn scopes_are_those_that_were_said() {
-    let guarded = Guarded::start(json!({ "offline": true, "challenge_scope": "" })).await;
-    let logged_in = guarded.log_in().await;
+async fn requested_scopes_are_used() {
+    let server = ProtectedServer::start(json!({ "offline": true, "challenge_scope": "" })).await;
+    let logged_in = server.log_in().await;
     assert_eq!(logged_in.scopes, ["notes.read", "notes.write", "offline_access"], "all it has, and to be renewed");
-    let mut settings = guarded.settings();
+    let mut settings = server.settings();
     settings.login.as_mut().unwrap().scopes = vec!["notes.write".to_owned()];
     assert_eq!(log_in(&settings, &[]).await.unwrap().scopes, ["notes.write"], "the configuration's");
     assert_eq!(log_in(&settings, &["a", "b"]).await.unwrap().scopes, ["a", "b"], "the person's");
@@ -128,50 +128,50 @@ async fn scopes_are_those_that_were_said() {
 
 #[tokio::test]
 async fn older_servers_are_their_own_authorization_servers() {
-    let guarded = Guarded::start(json!({ "describe": false, "iss": "none" })).await;
-    guarded.log_in().await;
-    let stage = Stage::up(guarded.settings()).await;
-    assert_eq!(stage.get("read_note", json!({})).await["note"], "read_note");
+    let server = ProtectedServer::start(json!({ "describe": false, "iss": "none" })).await;
+    server.log_in().await;
+    let gateway = Gateway::ready(server.settings()).await;
+    assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
     // Their issuer may have a path, on their own origin.
-    let guarded = Guarded::start(json!({ "describe": false, "iss": "none", "own_issuer": "/oauth" })).await;
-    assert_eq!(guarded.log_in().await.issuer, guarded.url("/oauth"));
-    Stage::up(guarded.settings()).await;
+    let server = ProtectedServer::start(json!({ "describe": false, "iss": "none", "own_issuer": "/oauth" })).await;
+    assert_eq!(server.log_in().await.issuer, server.url("/oauth"));
+    Gateway::ready(server.settings()).await;
     // And those that do not say where their description is keep it where the standard says.
-    let guarded = Guarded::start(json!({ "metadata_url": "" })).await;
-    guarded.log_in().await;
-    Stage::up(guarded.settings()).await;
+    let server = ProtectedServer::start(json!({ "metadata_url": "" })).await;
+    server.log_in().await;
+    Gateway::ready(server.settings()).await;
 }
 
 #[tokio::test]
-async fn servers_that_describe_nothing_have_the_endpoints_of_2025_03_26() {
+async fn servers_without_metadata_use_the_endpoints_of_2025_03_26() {
     let options = json!({ "describe": false, "metadata": false, "iss": "none", "lifetime": 0 });
-    let guarded = Guarded::start(options.clone()).await;
-    let logged_in = guarded.log_in().await;
-    assert_eq!((logged_in.issuer.as_str(), logged_in.renews), (guarded.url("").as_str(), true));
-    guarded.set(json!({ "lifetime": 3600 })).await;
-    let stage = Stage::up(guarded.settings()).await;
-    assert_eq!(stage.get("read_note", json!({})).await["note"], "read_note");
+    let server = ProtectedServer::start(options.clone()).await;
+    let logged_in = server.log_in().await;
+    assert_eq!((logged_in.issuer.as_str(), logged_in.renews), (server.url("").as_str(), true));
+    server.set(json!({ "lifetime": 3600 })).await;
+    let gateway = Gateway::ready(server.settings()).await;
+    assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
     for (what, count) in [("default /register", 1), ("default /authorize", 1), ("default /token", 2)] {
-        assert_eq!(guarded.count(what).await, count, "{what}");
+        assert_eq!(server.count(what).await, count, "{what}");
     }
     // A client of the operator's, whose secret is for this issuer.
-    let guarded = Guarded::start(options).await;
-    guarded.set(json!({ "secret": "client_secret_basic", "known_secret": "s3cr3t-client" })).await;
-    let mut settings = guarded.settings();
+    let server = ProtectedServer::start(options).await;
+    server.set(json!({ "secret": "client_secret_basic", "known_secret": "s3cr3t-client" })).await;
+    let mut settings = server.settings();
     let login = settings.login.as_mut().unwrap();
     (login.client_id, login.client_secret) = (Some("ours".to_owned()), Some("s3cr3t-client".to_owned()));
-    login.issuer = Some(guarded.url("/as"));
+    login.issuer = Some(server.url("/as"));
     let failure = log_in(&settings, &[]).await.unwrap_err().to_string();
     assert!(failure.contains("another authorization server"), "{failure}");
-    settings.login.as_mut().unwrap().issuer = Some(guarded.url(""));
+    settings.login.as_mut().unwrap().issuer = Some(server.url(""));
     log_in(&settings, &[]).await.unwrap();
-    assert_eq!(guarded.count("default /register").await, 0);
+    assert_eq!(server.count("default /register").await, 0);
 }
 
 #[tokio::test]
-async fn a_browser_elsewhere_is_helped_by_hand() {
-    let guarded = Guarded::start(nothing()).await;
-    let attempt = Attempt::begin(&guarded.settings(), &[]).await.unwrap();
+async fn the_redirect_url_can_be_pasted() {
+    let server = ProtectedServer::start(nothing()).await;
+    let attempt = LoginAttempt::start(&server.settings(), &[]).await.unwrap();
     let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let answer = browser.get(attempt.url()).send().await.unwrap();
     let ended_at = answer.headers()["location"].to_str().unwrap().to_owned();
@@ -180,13 +180,13 @@ async fn a_browser_elsewhere_is_helped_by_hand() {
         sender.send(format!(" {line}\n")).await.unwrap();
     }
     attempt.finish(TIMEOUT, pasted).await.unwrap();
-    Stage::up(guarded.settings()).await;
+    Gateway::ready(server.settings()).await;
 }
 
 #[tokio::test]
-async fn somebody_else_at_the_door_is_sent_away() {
-    let guarded = Guarded::start(nothing()).await;
-    let attempt = Attempt::begin(&guarded.settings(), &[]).await.unwrap();
+async fn callbacks_without_the_state_are_refused() {
+    let server = ProtectedServer::start(nothing()).await;
+    let attempt = LoginAttempt::start(&server.settings(), &[]).await.unwrap();
     let url = reqwest::Url::parse(attempt.url()).unwrap();
     let redirect = url.query_pairs().find(|(key, _)| key == "redirect_uri").unwrap().1.into_owned();
     let visits = tokio::spawn(async move {
@@ -206,32 +206,32 @@ async fn somebody_else_at_the_door_is_sent_away() {
         }
         assert!(reqwest::get(url).await.unwrap().status().is_success());
     });
-    attempt.finish(TIMEOUT, nothing_pasted()).await.unwrap();
+    attempt.finish(TIMEOUT, no_pasted_urls()).await.unwrap();
     visits.await.unwrap();
 }
 
 #[tokio::test]
-async fn nobody_waits_for_ever() {
-    let guarded = Guarded::start(json!({ "forge": true })).await;
-    let attempt = Attempt::begin(&guarded.settings(), &[]).await.unwrap();
+async fn a_login_times_out() {
+    let server = ProtectedServer::start(json!({ "forge": true })).await;
+    let attempt = LoginAttempt::start(&server.settings(), &[]).await.unwrap();
     let url = attempt.url().to_owned();
     let browser = tokio::spawn(async move { reqwest::get(url).await.unwrap().status().as_u16() });
-    let failure = attempt.finish(Duration::from_millis(500), nothing_pasted()).await.unwrap_err();
+    let failure = attempt.finish(Duration::from_millis(500), no_pasted_urls()).await.unwrap_err();
     assert!(failure.to_string().contains("in time"), "{failure}");
     assert_eq!(browser.await.unwrap(), 400, "a wrong state is no answer");
-    assert!(guarded.file().is_none());
-    assert_eq!(guarded.told().await["forms"], json!([]), "the code was not redeemed");
+    assert!(server.file().is_none());
+    assert_eq!(server.recorded_events().await["forms"], json!([]), "the code was not redeemed");
 }
 
 #[tokio::test]
-async fn a_logout_forgets_and_revokes() {
-    let guarded = Guarded::start(nothing()).await;
-    assert_eq!(logout(&guarded.settings()).await, Ok(LoggedOut::Nothing));
-    guarded.log_in().await;
-    let stage = Stage::up(guarded.settings()).await;
-    assert_eq!(logout(&guarded.settings()).await, Ok(LoggedOut::Revoked));
-    assert!(guarded.file().is_none());
-    let error = stage.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
+async fn a_logout_removes_and_revokes_the_login() {
+    let server = ProtectedServer::start(nothing()).await;
+    assert_eq!(logout(&server.settings()).await, Ok(LogoutOutcome::NotLoggedIn));
+    server.log_in().await;
+    let gateway = Gateway::ready(server.settings()).await;
+    assert_eq!(logout(&server.settings()).await, Ok(LogoutOutcome::Revoked));
+    assert!(server.file().is_none());
+    let error = gateway.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
     assert!(error["message"].as_str().unwrap().contains("`aquifer login notes`"), "{error}");
-    assert_eq!(guarded.count("refresh").await, 0, "a login that is forgotten is not renewed");
+    assert_eq!(server.count("refresh").await, 0, "a login that is forgotten is not renewed");
 }
