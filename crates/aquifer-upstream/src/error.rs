@@ -8,9 +8,9 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
-use crate::child::NOT_FOUND;
-use crate::delivery::Delivery;
-use crate::message::RpcError;
+use crate::client::delivery::Delivery;
+use crate::client::message::RpcError;
+use crate::client::stdio::child::NOT_FOUND;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 

@@ -11,7 +11,7 @@ use aquifer_protocol::secrets::{self, REDACTED};
 use aquifer_protocol::text;
 use serde_json::Value;
 
-use crate::configured::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
+use crate::configured_secrets::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
 use crate::settings::{AllowedRequests, Settings};
 
 /// The most characters of an upstream's words that a caller sees.
@@ -73,7 +73,7 @@ impl Sanitizer {
     /// From now on this is not to be repeated either. The oldest of many are forgotten: they hold no longer.
     pub(crate) fn add_secret(&self, secret: &str) {
         let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
-        for secret in configured::spellings(secret) {
+        for secret in configured_secrets::spellings(secret) {
             if secret.chars().count() >= MIN_SECRET_CHARS && !added.contains(&secret) {
                 if added.len() == MAX_ADDED {
                     added.remove(0);

@@ -13,9 +13,6 @@ use aquifer_protocol::hex::hex_prefix;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::oauth::LoginSettings;
-use crate::quarantine::QuarantinePolicy;
-
 /// What an operator says of one MCP server behind us.
 #[derive(Clone)]
 pub struct Settings {
@@ -110,6 +107,41 @@ pub struct BearerToken {
     pub token: String,
     /// The environment variable it came from, which may be shown.
     pub env: Option<String>,
+}
+
+/// Which definitions of an upstream that was served before wait until somebody accepts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuarantinePolicy {
+    /// Those that changed.
+    #[default]
+    Changed,
+    /// Those that changed, and new ones.
+    New,
+    /// None: whatever the upstream says is taken over.
+    Off,
+}
+
+/// How one logs in to a server, as far as an operator says.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct LoginSettings {
+    /// Where logins are kept.
+    pub folder: PathBuf,
+    /// What a person runs to log in. Callers see it.
+    pub command: String,
+    /// The same with the whole paths of files, for the log.
+    pub command_in_full: String,
+    /// A client that the operator registered with the authorization server.
+    pub client_id: Option<String>,
+    /// Its secret, if it has one.
+    pub client_secret: Option<String>,
+    /// The authorization server that the secret is for.
+    pub issuer: Option<String>,
+    /// The URL of a document that describes us, for authorization servers that read such.
+    pub client_document: Option<String>,
+    /// What to ask for, if not what the server wants.
+    pub scopes: Vec<String>,
+    /// The port that the browser comes back to; any, if none.
+    pub port: Option<u16>,
 }
 
 impl Settings {
@@ -288,5 +320,11 @@ impl fmt::Debug for Transport {
 impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bearer").field("env", &self.env).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LoginSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("command", &self.command).field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }

@@ -7,13 +7,13 @@ use tokio::sync::mpsc;
 
 use super::callback::{self, AuthorizationResponse, Callback, Visit};
 use super::client::Client;
-use super::discover::{Discovery, discover};
-use super::failure::{LoginError, sanitized};
+use super::error::{LoginError, sanitized};
 use super::grant::TokenGrant;
-use super::places;
-use super::proof;
+use super::pkce;
 use super::store::{self, LoginDetails, LoginStore, StoredLogin};
-use super::web::OAuthHttp;
+use crate::oauth::discovery::discover::{Discovery, discover};
+use crate::oauth::network::http::OAuthHttp;
+use crate::oauth::network::urls;
 use crate::settings::{Settings, Transport};
 
 /// How long another process may take to change the same login.
@@ -71,10 +71,10 @@ impl LoginAttempt {
         let callback = Callback::open(login.port).await?;
         let client = Client::choose(&web, &found.server, login, callback.redirect()).await?;
         let store = LoginStore::new(&login.folder, &server);
-        let granted = store.read().filter(|stored| places::is_same_issuer(&stored.issuer, &found.server.issuer));
+        let granted = store.read().filter(|stored| urls::is_same_issuer(&stored.issuer, &found.server.issuer));
         let granted = granted.map(|stored| stored.scopes).unwrap_or_default();
         let scopes = scopes_to_request(scopes, &login.scopes, &found, granted);
-        let (state, verifier) = (proof::random_token()?, proof::random_token()?);
+        let (state, verifier) = (pkce::random_token()?, pkce::random_token()?);
         let url = authorization_url(&found, &client, callback.redirect(), &state, &verifier, &scopes);
         Ok(Self { web, callback, found, client, server, store, state, verifier, scopes, url })
     }
@@ -244,7 +244,7 @@ fn authorization_url(
         .append_pair("response_type", "code")
         .append_pair("client_id", &client.id)
         .append_pair("redirect_uri", redirect)
-        .append_pair("code_challenge", &proof::challenge(verifier))
+        .append_pair("code_challenge", &pkce::challenge(verifier))
         .append_pair("code_challenge_method", "S256")
         .append_pair("state", state)
         .append_pair("resource", &found.resource);

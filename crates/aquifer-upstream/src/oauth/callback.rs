@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::failure::{LoginError, sanitized};
-use super::proof;
+use super::error::{LoginError, sanitized};
+use super::pkce;
 
 const PATH: &str = "/callback";
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
@@ -115,7 +115,7 @@ pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
         return Visit::OtherPath;
     }
     let field = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-    if !field("state").is_some_and(|given| proof::constant_time_eq(&given, state)) {
+    if !field("state").is_some_and(|given| pkce::constant_time_eq(&given, state)) {
         return Visit::WrongState;
     }
     let code = match (field("code"), field("error")) {

@@ -5,11 +5,11 @@ use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::LoginSettings;
-use super::failure::LoginError;
-use super::metadata::AuthorizationServer;
-use super::places;
-use super::web::{OAuthHttp, form_encoded};
+use super::error::LoginError;
+use crate::oauth::discovery::metadata::AuthorizationServer;
+use crate::oauth::network::http::{OAuthHttp, form_encoded};
+use crate::oauth::network::urls;
+use crate::settings::LoginSettings;
 
 /// Who we are to an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl Client {
     ) -> Result<Self, LoginError> {
         // A server that names another authorization server must not get a secret there.
         match &login.issuer {
-            Some(issuer) if !places::is_same_issuer(issuer, &server.issuer) => {
+            Some(issuer) if !urls::is_same_issuer(issuer, &server.issuer) => {
                 return Err(LoginError::new(
                     "the server names another authorization server than the configured issuer",
                 ));

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::client::Client;
-use super::failure::{LoginError, sanitized};
-use super::web::{HttpResponse, OAuthHttp};
+use super::error::{LoginError, sanitized};
+use crate::oauth::network::http::{HttpResponse, OAuthHttp};
 
 /// What was given.
 #[derive(Deserialize)]

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 use super::client::Client;
 use super::grant::TokenGrant;
-use super::places;
-use super::written;
+use super::url_serde;
+use crate::oauth::network::urls;
 
 const FORMAT_VERSION: u32 = 1;
 
@@ -35,9 +35,9 @@ pub(crate) struct StoredLogin {
     server: String,
     pub(crate) issuer: String,
     pub(crate) resource: String,
-    #[serde(with = "written")]
+    #[serde(with = "url_serde")]
     pub(crate) token_endpoint: Url,
-    #[serde(default, with = "written::optional")]
+    #[serde(default, with = "url_serde::optional")]
     pub(crate) revocation_endpoint: Option<Url>,
     pub(crate) client: Client,
     pub(crate) access_token: String,
@@ -68,7 +68,7 @@ impl StoredLogin {
     pub(crate) fn new(about: &LoginDetails<'_>, granted: TokenGrant, now: i64) -> Self {
         let stored = Self {
             version: FORMAT_VERSION,
-            server: places::resource(about.server),
+            server: urls::resource(about.server),
             issuer: about.issuer.to_owned(),
             resource: about.resource.to_owned(),
             token_endpoint: about.token_endpoint.clone(),
@@ -86,7 +86,11 @@ impl StoredLogin {
     /// The same login with what was given for its refresh token, which may be another one now.
     pub(crate) fn renewed(&self, granted: TokenGrant, now: i64) -> Self {
         let expires_at = granted.expires_in().map(|seconds| now.saturating_add(seconds));
-        let scopes = granted.scope.as_deref().map(super::challenge::split_scopes).filter(|scopes| !scopes.is_empty());
+        let scopes = granted
+            .scope
+            .as_deref()
+            .map(crate::oauth::discovery::challenge::split_scopes)
+            .filter(|scopes| !scopes.is_empty());
         Self {
             access_token: granted.access_token,
             refresh_token: granted.refresh_token.or_else(|| self.refresh_token.clone()),
@@ -128,7 +132,7 @@ impl LoginStore {
         whole.set_fragment(None);
         let digest = Sha256::digest(whole.as_str().as_bytes());
         let name = hex_prefix(&digest, 16);
-        Self { path: folder.join(format!("{name}.json")), server: places::resource(server) }
+        Self { path: folder.join(format!("{name}.json")), server: urls::resource(server) }
     }
 
     /// The login, if there is one that can be read.

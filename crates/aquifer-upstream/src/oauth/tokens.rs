@@ -8,14 +8,14 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio::sync::Mutex;
 
-use super::LoginSettings;
-use super::challenge::Challenge;
 use super::grant::{GrantError, TokenGrant};
-use super::places;
 use super::store::{self, LoginStore, StoredLogin};
-use super::web::OAuthHttp;
 use crate::error::{Outage, UpstreamError};
+use crate::oauth::discovery::challenge::Challenge;
+use crate::oauth::network::http::OAuthHttp;
+use crate::oauth::network::urls;
 use crate::sanitize::Sanitizer;
+use crate::settings::LoginSettings;
 
 /// How long another process may take to renew the same login.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ pub(crate) struct LoginTokens {
 impl LoginTokens {
     /// The tokens for a server, unless they could be read on the way to it.
     pub(crate) fn new(server: &Url, login: &LoginSettings, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
-        if !places::is_secure(server) {
+        if !urls::is_secure(server) {
             return None;
         }
         let tokens = Self {

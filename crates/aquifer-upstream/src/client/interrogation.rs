@@ -1,0 +1,179 @@
+//! Asking a server what it offers, and nothing else (R-DIS-1).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
+use aquifer_discovery::warning::{self, BundleWarning};
+use aquifer_discovery::{Bundle, LeftOut, normalize};
+use aquifer_protocol::error::Failure;
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::connection::{Connection, ProtocolMode};
+use super::message::Json;
+use super::pending_calls::CallOrigin;
+use crate::error::UpstreamError;
+use crate::sanitize::Sanitizer;
+use crate::settings::Settings;
+
+/// No server has more pages than this; one that always has another is stopped here.
+const MAX_PAGES: usize = 1_000;
+
+/// What a server said of itself.
+#[derive(Debug, Clone)]
+pub struct Interrogation {
+    /// Its tools, byte for byte.
+    pub capture: RawCapture,
+    /// Who it says it is.
+    pub server: ServerIdentity,
+    /// The MCP revision it speaks.
+    pub protocol: String,
+    /// What it says about its use, cleaned.
+    pub instructions: Option<String>,
+    /// What it says it can do, as MCP has it.
+    pub capabilities: Value,
+    /// The tools that exceed a limit.
+    pub left_out: LeftOut,
+}
+
+impl Interrogation {
+    /// The discovery bundle of it.
+    pub fn bundle(&self, settings: &Settings, captured_at: Timestamp) -> Bundle {
+        let source = settings.source(captured_at, Some(self.server.clone()));
+        let mut bundle = normalize(source, self.capture.clone());
+        if let Some(message) = self.left_out.message(&settings.limits) {
+            bundle.normalized_bundle.warnings.push(BundleWarning::new(warning::TOOLS_LEFT_OUT, format!("{message}.")));
+        }
+        bundle
+    }
+
+    /// A digest of all of it: two that have the same are the same.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let Self { capture, server, protocol, instructions, capabilities, left_out } = self;
+        let mut hash = Sha256::new();
+        // Writing into a hash cannot fail, and neither can writing what was read.
+        let _ = serde_json::to_writer(&mut hash, &(capture, server, protocol, instructions, capabilities, left_out));
+        hash.finalize().into()
+    }
+
+    pub(crate) fn from_connection(connection: &Connection, capture: RawCapture, left_out: LeftOut) -> Self {
+        let handshake = &connection.handshake;
+        Self {
+            capture,
+            server: handshake.server.clone(),
+            protocol: handshake.protocol.clone(),
+            instructions: handshake.instructions.clone(),
+            capabilities: handshake.capabilities.clone(),
+            left_out,
+        }
+    }
+}
+
+/// Asks a server who it is and which tools it has. No tool is called, and the server is left again.
+pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
+    let sanitizer = Sanitizer::new(settings);
+    let to_failure = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
+    let request = async {
+        let connection = Connection::open(settings, &sanitizer, ProtocolMode::default()).await?;
+        let tool_list = list_tools(&connection, settings).await?;
+        Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
+    };
+    // Boxed, so that callers' futures do not hold all that it takes.
+    match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
+        Ok(request) => request.map_err(to_failure),
+        Err(_) => Err(to_failure(UpstreamError::TimedOut)),
+    }
+}
+
+/// The tools that a server listed.
+pub(crate) struct ToolList {
+    pub(crate) capture: RawCapture,
+    pub(crate) left_out: LeftOut,
+    /// How often the server had announced other tools when it was asked.
+    pub(crate) changes: u64,
+}
+
+/// Every page of the tools, without those that exceed a limit. From here on the connection is not fresh until
+/// [`Connection::mark_fresh`] says that the list was taken over: what is served does not match it yet.
+pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> Result<ToolList, UpstreamError> {
+    let changes = *connection.shared.tools_changed.borrow();
+    let (pages, is_cut) =
+        match list_pages_bounded(connection, settings, "tools/list", Some(settings.limits.max_tools)).await {
+            // A server without tools need not know the question.
+            Err(UpstreamError::Refused(error))
+                if error.code == -32601 && connection.handshake.capabilities.get("tools").is_none() =>
+            {
+                (Vec::new(), false)
+            }
+            pages => pages?,
+        };
+    connection.mark_stale();
+    let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
+    if texts.is_empty() {
+        texts.push("{\"tools\":[]}");
+    }
+    let capture = RawCapture::of_pages(&texts).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))?;
+    let (capture, left_out) = capture.within(&settings.limits);
+    Ok(ToolList { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
+}
+
+/// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
+pub(crate) async fn list_pages(
+    connection: &Connection,
+    settings: &Settings,
+    method: &str,
+) -> Result<Vec<Json>, UpstreamError> {
+    list_pages_bounded(connection, settings, method, None).await.map(|(pages, _)| pages)
+}
+
+/// The pages of a list, and whether it was cut. One that is cut short keeps what was read: a server with too much to say
+/// loses the rest, not everything.
+async fn list_pages_bounded(
+    connection: &Connection,
+    settings: &Settings,
+    method: &str,
+    max_tools: Option<usize>,
+) -> Result<(Vec<Json>, bool), UpstreamError> {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cursor: Option<&'a str>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Value>,
+    }
+    #[derive(Deserialize)]
+    struct Page {
+        #[serde(rename = "nextCursor", default)]
+        next: Option<String>,
+        /// Only counted.
+        #[serde(default)]
+        tools: Vec<IgnoredAny>,
+    }
+    let (mut pages, mut bytes, mut tools): (Vec<Json>, usize, usize) = (Vec::new(), 0, 0);
+    let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
+    loop {
+        let origin = Arc::new(CallOrigin::internal());
+        let params = |_| Params { cursor: cursor.as_deref(), meta: connection.meta(None) };
+        let page = connection.request(method, None, origin, settings.start_timeout, params).await?;
+        bytes += page.text().len();
+        if bytes > settings.max_answer_bytes {
+            return if pages.is_empty() { Err(UpstreamError::TooLarge { size: bytes }) } else { Ok((pages, true)) };
+        }
+        let parsed = serde_json::from_str::<Page>(page.text()).ok();
+        tools += parsed.as_ref().map_or(0, |page| page.tools.len());
+        pages.push(page);
+        let is_full = max_tools.is_some_and(|max_tools| tools > max_tools);
+        match parsed.and_then(|page| page.next).filter(|next| !next.is_empty()) {
+            None => return Ok((pages, false)),
+            Some(next) if pages.len() < MAX_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                tracing::warn!(source = &*connection.shared.name, method, "the list is too long; the rest is left out");
+                return Ok((pages, true));
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A connection to a child process: one message a line, each way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_protocol::scan::Salvage;
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::child::{Child, Pipes};
+use super::pipe::Pipe;
+use crate::client::message;
+use crate::client::shared_state::{Outbound, SharedState};
+use crate::error::{Outage, UpstreamError};
+
+/// Lines in a row that are no messages, before we believe that this is no MCP server.
+const MAX_INVALID_LINES: usize = 1_000;
+
+/// How long the rest of what an ended process wrote may take to be read.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long it takes at most to end a connection whose child is gone.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+const PROCESS_ENDED: &str = "its process ended";
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// Serves the connection in a task of its own. It ends when the child does, or when the connection is to end; the
+/// child and all its children end with it.
+pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, max_bytes: usize) {
+    let pipe = Arc::new(Pipe::new(pipes.input));
+    // Set once, here.
+    let _ = shared.outbound.set(Outbound::Pipe(pipe.clone()));
+    let shared = shared.clone();
+    tokio::spawn(async move {
+        let mut reader = LineReader { input: pipes.output, buffer: BytesMut::new(), searched: 0, max_bytes };
+        let outage = tokio::select! {
+            outage = reader.read_all(&shared) => outage,
+            outage = pipe.drain() => outage,
+            () = shared.ended.cancelled() => Outage::new("it was stopped", "the connection was closed"),
+            // A child of its own may hold the pipe open for ever; what it wrote itself is still to be read.
+            () = child.wait() => {
+                let rest = tokio::time::timeout(DRAIN_TIMEOUT, reader.read_all(&shared)).await;
+                rest.unwrap_or_else(|_| Outage::new(PROCESS_ENDED, "only its children are left"))
+            }
+        };
+        // Why it ended is usually the last that it said.
+        if !shared.ended.is_cancelled() {
+            child.drain_stderr(DRAIN_TIMEOUT).await;
+        }
+        // How the process ended is for the log.
+        let stderr_tail = child.stderr_tail();
+        shared.close(&Outage { reason: outage.reason, cause: format!("{} {stderr_tail}", outage.cause) });
+        let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
+        tracing::debug!(
+            source = &*shared.name,
+            status,
+            stderr_tail,
+            "the upstream's process is gone: {}",
+            outage.cause
+        );
+    });
+}
+
+struct LineReader<R> {
+    input: R,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    searched: usize,
+    max_bytes: usize,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    async fn read_all(&mut self, shared: &Arc<SharedState>) -> Outage {
+        let mut invalid_lines = 0;
+        loop {
+            while let Some(line) = self.next_line() {
+                match message::for_each_message(&line, |message| shared.handle_message(&line, &message, None)) {
+                    Ok(()) => invalid_lines = 0,
+                    Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                    Err(cause) => {
+                        invalid_lines += 1;
+                        if invalid_lines == 1 {
+                            tracing::warn!(
+                                source = &*shared.name,
+                                "the upstream writes to its standard output what is no message: {}",
+                                shared.sanitizer.for_log(&cause.to_string())
+                            );
+                        }
+                        if invalid_lines > MAX_INVALID_LINES {
+                            return Outage::new("it does not speak MCP", "nothing but lines that are no messages");
+                        }
+                    }
+                }
+            }
+            if self.buffer.len() > self.max_bytes {
+                match self.skip_line(shared).await {
+                    Ok(()) => continue,
+                    Err(outage) => return outage,
+                }
+            }
+            self.buffer.reserve(CHUNK_BYTES);
+            match self.input.read_buf(&mut self.buffer).await {
+                Ok(0) => return Outage::new(PROCESS_ENDED, "end of its standard output"),
+                Ok(_) => {}
+                Err(cause) => return Outage::new(PROCESS_ENDED, cause),
+            }
+        }
+    }
+
+    /// The next whole line, without its end.
+    fn next_line(&mut self) -> Option<Bytes> {
+        let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(index) = unsearched.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + index + 1);
+        self.searched = 0;
+        line.truncate(line.len() - 1);
+        Some(line.freeze())
+    }
+
+    /// Throws a line away that is too long, while it arrives, and tells whoever waited for it.
+    async fn skip_line(&mut self, shared: &Arc<SharedState>) -> Result<(), Outage> {
+        let mut salvage = Salvage::new();
+        loop {
+            let end = self.buffer.iter().position(|byte| *byte == b'\n');
+            let part = self.buffer.split_to(end.unwrap_or(self.buffer.len()));
+            salvage.push(&part);
+            if end.is_some() {
+                break;
+            }
+            self.buffer = BytesMut::with_capacity(CHUNK_BYTES);
+            match self.input.read_buf(&mut self.buffer).await {
+                Ok(read) if read > 0 => {}
+                ended => return Err(Outage::new(PROCESS_ENDED, format!("in the middle of a line: {ended:?}"))),
+            }
+        }
+        self.searched = 0;
+        let salvaged = salvage.finish();
+        let id = salvaged.id.as_deref().and_then(|id| id.trim_matches('"').parse().ok());
+        let size = salvaged.bytes;
+        tracing::warn!(source = &*shared.name, size, "an answer of the upstream is too large and was thrown away");
+        if let Some(id) = id.or_else(|| shared.calls.only_id()) {
+            shared.calls.settle(id, Err(UpstreamError::TooLarge { size }));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::client::pending_calls::CallOrigin;
+    use crate::sanitize::Sanitizer;
+    use crate::settings::Settings;
+
+    /// Writing fails before anybody has read what the child said. Nothing else runs while this test blocks.
+    #[tokio::test]
+    async fn last_words_are_read_when_writing_fails_first() {
+        let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];
+        let settings = Settings::stdio("git", "sh", args.clone());
+        let sanitizer = Sanitizer::new(&settings);
+        let shared = SharedState::new("git", sanitizer.clone());
+        let (child, pipes) = Child::start("sh", &args, &[], None, &shared.name, &sanitizer).unwrap();
+        serve(child, pipes, &shared, 1_000);
+        let (sender, answer) = tokio::sync::oneshot::channel();
+        shared.calls.register(shared.calls.next_id(), Arc::new(CallOrigin::internal()), Some(sender)).unwrap();
+        let Some(Outbound::Pipe(pipe)) = shared.outbound.get() else { panic!("no pipe") };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !pipe.is_broken() {
+            assert!(Instant::now() < deadline, "the pipe stays open");
+            shared.send(b"{}".to_vec());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!shared.ended.is_cancelled());
+        let error = answer.await.unwrap().unwrap_err();
+        assert!(format!("{error:?}").contains("fatal: no such repository"), "{error:?}");
+        assert!(shared.ended.is_cancelled());
+    }
+}
