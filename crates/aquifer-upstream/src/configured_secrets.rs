@@ -1,8 +1,8 @@
-//! The values of an upstream's configuration that must not be repeated.
+//! Values of an upstream's configuration that must not be shown.
 //!
-//! Every value of the environment, of a header and of a query may be a secret, so all of them are removed from errors and
-//! logs. In descriptions and lists only those are that are secrets by name or by look: a region or a mode that a
-//! configuration names also stands in the text of tools, and has to stay readable there.
+//! Every value of the environment, of a header or of a query may be a secret, so all of them are removed from errors
+//! and logs. Descriptions and lists lose only values that are secrets by name or by format: a configured region or mode
+//! may also occur in the texts of tools and has to stay readable there.
 
 use aquifer_discovery::redact;
 use aquifer_protocol::secrets::may_name_secret;
@@ -10,15 +10,15 @@ use base64::Engine as _;
 
 use crate::settings::{Settings, Transport};
 
-/// Shorter values are too common to be removed wherever they stand.
+/// Shorter values are too common to be removed everywhere.
 pub(crate) const MIN_SECRET_CHARS: usize = 6;
 
-/// What must not be repeated.
+/// Configured values that must not be shown.
 #[derive(Default)]
 pub(crate) struct ConfiguredSecrets {
-    /// Secrets: removed from everything.
+    /// Secrets, removed from all text.
     pub(crate) secrets: Vec<String>,
-    /// Values that are probably none: removed from errors and logs.
+    /// Values that are probably no secrets, removed from errors and logs.
     pub(crate) values: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl ConfiguredSecrets {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        // A common word reveals nothing by standing in a description, even where it is somebody's password.
+        // A common word in a description reveals nothing, even if it is somebody's password.
         let is_common = value.len() <= 10 && value.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_secret = may_name_secret(name) || redact::looks_secret(value) || !is_plain(value);
         if is_secret && !is_common {
@@ -63,7 +63,7 @@ impl ConfiguredSecrets {
         self.secrets.extend(spellings(secret));
     }
 
-    /// An argument that is not shown: all of it, and the value in it.
+    /// Adds a hidden argument: the whole argument, and the value in it.
     fn add_argument(&mut self, argument: &str) {
         self.add_secret(argument);
         if argument.contains("://") {
@@ -89,7 +89,7 @@ impl ConfiguredSecrets {
         }
     }
 
-    /// Long ones first: one may be part of another.
+    /// Longest first, because one may contain another.
     fn sorted(mut self) -> Self {
         for list in [&mut self.secrets, &mut self.values] {
             list.retain(|text| text.chars().count() >= MIN_SECRET_CHARS);
@@ -100,7 +100,7 @@ impl ConfiguredSecrets {
     }
 }
 
-/// A secret in the spellings in which a server may repeat it: as it is, in JSON, in a URL, in base64.
+/// The spellings in which a server may repeat a secret: plain, in JSON, in a URL, in base64.
 pub(crate) fn spellings(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let json = json.trim_matches('"').to_owned();
@@ -121,12 +121,12 @@ pub(crate) fn spellings(secret: &str) -> Vec<String> {
     all
 }
 
-/// Sanitizer before a credential in a header.
+/// Whether a word is an authentication scheme before a credential.
 fn is_auth_scheme(word: &str) -> bool {
     ["bearer", "basic", "token", "digest", "apikey"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether a value is made of words and small numbers, as modes, regions, versions, hosts and paths are.
+/// Whether a value consists of words and small numbers, like modes, regions, versions, hosts and paths.
 fn is_plain(value: &str) -> bool {
     const MAX_WORD: usize = 20;
     const MAX_DIGITS: usize = 5;

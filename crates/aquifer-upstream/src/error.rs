@@ -1,4 +1,4 @@
-//! What goes wrong between us and an upstream, and what a caller is told of it.
+//! Errors between us and an upstream, and the failures that callers see.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,64 +14,64 @@ use crate::client::stdio::child::NOT_FOUND;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// What went wrong.
+/// An error of a request to an upstream.
 #[derive(Debug, Clone)]
 pub(crate) enum UpstreamError {
-    /// It is not there, or was gone before it answered.
+    /// It is unavailable, or was lost before it answered.
     Unavailable(Outage),
-    /// It was gone before anything was sent.
+    /// It was unavailable before anything was sent.
     Unsent(Outage),
-    /// The connection broke off before the answer had arrived.
+    /// The connection broke before the answer arrived.
     Disconnected(Outage),
-    /// It no longer knows our session.
+    /// It does not know our session any more.
     SessionLost,
     /// It did not answer in time.
     TimedOut,
     /// It answered with an error.
     Refused(RpcError),
-    /// It, or a proxy in front of it, failed with an HTTP status that does not say whether the request was handled.
+    /// It or a proxy failed with an HTTP status that does not tell whether the request was handled.
     ServerError {
         status: u16,
-        /// The error in the body, where it is not an answer to our request.
+        /// The error in the body, if it is not the answer to our request.
         error: Option<RpcError>,
     },
-    /// It redirects a call that is sent once only.
+    /// It redirected a once-only call.
     Redirected { status: u16 },
     /// Its answer is too large.
     TooLarge {
-        /// How many bytes it has, as far as they were counted.
+        /// Its size in bytes, as far as it was read.
         size: usize,
     },
-    /// It wants a login or does not accept ours. By RFC 9110 the request was not handled.
+    /// It requires a login or does not accept ours. By RFC 9110, the request was not handled.
     Unauthorized(Outage),
-    /// It did not accept the login, which is renewed by now, and the call is sent once only.
+    /// It refused the login, which has since been renewed. The call is once-only and not repeated.
     LoginRenewed,
-    /// It knows us, and we may not do this.
+    /// It knows us, but does not allow the request.
     Forbidden {
-        /// Why, and what can be done about it.
+        /// Why, and what to do about it.
         reason: String,
-        /// What a login would have to allow.
+        /// The scopes that a login would need.
         scopes: Vec<String>,
     },
-    /// It wants to be asked less often. What was asked was not done.
+    /// It refused the request because of a rate limit. Nothing was executed.
     RateLimited {
-        /// How long it is left alone.
+        /// How long to wait.
         wait: Duration,
     },
-    /// Its answer is none.
+    /// Its answer is not valid.
     InvalidResponse(String),
-    /// It asked for input that it did not get, so the call was not finished.
+    /// It requested input that it did not get, so the call was not completed.
     MissingInput(&'static str),
-    /// The request was sent before and is sent once only.
+    /// The once-only request was already sent.
     AlreadySent,
-    /// Another configuration is in force than the one the request was decided under, so nothing more is sent.
+    /// The configuration has changed since the request was decided, so nothing more is sent.
     ConfigurationChanged,
 }
 
-/// Why an upstream is not there.
+/// Why an upstream is unavailable.
 #[derive(Debug, Clone)]
 pub(crate) struct Outage {
-    /// For the caller: a few words without names or paths.
+    /// For the caller: a short text without names or paths.
     pub(crate) reason: Cow<'static, str>,
     /// For the log.
     pub(crate) cause: String,
@@ -82,7 +82,7 @@ impl Outage {
         Self { reason: reason.into(), cause: cause.to_string() }
     }
 
-    /// The same, with something more for the log.
+    /// Adds detail for the log.
     pub(crate) fn with_cause(mut self, cause: &dyn std::fmt::Display) -> Self {
         self.cause = format!("{}: {cause}", self.cause);
         self
@@ -104,8 +104,8 @@ impl UpstreamError {
         UpstreamError::Unavailable(Outage::new(reason, cause))
     }
 
-    /// Whether the upstream itself said that it did not carry out the request. After everything else a request that
-    /// was sent may have been carried out.
+    /// Whether the upstream itself reported that it did not execute the request. After any other error, a request that
+    /// was sent may have been executed.
     fn is_refusal(&self) -> bool {
         match self {
             UpstreamError::Refused(error) => error.is_refusal(),
@@ -128,7 +128,7 @@ impl UpstreamError {
         }
     }
 
-    /// The upstream's words, if they may say that there is no such tool.
+    /// The upstream's error, if it may mean that the tool does not exist.
     pub(crate) fn as_unknown_tool(&self) -> Option<&RpcError> {
         match self {
             UpstreamError::Refused(error) if error.may_be_unknown_tool() => Some(error),
@@ -136,12 +136,12 @@ impl UpstreamError {
         }
     }
 
-    /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
+    /// Whether another attempt may succeed. [`Delivery`] decides whether it is allowed.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
     }
 
-    /// What the caller of an operation is told. This is the one place that decides whether its outcome is unknown.
+    /// The failure for the caller of an operation. Only this function decides whether the outcome is unknown.
     pub(crate) fn into_call_failure(
         self,
         delivery: &Delivery,
@@ -174,7 +174,7 @@ impl UpstreamError {
         with_unknown_outcome(problem, self.into_failure(source, sanitizer, max_bytes))
     }
 
-    /// What is told of a server that could not be reached or does not list its tools: nobody has called anything yet.
+    /// The failure for a server that could not be started, reached or listed. No operation was called.
     pub(crate) fn into_start_failure(self, settings: &Settings, sanitizer: &Sanitizer) -> Failure {
         let source = &settings.name;
         match self {
@@ -192,7 +192,7 @@ impl UpstreamError {
         }
     }
 
-    /// What a caller is told of a request that changes nothing.
+    /// The failure for a request that changes nothing.
     pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, max_bytes: usize) -> Failure {
         match self {
             UpstreamError::Unavailable(outage)
@@ -253,8 +253,8 @@ impl UpstreamError {
     }
 }
 
-/// What an operator is told of a failure: with the cause, and with the upstream's own words, neither of which is in the
-/// message for callers.
+/// Describes a failure to the operator, with the cause and the upstream's own text. Neither is part of the message for
+/// callers.
 pub fn describe_failure(failure: &Failure) -> String {
     let source = failure.details().get("source").and_then(|source| source.as_str());
     let text = failure.details().get("upstream_error").and_then(|text| text.as_str());
@@ -266,7 +266,7 @@ pub fn describe_failure(failure: &Failure) -> String {
     }
 }
 
-/// The same failure, saying that the operation may have been carried out.
+/// The same failure with an unknown outcome.
 fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     let problem = problem.as_deref().unwrap_or(failure.message());
     let message = format!("{problem}. Whether the call was carried out is not known. Check before repeating it");
@@ -280,13 +280,13 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     unknown.with_unknown_outcome()
 }
 
-/// The upstream refused, in its own words.
+/// The upstream refused the call, with its own text.
 pub(crate) fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
     failure.detail("source", source).detail("upstream_error", text)
 }
 
-/// The upstream is not there.
+/// The upstream is unavailable.
 pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
     Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
         .detail("source", source)

@@ -1,12 +1,12 @@
-//! MCP servers behind us: connect, interrogate, call, supervise, reload.
+//! MCP servers as sources of the engine: connect, interrogate, call, supervise, reload.
 //!
-//! An [`Upstream`] is a source of the engine. One task, the supervisor, starts the server when it is wanted and watches over
-//! it; a `Link` is one live connection, over the pipes of a child process or over HTTP; what it offers is a snapshot
-//! that is replaced whole. Calls go straight from the caller's task to the wire.
+//! An [`Upstream`] is a source. One task, the supervisor, starts the server on demand and watches it. A `Connection` is
+//! one live connection, over the pipes of a child process or over HTTP. The catalog is a snapshot that is replaced as a
+//! whole. Calls go directly from the caller's task to the transport.
 //!
-//! The wire is ours, not the SDK's: discovery keeps the very bytes, every buffer is bounded, an answer too large or a
-//! line of nonsense costs one call and not the connection, and a result is read once. What never happens here: a tool is
-//! called that nobody called, or a schema from outside reaches out.
+//! The protocol is implemented here, not by the SDK: discovery keeps the original bytes, every buffer is bounded, an
+//! answer that is too large or an invalid line costs one call and not the connection, and a result is parsed once. No
+//! tool is ever called without a caller, and no schema can make us fetch anything.
 
 mod catalog;
 mod client;

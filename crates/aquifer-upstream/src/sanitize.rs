@@ -1,6 +1,6 @@
-//! What an upstream says, made fit to be shown: no secrets, no traces, no escapes, not too long.
+//! Sanitizes text of an upstream: removes secrets, stack traces and escapes, and limits its length.
 //!
-//! One [`Sanitizer`] belongs to each upstream and is shared by its connections. Text is cleaned first and searched for secrets
+//! Each upstream has one [`Sanitizer`], shared by its connections. Text is cleaned first and searched for secrets
 //! afterwards, so that a hidden character inside a secret does not hide it from the search.
 
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use serde_json::Value;
 use crate::configured_secrets::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
 use crate::settings::{AllowedRequests, Settings};
 
-/// The most characters of an upstream's words that a caller sees.
+/// Characters of an upstream's text that a caller sees.
 const MAX_CALLER_CHARS: usize = 2_000;
 
-/// Spellings of secrets that are remembered beside the configured ones.
+/// Spellings of secrets remembered in addition to the configured ones.
 const MAX_ADDED: usize = 128;
 
-/// Knows what must not be repeated, and how names are shown.
+/// Knows the secrets of an upstream and how its names are shown.
 #[derive(Clone)]
 pub(crate) struct Sanitizer(Arc<Inner>);
 
@@ -28,14 +28,14 @@ struct Inner {
     source: Arc<str>,
     allowed: AllowedRequests,
     configured: ConfiguredSecrets,
-    /// Secrets that came later: tokens are given and renewed.
+    /// Secrets that were added later, such as renewed tokens.
     added: RwLock<Vec<String>>,
-    /// Names and addresses that are shown otherwise than the upstream writes them, by list.
+    /// Names and addresses that are shown differently from the upstream's spelling, by list.
     exact_names: RwLock<HashMap<&'static str, HashMap<String, String>>>,
     warned: OneTimeWarnings,
 }
 
-/// What was said once in the log, for as long as the upstream is served.
+/// Warnings that are logged once for each upstream.
 #[derive(Default)]
 pub(crate) struct OneTimeWarnings {
     pub(crate) elicitation: AtomicBool,
@@ -56,12 +56,12 @@ impl Sanitizer {
         }))
     }
 
-    /// The upstream they belong to.
+    /// The name of the upstream.
     pub(crate) fn source(&self) -> &str {
         &self.0.source
     }
 
-    /// What the operator lets it ask of clients.
+    /// The requests to clients that the operator allows.
     pub(crate) fn allowed(&self) -> AllowedRequests {
         self.0.allowed
     }
@@ -70,7 +70,7 @@ impl Sanitizer {
         &self.0.warned
     }
 
-    /// From now on this is not to be repeated either. The oldest of many are forgotten: they hold no longer.
+    /// Adds a secret. If there are too many, the oldest one is dropped.
     pub(crate) fn add_secret(&self, secret: &str) {
         let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
         for secret in configured_secrets::spellings(secret) {
@@ -83,58 +83,58 @@ impl Sanitizer {
         }
     }
 
-    /// The text for a log: one line.
+    /// Text for a log: a single line.
     pub(crate) fn for_log(&self, text: &str) -> String {
         const MAX_LOG_CHARS: usize = 1_000;
         self.for_report(text).trim_end().replace('\n', " ").chars().take(MAX_LOG_CHARS).collect()
     }
 
-    /// The text of a failure or of progress, for a caller.
+    /// Text of a failure or of progress, for a caller.
     pub(crate) fn for_caller(&self, text: &str) -> String {
         truncated(without_stack_trace(&self.for_report(text)).trim(), MAX_CALLER_CHARS)
     }
 
-    /// Text that describes something: clean and without secrets.
+    /// Descriptive text: clean and without secrets.
     pub(crate) fn presentable(&self, text: &str) -> String {
         secrets::redact(&self.without_secrets(text::clean(text).into_owned())).into_owned()
     }
 
-    /// A name or address that leads back to something: clean and without our own secrets. What looks like a secret is
-    /// part of it, as the signature of a URL is.
+    /// A name or address that is sent back: clean and without our own secrets. Parts that look like a secret stay, such
+    /// as the signature of a URL.
     pub(crate) fn clean_address(&self, text: &str) -> String {
         self.without_secrets(text::clean(text).into_owned())
     }
 
-    /// A JSON value with every string of it presentable.
+    /// A JSON value with all strings sanitized.
     pub(crate) fn clean_json(&self, value: Value) -> Value {
         text::clean_json(value, &|text| self.presentable(text))
     }
 
-    /// The text without our own secrets.
+    /// The text without configured and added secrets.
     pub(crate) fn without_secrets(&self, text: String) -> String {
         let added = self.0.added.read().unwrap_or_else(PoisonError::into_inner);
         redact_all(text, self.0.configured.secrets.iter().chain(&*added))
     }
 
-    /// What went wrong, or is logged: without any value of the configuration.
+    /// Text for an error or a log: without any configured value.
     fn for_report(&self, text: &str) -> String {
         let clean = self.without_secrets(text::clean(text).into_owned());
         secrets::redact(&redact_all(clean, &self.0.configured.values)).into_owned()
     }
 
-    /// Remembers which names of a list are shown otherwise than the upstream writes them.
+    /// Remembers which names of a list are shown differently.
     pub(crate) fn remember_names(&self, list: &'static str, exact_by_shown: HashMap<String, String>) {
         self.0.exact_names.write().unwrap_or_else(PoisonError::into_inner).insert(list, exact_by_shown);
     }
 
-    /// The upstream's own name for one that was shown.
+    /// The upstream's spelling of a shown name.
     pub(crate) fn exact_name(&self, list: &'static str, shown: &str) -> String {
         let names = self.0.exact_names.read().unwrap_or_else(PoisonError::into_inner);
         names.get(list).and_then(|names| names.get(shown)).cloned().unwrap_or_else(|| shown.to_owned())
     }
 }
 
-/// The beginning of a text, and a mark where there is more.
+/// The beginning of a text, with an ellipsis if it was cut.
 pub(crate) fn truncated(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
@@ -151,7 +151,7 @@ fn redact_all<'a>(mut text: String, secrets: impl IntoIterator<Item = &'a String
     text
 }
 
-/// The lines that are no part of a stack trace. A Python trace ends with the one line worth reading.
+/// The text without stack traces. A Python trace ends with the one relevant line.
 fn without_stack_trace(text: &str) -> String {
     let mut remaining: Vec<&str> = Vec::new();
     let mut in_python = false;
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(sanitizer.presentable("Regions: eu-west-1, not s3cret-value"), "Regions: eu-west-1, not [redacted]");
     }
 
-    /// The same table as the audit's.
+    /// Uses the same table as the audit.
     #[test]
     fn r_dis_7a_every_format_of_credentials_is_left_out_of_errors_and_logs() {
         let sanitizer = sanitizer();

@@ -1,5 +1,5 @@
-//! The tool's own schema, enforced whole before the call: what our own check does not know is refused here, with the
-//! name of the parameter, instead of there.
+//! Checks arguments against the tool's whole JSON Schema before the call. Whatever the protocol's own check does not
+//! cover is refused here, naming the parameter, instead of by the upstream.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,26 +15,27 @@ use serde_json::{Map, Value, json};
 
 use super::schema_cost::SchemaCost;
 
-/// More steps than this no pattern may take.
+/// Backtracking steps that one pattern may take.
 const MAX_BACKTRACKING_STEPS: usize = 10_000;
 
-/// More problems than this help nobody.
+/// Problems reported for one call.
 const MAX_PROBLEMS: usize = 20;
 
-/// Patterns for names of fields. These cannot be compiled at first use.
+/// Patterns for field names in one schema. They cannot be compiled lazily.
 const MAX_NAME_PATTERNS: usize = 32;
 
-/// Bytes that a pattern for names of fields may compile to.
+/// Compiled size of one pattern for field names, in bytes.
 const MAX_NAME_PATTERN_BYTES: usize = 64 * 1024;
 
-/// A schema ready to be used.
+/// A compiled schema.
 pub(crate) struct ArgumentValidator {
     validator: Validator,
     cost: SchemaCost,
 }
 
 impl ArgumentValidator {
-    /// None if the schema cannot be used, or would take too long: then the upstream is the judge.
+    /// Returns `None` if the schema cannot be used or would take too long to check. The upstream then checks the
+    /// arguments itself.
     pub(crate) fn compile(schema: &Value) -> Option<Self> {
         let cost = SchemaCost::analyze(schema)?;
         if count_name_patterns(schema) > MAX_NAME_PATTERNS {
@@ -46,7 +47,7 @@ impl ArgumentValidator {
             jsonschema::options().with_keyword("pattern", move |_, value, _| Ok(lazy_pattern(value, &patterns)))
         };
         let linear = PatternOptions::regex().size_limit(MAX_NAME_PATTERN_BYTES);
-        // Patterns that look around need the other engine, on a short leash.
+        // Lookaround needs the backtracking engine, which is limited in its steps.
         let backtracking =
             PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
         let validator = options().with_pattern_options(linear).build(schema);
@@ -54,7 +55,7 @@ impl ArgumentValidator {
         Some(Self { validator, cost })
     }
 
-    /// Refuses arguments that the schema refuses. They stand under the upstream's names; the messages speak ours.
+    /// Refuses arguments that the schema refuses. Arguments carry the upstream's names; messages use ours.
     pub(crate) fn check(&self, arguments: &Value, call: &Call) -> Result<(), Failure> {
         if !self.refuses(arguments) {
             return Ok(());
@@ -67,12 +68,12 @@ impl ArgumentValidator {
         Problem::collect(problems, false).map_or(Ok(()), Err)
     }
 
-    /// Whether the schema refuses the arguments. Those that would take too long to check are left to the upstream.
+    /// Whether the schema refuses the arguments. Arguments that would take too long to check are left to the upstream.
     pub(crate) fn refuses(&self, arguments: &Value) -> bool {
         self.cost.admits(arguments) && !self.validator.is_valid(arguments)
     }
 
-    /// What is wrong with arguments that are refused. Nothing, if that would take too much memory to find out.
+    /// The errors of refused arguments. Empty if collecting them would take too much memory.
     fn collect<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
         match self.cost.admits_collecting(arguments) {
             true => self.validator.iter_errors(arguments).take(MAX_PROBLEMS).collect(),
@@ -86,7 +87,7 @@ impl ArgumentValidator {
     }
 }
 
-/// How many patterns for names of fields there are anywhere in a schema.
+/// Counts the patterns for field names in a schema.
 fn count_name_patterns(schema: &Value) -> usize {
     match schema {
         Value::Object(keywords) => {
@@ -98,8 +99,8 @@ fn count_name_patterns(schema: &Value) -> usize {
     }
 }
 
-/// A pattern that is compiled when a text is first held against it. A schema may have hundreds of them, each of which
-/// takes longer to compile than a call should take.
+/// A pattern that is compiled on first use. A schema may have hundreds of them, and compiling one takes longer than a
+/// call should.
 struct LazyPattern {
     source: String,
     budget: Arc<PatternBudget>,
@@ -112,7 +113,7 @@ fn lazy_pattern(source: &Value, budget: &Arc<PatternBudget>) -> Box<dyn for<'i> 
 }
 
 impl LazyPattern {
-    /// The same words mean the same as everywhere in JSON Schema, so the schema's own library compiles them.
+    /// Compiles the pattern with the JSON Schema library, so that it means the same as everywhere else in the schema.
     fn build(&self, size: usize) -> Result<Validator, PatternError> {
         let schema = json!({ "pattern": self.source });
         let linear = PatternOptions::regex().size_limit(size);
@@ -170,7 +171,7 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     }
 }
 
-/// The names that a rule about names refuses.
+/// The names that a rule about field names refuses.
 fn unexpected_names(kind: &Kind) -> Option<Vec<String>> {
     match kind {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
@@ -181,14 +182,14 @@ fn unexpected_names(kind: &Kind) -> Option<Vec<String>> {
     }
 }
 
-/// A name of the caller's or the upstream's choice as it may stand in a message.
+/// A name chosen by the caller or the upstream, fit for a message.
 fn printable(name: &str) -> String {
     const MAX_NAME_CHARS: usize = 128;
     let name = presentable(name);
     if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(MAX_NAME_CHARS).collect() }
 }
 
-/// What is wrong, without the value and without words from the schema beyond names and numbers.
+/// What is wrong. Contains no value and nothing from the schema except names and numbers.
 fn describe_violation(kind: &Kind) -> String {
     match kind {
         Kind::AnyOf { .. } => "matches none of the allowed shapes".to_owned(),
@@ -235,7 +236,7 @@ mod tests {
         for (schema, good, bad) in [
             (string("^[a-z]+$"), "abc", "ab1"),
             (string(r"^\d+$"), "12", "x"),
-            // Only one engine looks around; a text that it takes too many steps for passes.
+            // Only the backtracking engine has lookaround. A text that takes too many steps passes.
             (string("^(?!x)a+$"), "aa", "xa"),
             (json!({ "properties": { "q": { "not": { "pattern": "b" } } } }), "a", "b"),
             (json!({ "properties": { "q": { "if": { "pattern": "^a" }, "then": { "maxLength": 2 } } } }), "ab", "abc"),
@@ -279,7 +280,7 @@ mod tests {
         let many: Map<String, Value> =
             (0..100).map(|number| (format!("(\\w{{99}}){{9}}{number}"), json!(true))).collect();
         assert!(ArgumentValidator::compile(&json!({ "patternProperties": many })).is_none());
-        // Counted repetitions of what looks around.
+        // Counted repetitions of lookaround.
         for hostile in ["((?=a)b){1000}{1000}{1000}", "(?=a)(\\w{200}){400}", "(((?=a)a?){99}){99}$"] {
             let schema = json!({ "properties": { "q": { "pattern": hostile } } });
             ArgumentValidator::compile(&schema).unwrap().errors(&json!({ "q": "a".repeat(1_000) }));

@@ -1,4 +1,4 @@
-//! What an upstream said, read once and measured.
+//! What an upstream reported about itself, parsed and digested once.
 
 use aquifer_discovery::digest::{Pin, pin};
 use aquifer_discovery::{Bundle, Listing, PinBook, normalize_beside};
@@ -8,27 +8,27 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::client::interrogation::Interrogation;
 use crate::settings::Settings;
 
-/// Where an offer comes from.
+/// Where a catalog comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Nothing is known.
     Nothing,
-    /// From an adapter's file; the server has not been asked.
+    /// From an adapter file. The server has not been asked yet.
     File,
-    /// From an earlier run.
+    /// From the cache of an earlier run.
     Cache,
     /// From the server, in this run.
     Server,
 }
 
-/// What an upstream said, read and measured once.
+/// What an upstream reported, with the digests of its definitions.
 pub(crate) struct Capture {
     pub(crate) interrogation: Interrogation,
     pub(crate) listing: Listing,
-    /// The digests of the listed definitions, in their order.
+    /// The digests of the listed definitions, in the same order.
     pub(crate) pins: Vec<Pin>,
     pub(crate) origin: Origin,
-    /// When the server said it.
+    /// When the server was asked.
     pub(crate) captured_at: Timestamp,
 }
 
@@ -42,7 +42,7 @@ impl Capture {
         Self { interrogation, listing, pins, origin, captured_at }
     }
 
-    /// The bundle, beside the names that operations have already and with the operator's decisions in it.
+    /// The discovery bundle. Operations keep their established names, and the operator's overrides are applied.
     pub(crate) fn bundle(&self, settings: &Settings, book: Option<&PinBook>) -> Bundle {
         let chosen = settings.overrides.as_ref().map(|overrides| overrides.names()).unwrap_or_default();
         let listed = self.listing.tools.iter().map(|tool| tool.name.as_str());
@@ -57,7 +57,7 @@ impl Capture {
     }
 }
 
-/// Runs what may take long without keeping a worker from other tasks: definitions come from outside and may be large.
+/// Runs work that may take long without blocking a worker thread. Definitions come from outside and may be large.
 pub(super) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

@@ -1,4 +1,4 @@
-//! From a capture to a snapshot: the operations of every tool, judged by what is pinned.
+//! Turns a capture into a snapshot: builds the operations of every tool and compares their definitions with the pins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::settings::Settings;
 /// Characters of a server's version that are shown.
 const MAX_VERSION_CHARS: usize = 64;
 
-/// What a capture comes to, before it is judged.
+/// The operations of a capture before quarantine is decided.
 pub(crate) struct SnapshotDraft<'a> {
     settings: &'a Settings,
     capture: &'a Capture,
     offer: Offer,
-    /// The version that the server says it has, as it may be shown.
+    /// The server's version, sanitized.
     version: Option<Arc<str>>,
 }
 
 impl<'a> SnapshotDraft<'a> {
-    /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
+    /// Builds the operations of every tool, accepted or not. Nothing is shown to callers yet.
     pub(crate) fn new(
         settings: &'a Settings,
         sanitizer: &Sanitizer,
@@ -62,12 +62,12 @@ impl<'a> SnapshotDraft<'a> {
         Self { settings, capture, offer, version }
     }
 
-    /// The operations, accepted or not.
+    /// All operations, accepted or not.
     pub(crate) fn operations(&self) -> &[Operation] {
         &self.offer.operations
     }
 
-    /// What the operator should know.
+    /// Notes for the operator.
     pub(crate) fn notes(&self) -> Vec<String> {
         let left_out = self.capture.interrogation.left_out.message(&self.settings.limits);
         let unusable = self.capture.listing.unusable();
@@ -75,7 +75,7 @@ impl<'a> SnapshotDraft<'a> {
         self.offer.ignored.iter().cloned().chain(left_out).chain(unusable).collect()
     }
 
-    /// Judges the definitions behind the operations.
+    /// Compares the definitions behind the operations with the pins.
     pub(crate) fn evaluate(&self, book: Result<Option<&PinBook>, ()>, may_pin: bool, now: u64) -> Judgement {
         let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
         let reviewed: HashMap<&str, &Pin> = self
@@ -103,8 +103,8 @@ impl<'a> SnapshotDraft<'a> {
         Judgement::evaluate(&candidates, book, self.settings.quarantine, may_pin, now)
     }
 
-    /// What is offered: accepted operations as they are, the others by name alone. A tool that an adapter names and the
-    /// server does not list is gone: nothing says what would be called.
+    /// Builds the snapshot. Accepted operations are complete; quarantined ones have only a name. A tool that an adapter
+    /// names and the server does not list counts as removed.
     pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> CatalogSnapshot {
         let notes = self.notes();
         let Self { settings, capture, mut offer, version } = self;
@@ -114,7 +114,7 @@ impl<'a> SnapshotDraft<'a> {
         offer.operations = present;
         let mut removed: HashMap<Arc<str>, Operation> = HashMap::new();
         for (tool, pinned) in book.into_iter().flat_map(|book| book.missing(listed.keys().copied())) {
-            // Without its tool's name nobody could tell whether policy hides it.
+            // Without the tool's name, policy could not decide whether to conceal the operation.
             let Some(tool) = tool else { continue };
             let backing = Backing::Tool(tool.into());
             let operation = removed_operation(&pinned.operation, pinned.category, pinned.danger, backing);
@@ -124,7 +124,7 @@ impl<'a> SnapshotDraft<'a> {
             let stub = removed_operation(&named.name, named.category, named.danger, named.backing);
             removed.insert(named.name, stub);
         }
-        // A name that another tool has by now is that one's.
+        // A name that another tool has taken belongs to that tool.
         offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
         let mut quarantined = BTreeMap::new();
         for operation in &mut offer.operations {
@@ -163,7 +163,7 @@ impl<'a> SnapshotDraft<'a> {
     }
 }
 
-/// An operation by name alone: nothing that the upstream says now reaches anybody.
+/// An operation reduced to its name. Nothing from the current definition is shown.
 fn quarantined_stub(operation: &Operation, category: Category, danger: Danger, reason: &QuarantineReason) -> Operation {
     let mut shown = Operation::new(&operation.name, category, &reason.message());
     shown.danger = danger;
@@ -177,7 +177,7 @@ fn quarantined_stub(operation: &Operation, category: Category, danger: Danger, r
     shown
 }
 
-/// An operation whose tool is gone, with the reason as its description.
+/// An operation whose tool was removed. Its description says why.
 fn removed_operation(name: &str, category: Category, danger: Danger, backing: Backing) -> Operation {
     let mut operation = Operation::new(name, category, "the server behind it no longer lists its tool");
     operation.danger = danger;
@@ -186,7 +186,8 @@ fn removed_operation(name: &str, category: Category, danger: Danger, backing: Ba
     operation
 }
 
-/// The types that operations still refer to: those of quarantined ones are the upstream's words, too.
+/// The types that operations still refer to. Types used only by quarantined operations come from their definitions and
+/// are dropped.
 fn used_types(offer: &Offer) -> aquifer_protocol::schema::Types {
     let mut open = Vec::new();
     for operation in &offer.operations {

@@ -1,4 +1,4 @@
-//! Which definitions may be called, and which wait for somebody to accept them (R-DIS-7a). Pure.
+//! Decides which definitions may be called and which wait for acceptance (R-DIS-7a). Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,43 +11,43 @@ use aquifer_protocol::danger::Danger;
 
 use crate::settings::QuarantinePolicy;
 
-/// A definition, and the operation that was made of it.
+/// A definition and the operation made from it.
 pub(crate) struct Candidate<'a> {
     pub(crate) pin: &'a Pin,
     pub(crate) operation: &'a str,
     pub(crate) category: Category,
     pub(crate) danger: Danger,
-    /// The definition that was reviewed with an adapter file, if it is known.
+    /// The definition that was reviewed with an adapter file, if known.
     pub(crate) reviewed: Option<&'a Pin>,
 }
 
 /// Why an operation cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum QuarantineReason {
-    /// Its definition is not the accepted one.
+    /// Its definition differs from the accepted one.
     Changed(Vec<Part>),
-    /// It is new, and the operator wants to see new ones first.
+    /// It is new, and the operator reviews new definitions first.
     New,
-    /// It cannot be pinned: too many tools have come and gone.
+    /// It cannot be pinned: the pin book is full.
     NoRoom,
-    /// What was accepted could not be read yet.
+    /// The pins could not be read yet.
     Unread,
     /// Its pin could not be written yet.
     Unwritten,
 }
 
 impl QuarantineReason {
-    /// Whether somebody has to accept it. Otherwise it passes with time.
+    /// Whether somebody has to accept it. Other reasons pass by themselves.
     pub(crate) fn is_for_review(&self) -> bool {
         matches!(self, QuarantineReason::Changed(_) | QuarantineReason::New | QuarantineReason::NoRoom)
     }
 
-    /// In words, for callers: nothing of the definition itself.
+    /// The message for callers. It contains nothing from the definition.
     pub(crate) fn message(&self) -> Arc<str> {
         format!("Quarantined: {}", self.cause()).into()
     }
 
-    /// Why it is quarantined, as the rest of a sentence that says that it is.
+    /// The reason, as the second half of a sentence.
     pub(crate) fn cause(&self) -> String {
         match self {
             QuarantineReason::Changed(parts) => {
@@ -69,23 +69,24 @@ impl QuarantineReason {
     }
 }
 
-/// What came of judging.
+/// The result of comparing definitions with the pins.
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
-    /// What may not be called, by tool.
+    /// Tools that may not be called, with the reason.
     pub(crate) quarantined: HashMap<String, QuarantineReason>,
-    /// Since when tools are pinned that were pinned before, in milliseconds since the epoch.
+    /// When each known tool was pinned, in milliseconds since the epoch.
     pub(crate) since: HashMap<String, u64>,
-    /// The book with what was pinned now, if anything was.
+    /// The updated book, if anything was pinned.
     pub(crate) book: Option<PinBook>,
-    /// The tools that were pinned now.
+    /// Tools that were pinned now.
     pub(crate) pinned: Vec<String>,
-    /// Changes that were taken over unasked.
+    /// Changed definitions that were accepted without review, because quarantine is off.
     pub(crate) followed: Vec<String>,
 }
 
 impl Judgement {
-    /// Judges definitions. `book` is what is pinned: none if nothing ever was, `Err` if that is not known.
+    /// Compares definitions with the pins. `book` is `Ok(None)` if nothing was ever pinned and `Err` if the pins could
+    /// not be read.
     pub(crate) fn evaluate(
         candidates: &[Candidate<'_>],
         book: Result<Option<&PinBook>, ()>,
@@ -154,12 +155,12 @@ impl Judgement {
         self.quarantined.insert(tool.to_owned(), reason);
     }
 
-    /// Whether each of so many definitions is the pinned one, so that judging them again by the same pins changes nothing.
+    /// Whether every definition matches its pin, so that comparing them again with the same pins changes nothing.
     pub(crate) fn is_settled(&self, candidates: usize) -> bool {
         self.quarantined.is_empty() && self.followed.is_empty() && self.book.is_none() && self.since.len() == candidates
     }
 
-    /// What was pinned now could not be written: it waits until it can be.
+    /// Quarantines what was pinned now, because the pins could not be written.
     pub(crate) fn without_writing(mut self) -> Self {
         for tool in std::mem::take(&mut self.pinned) {
             self.quarantined.entry(tool).or_insert(QuarantineReason::Unwritten);

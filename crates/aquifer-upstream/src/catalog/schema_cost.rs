@@ -1,35 +1,36 @@
-//! How much work it is to hold a value against a JSON Schema, found out without doing that work.
+//! Estimates the cost of validating a value against a JSON Schema, without validating it.
 //!
-//! The validator has no budget, and shared references multiply: sixty definitions that each name the next one twice are a
-//! few kilobytes and 2^60 steps. So the steps are counted beforehand, each pair of subschema and value once, which is
-//! cheap where validating is not. What would take too long is not checked by us; the server checks its own schema anyway.
+//! The validator has no budget, and shared references multiply: sixty definitions that each name the next one twice
+//! take a few kilobytes and 2^60 steps. The steps are therefore counted first, once for each pair of subschema and
+//! value, which is cheap even where validating is not. Schemas that would take too long are not checked here; the
+//! server checks its own schema anyway.
 //!
-//! Counted is what the validator does at most. A subschema counts for as much as its own keywords make it do: a thousand
-//! required names are a thousand steps. Collecting what is wrong is counted apart and allowed far less, because it takes
-//! memory for every name, alternative and value that an error speaks of. What cannot be counted for sure (references that
-//! depend on `$id` or on the path of evaluation) counts as too much.
+//! The count is an upper bound. A subschema costs as much as its keywords make the validator do: a thousand required
+//! names are a thousand steps. Collecting errors is counted separately and limited far more, because every name,
+//! alternative and value in an error takes memory. Whatever cannot be counted reliably (references that depend on `$id`
+//! or on the path of evaluation) counts as too expensive.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Steps that one validation may take. A step is one subschema held against one value, or one of the names or values that
-/// a subschema lists.
+/// Steps that one validation may take. A step is one subschema evaluated for one value, or one name or value listed in
+/// a subschema.
 const MAX_STEPS: u64 = 300_000;
 
-/// Steps that collecting what is wrong may take. Each may leave an error behind, with copies of what it speaks of.
+/// Steps that collecting errors may take. Each may leave an error behind, with copies of values.
 const MAX_COLLECTING_STEPS: u64 = 20_000;
 
-/// Steps for holding a name or a short text against a pattern.
+/// Steps for matching a name or a short text against a pattern.
 const PATTERN_STEPS: u64 = 10;
 
-/// Bytes of a text that take one step to compare, to count or to match.
+/// Bytes of text that one step compares, counts or matches.
 const BYTES_PER_STEP: usize = 64;
 
-/// Subschemas inside subschemas, references followed. The validator recurses as deep, on the stack of a worker thread.
+/// Nesting depth of subschemas, with references followed. The validator recurses as deep, on a worker thread's stack.
 const MAX_DEPTH: usize = 160;
 
-/// Subschemas inside subschemas times values inside values.
+/// Nesting depth of subschemas and values together.
 const MAX_EVALUATION_DEPTH: usize = 400;
 
 /// Keywords whose subschemas apply to the same value.
@@ -49,7 +50,7 @@ const INSIDE: [&str; 8] = [
     "contentSchema",
 ];
 
-/// A subschema: which others it applies to what.
+/// A subschema and the subschemas it applies.
 #[derive(Default)]
 struct Node {
     same_value: Vec<usize>,
@@ -58,16 +59,16 @@ struct Node {
     cost: KeywordCost,
 }
 
-/// What the keywords of a subschema make the validator do, beside asking other subschemas.
+/// The work that the keywords of a subschema cause, without that of other subschemas.
 #[derive(Default)]
 struct KeywordCost {
-    /// Values that are compared with, whatever the value is.
+    /// Values that are compared, whatever the checked value is.
     compared: u64,
-    /// Names that an object is searched for.
+    /// Names that are looked up in an object.
     names: u64,
-    /// For each field of an object.
+    /// Steps for each field of an object.
     per_field: u64,
-    /// For each piece of a text.
+    /// Steps for each piece of a text.
     per_text: u64,
     /// Whether the elements of a list are compared with each other.
     is_unique: bool,
@@ -100,7 +101,7 @@ impl KeywordCost {
         }
     }
 
-    /// Steps for telling whether this value is valid.
+    /// Steps for deciding whether this value is valid.
     fn steps(&self, value: &Value) -> u64 {
         let own = match value {
             Value::Object(fields) => self.names.saturating_add(self.per_field.saturating_mul(fields.len() as u64)),
@@ -111,18 +112,18 @@ impl KeywordCost {
         own.saturating_add(self.compared / COMPARISONS_PER_STEP).saturating_add(1)
     }
 
-    /// The same for any value, to be multiplied by the weight of all values.
+    /// Steps for any value, to be multiplied by the weight of all values.
     fn max_steps(&self) -> u64 {
         let own = self.names.saturating_add(self.per_field).saturating_add(self.per_text);
         own.saturating_add(self.compared / COMPARISONS_PER_STEP).saturating_add(1)
     }
 }
 
-/// Most comparisons end with the first byte.
+/// Comparisons counted as one step. Most end at the first byte.
 const COMPARISONS_PER_STEP: u64 = 8;
 
-/// Steps for telling whether a value is valid, and for collecting what is wrong with it. The latter asks first which
-/// alternatives fit.
+/// Steps for deciding whether a value is valid and for collecting its errors. Collecting first determines which
+/// alternatives match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Steps {
     validating: u64,
@@ -130,7 +131,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// With a subschema for the same value.
+    /// Adds a subschema for the same value.
     fn and_same_value(self, part: Self, factor: u64) -> Self {
         let both = part.collecting.saturating_add(part.validating);
         Self {
@@ -139,7 +140,7 @@ impl Steps {
         }
     }
 
-    /// With a subschema for a value inside.
+    /// Adds a subschema for a nested value.
     fn and_inside(self, part: Self) -> Self {
         Self {
             validating: self.validating.saturating_add(part.validating),
@@ -148,18 +149,19 @@ impl Steps {
     }
 }
 
-/// What the subschemas of one schema lead to.
+/// The cost model of one schema.
 pub(crate) struct SchemaCost {
     nodes: Vec<Node>,
-    /// How often a subschema for the same value is evaluated: `unevaluatedProperties` and its like ask again what fits.
+    /// How often a subschema for the same value is evaluated. `unevaluatedProperties` and similar keywords evaluate it
+    /// again.
     factor: u64,
-    /// Steps for validating where every part is visited once. None if parts contain themselves.
+    /// Steps for validating if every subschema is visited once. `None` if subschemas are recursive.
     unfolded: Option<u64>,
     has_unique: bool,
 }
 
 impl SchemaCost {
-    /// None if the schema is too deep, or cannot be counted.
+    /// Returns `None` if the schema is too deep or cannot be counted.
     pub(crate) fn analyze(schema: &Value) -> Option<Self> {
         let mut traits = SchemaTraits::default();
         traits.read(schema, true);
@@ -177,33 +179,33 @@ impl SchemaCost {
         Some(Self { nodes, factor, unfolded, has_unique })
     }
 
-    /// Whether telling if this value is valid stays within the limit.
+    /// Whether deciding if this value is valid stays within the limit.
     pub(crate) fn admits(&self, value: &Value) -> bool {
-        // Without cycles no part meets a value twice, so most calls need no counting. Lists inside of lists are compared
-        // as often as they are deep.
+        // Without recursion no subschema meets a value twice, so most calls need no counting. Nested lists are compared
+        // once for each level.
         let weight = weight(value);
         let times = if self.has_unique { weight.saturating_mul(weight) } else { weight };
         let upper_bound = self.unfolded.map(|steps| steps.saturating_mul(times));
         upper_bound.is_some_and(|steps| steps <= MAX_STEPS) || self.count(value, Purpose::Validating).0.is_some()
     }
 
-    /// Whether collecting everything that is wrong with this value stays within the limit.
+    /// Whether collecting all errors of this value stays within the limit.
     pub(crate) fn admits_collecting(&self, value: &Value) -> bool {
         self.count(value, Purpose::Collecting).0.is_some()
     }
 
-    /// The steps it takes at most, None if that is too many, and how many pairs had to be looked at to know.
+    /// The maximum number of steps (`None` if too many) and the number of pairs that were counted.
     fn count(&self, value: &Value, purpose: Purpose) -> (Option<Steps>, usize) {
         let mut value_count = ValueCount { nodes: &self.nodes, factor: self.factor, purpose, counted: HashMap::new() };
         (value_count.count(0, value, 0), value_count.counted.len())
     }
 }
 
-/// What decides how a schema can be counted, found anywhere in it. A string under one of these names in an example is
-/// taken for the keyword, which costs nothing but a check.
+/// Properties of a schema that decide whether it can be counted. A string under one of these names in an example is
+/// taken for the keyword; at worst the check is skipped.
 #[derive(Default)]
 struct SchemaTraits {
-    /// A part says where its references start from.
+    /// A subschema changes the base of its references.
     has_inner_base: bool,
     has_dynamic_reference: bool,
     has_unevaluated: bool,
@@ -233,7 +235,7 @@ impl SchemaTraits {
     }
 }
 
-/// Builds the nodes. A subschema is known by its place in memory, so that references share it.
+/// Builds the nodes. A subschema is identified by its address, so that references share it.
 struct Graph<'a> {
     root: &'a Value,
     nodes: Vec<Node>,
@@ -290,7 +292,7 @@ impl<'a> Graph<'a> {
         Some(node)
     }
 
-    /// What a reference names, inside of this document.
+    /// The target of a reference inside this document.
     fn target(&self, reference: &str) -> Option<&'a Value> {
         let own = self.root.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
         let pointer = match reference.strip_prefix('#') {
@@ -298,7 +300,7 @@ impl<'a> Graph<'a> {
             None => reference.strip_prefix(own?)?.strip_prefix('#').unwrap_or_default(),
         };
         match self.root.pointer(pointer) {
-            // Two readings of one reference: which one the validator takes is not for us to guess.
+            // The reference has two readings, and it is unknown which one the validator uses.
             Some(_) if pointer.contains('%') => None,
             Some(target) => Some(target),
             None => self.root.pointer(&percent_decoded(pointer)?),
@@ -306,7 +308,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// `%` and two digits in a reference stand for a byte.
+/// Decodes `%` and two hexadecimal digits in a reference.
 fn percent_decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
@@ -330,7 +332,7 @@ enum CountState {
     Done(u64),
 }
 
-/// Counts the steps where every part is visited once, each subschema counted once.
+/// Counts the steps if every subschema is visited once.
 struct UnfoldedCount<'a> {
     nodes: &'a [Node],
     factor: u64,
@@ -339,7 +341,7 @@ struct UnfoldedCount<'a> {
 }
 
 impl UnfoldedCount<'_> {
-    /// None if it is too deep.
+    /// Returns `None` if it is too deep.
     fn count(&mut self, index: usize, depth: usize) -> Option<u64> {
         match self.counted.get(index)? {
             CountState::Done(steps) => return Some(*steps),
@@ -376,13 +378,13 @@ struct ValueCount<'a> {
     nodes: &'a [Node],
     factor: u64,
     purpose: Purpose,
-    /// Steps by subschema and value. None while they are being counted: a subschema that leads back to itself without
-    /// going deeper into the value has no end.
+    /// Steps by subschema and value. `None` while they are being counted: a subschema that leads back to itself for the
+    /// same value never ends.
     counted: HashMap<(usize, *const Value), Option<Steps>>,
 }
 
 impl ValueCount<'_> {
-    /// None if it takes too many steps, or goes too deep.
+    /// Returns `None` if it takes too many steps or nests too deep.
     fn count(&mut self, index: usize, value: &Value, depth: usize) -> Option<Steps> {
         let key = (index, std::ptr::from_ref(value));
         if let Some(steps) = self.counted.get(&key) {
@@ -405,7 +407,7 @@ impl ValueCount<'_> {
         let validating = node.cost.steps(value);
         let mut steps = within(Steps {
             validating,
-            // An error may hold a copy of the value and of what it was compared with.
+            // An error may copy the value and what it was compared with.
             collecting: match purpose {
                 Purpose::Validating => validating,
                 Purpose::Collecting => validating.saturating_add(node.cost.compared).saturating_add(weight(value)),
@@ -434,7 +436,7 @@ impl ValueCount<'_> {
     }
 }
 
-/// How many values there are in a value, long texts counted by their pieces.
+/// The number of values inside a value. Long texts count once for each piece.
 fn weight(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + (text.len() / BYTES_PER_STEP) as u64,

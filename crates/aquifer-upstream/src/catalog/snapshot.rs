@@ -1,4 +1,4 @@
-//! What an upstream offers at one moment: immutable, made from what it said or from a reviewed adapter, replaced whole.
+//! The catalog of an upstream at one moment. It is immutable and replaced as a whole.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -24,25 +24,25 @@ use crate::settings::Settings;
 pub(crate) struct CatalogSnapshot {
     pub(crate) offering: Offering,
     pub(super) tools: BTreeMap<Arc<str>, Arc<ServedTool>>,
-    /// Operations that cannot be called.
+    /// Quarantined operations, which cannot be called.
     pub(super) quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
-    /// Operations whose tools are gone: those of an adapter's file, and those that were pinned before.
+    /// Operations whose tools were removed: those of an adapter file, and those pinned earlier.
     pub(super) removed: Arc<HashMap<Arc<str>, Operation>>,
     pub(crate) origin: Origin,
-    /// The version that the server says it has.
+    /// The server's version.
     pub(crate) version: Option<Arc<str>>,
-    /// When the server said it.
+    /// When the server listed its tools.
     pub(crate) listed_at: Option<Timestamp>,
     pub(crate) left_out: LeftOut,
-    /// What the operator should know.
+    /// Notes for the operator.
     pub(crate) notes: Vec<String>,
-    /// Why the upstream is not there, if it could not be reached.
+    /// Why the upstream is unavailable, if it could not be reached.
     pub(crate) failure: Option<Arc<str>>,
-    /// Whether it is known what there is.
+    /// Whether the tools are known.
     pub(crate) is_known: bool,
 }
 
-/// An operation that cannot be called, and the definition behind it.
+/// A quarantined operation and the definition behind it.
 #[derive(Debug, Clone)]
 pub(crate) struct QuarantinedOperation {
     pub(crate) tool: Arc<str>,
@@ -50,7 +50,7 @@ pub(crate) struct QuarantinedOperation {
     pub(crate) reason: QuarantineReason,
 }
 
-/// One operation and the tool behind it.
+/// An operation's tool and how to call it.
 pub(crate) struct ServedTool {
     pub(crate) name: Arc<str>,
     pub(crate) call: Call,
@@ -60,7 +60,7 @@ pub(crate) struct ServedTool {
 }
 
 impl CatalogSnapshot {
-    /// Nothing is known yet but what an adapter's file says.
+    /// A snapshot before the server was asked: empty, or from an adapter file.
     pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
         let Some(adapter) = &settings.adapter else {
             let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
@@ -114,7 +114,7 @@ impl CatalogSnapshot {
         }
     }
 
-    /// The same with an operation that tells how the upstream is, because it is not well.
+    /// Adds an operation that reports why the upstream is unavailable.
     pub(crate) fn with_status(mut self, reason: &str) -> Self {
         let mut name = "upstream_status".to_owned();
         while self.tools.contains_key(name.as_str()) || self.quarantined.contains_key(name.as_str()) {
@@ -127,12 +127,12 @@ impl CatalogSnapshot {
         self
     }
 
-    /// The same of an upstream that could not be reached.
+    /// Marks the upstream as unreachable.
     pub(crate) fn with_failure(self, reason: &str) -> Self {
         Self { failure: Some(reason.into()), ..self.with_status(reason) }
     }
 
-    /// The same offer again, without a status.
+    /// The same catalog without the status operation.
     pub(crate) fn without_status(&self) -> Self {
         let mut offering = self.offering.clone();
         offering
@@ -150,7 +150,7 @@ impl CatalogSnapshot {
         }
     }
 
-    /// The same offer again, which the server has confirmed.
+    /// The same catalog, confirmed by the server.
     pub(crate) fn confirmed(&self, captured_at: Timestamp) -> Self {
         Self { origin: Origin::Server, listed_at: Some(captured_at), ..self.without_status() }
     }
@@ -160,17 +160,17 @@ impl CatalogSnapshot {
         self.tools.get(operation).map(|tool| &**tool)
     }
 
-    /// Operations that cannot be called.
+    /// Quarantined operations.
     pub(crate) fn quarantined(&self) -> &BTreeMap<Arc<str>, QuarantinedOperation> {
         &self.quarantined
     }
 
-    /// An operation whose tool is gone.
+    /// An operation whose tool was removed.
     pub(crate) fn removed(&self, operation: &str) -> Option<&Operation> {
         self.removed.get(operation)
     }
 
-    /// Refuses an operation that waits for somebody to accept its definition. The gate refuses it, too.
+    /// Refuses a quarantined operation. The gate refuses it as well.
     pub(crate) fn check_quarantine(&self, operation: &str) -> Result<(), Failure> {
         match self.quarantined.get(operation) {
             None => Ok(()),
@@ -180,14 +180,14 @@ impl CatalogSnapshot {
         }
     }
 
-    /// How many operations there are.
+    /// The number of operations that can be called.
     pub(crate) fn len(&self) -> usize {
         self.tools.len()
     }
 }
 
 impl ServedTool {
-    /// Refuses what the tool's own schema refuses.
+    /// Refuses arguments that the tool's schema refuses.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
         let compile = || run_blocking(|| self.call.input_schema.as_ref().and_then(ArgumentValidator::compile));
         let compiled = self.schema.get_or_init(compile);
@@ -197,19 +197,19 @@ impl ServedTool {
         }
     }
 
-    /// Arguments under our names again.
+    /// Translates arguments back to our parameter names.
     pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
         let Value::Object(arguments) = arguments else { return Map::new() };
         self.call.params(arguments)
     }
 
-    /// Whether it changes nothing, beyond doubt.
+    /// Whether the tool certainly changes nothing.
     pub(crate) fn only_reads(&self) -> bool {
         self.category == Category::Read && self.danger < Danger::Destructive
     }
 }
 
-/// The operator's last word on the danger of single operations.
+/// Applies the danger levels from the configuration, which override everything else.
 pub(super) fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
         if let Some(danger) = settings.operation_dangers.get(&*operation.name) {

@@ -1,4 +1,4 @@
-//! One live connection to an upstream, whatever it goes over: the greeting, then requests.
+//! One live connection to an upstream over any transport: the handshake, then requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,25 +22,24 @@ use crate::error::{Outage, UpstreamError};
 use crate::sanitize::Sanitizer;
 use crate::settings::{AllowedRequests, Settings, Transport};
 
-/// What we say we speak. Older servers answer with what they speak.
-/// No count of announced changes.
+/// Marks a connection whose tool list is not served yet.
 const NOT_FRESH: u64 = u64::MAX;
 
 const SESSION_PROTOCOL: &str = "2025-11-25";
 const STATELESS_PROTOCOL: &str = "2026-07-28";
 
-/// Which of the two kinds of MCP an upstream speaks. Greeting it in the wrong way may cost seconds, so it is remembered.
+/// The two modes of MCP. Trying the wrong one may cost seconds, so the mode is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProtocolMode {
-    /// A greeting first, then requests that refer to it; the upstream may ask back.
+    /// A handshake first, then requests in its session. The upstream may send requests of its own.
     #[default]
     Sessions,
-    /// Every request says who asks.
+    /// Every request carries the client's identity.
     Stateless,
 }
 
-/// What an upstream said of itself.
+/// What an upstream reports about itself in the handshake.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Handshake {
     pub(crate) server: ServerIdentity,
@@ -49,25 +48,25 @@ pub(crate) struct Handshake {
     pub(crate) capabilities: Value,
 }
 
-/// One live connection. A connection that is closed takes no more requests; those under way hold it. When it is dropped,
-/// everything that belongs to it ends, its session last.
+/// One live connection. A closed connection takes no new requests; pending ones keep it. Dropping it ends everything
+/// that belongs to it, the session last.
 pub(crate) struct Connection {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) mode: ProtocolMode,
     pub(crate) handshake: Handshake,
-    /// How many changes of its tools had been announced when those were listed that are served now; [`NOT_FRESH`] while a list
-    /// is being taken over.
+    /// The number of announced tool changes when the served list was requested. [`NOT_FRESH`] while a new list is being
+    /// applied.
     served_changes: AtomicU64,
-    /// Who asks, for requests that must say so.
+    /// Client identity, for requests that must carry it.
     meta: Value,
-    /// What the asker can do for the upstream.
+    /// The client capabilities offered to the upstream.
     capabilities: Value,
-    /// Tells the task of `end_session_on_drop` that the link is dropped.
+    /// Ends the session when the connection is dropped.
     _session_guard: Option<DropGuard>,
 }
 
 impl Connection {
-    /// Connects and greets for clients of all kinds. The caller bounds how long that may take.
+    /// Connects with the capabilities that the settings allow. The caller bounds the time.
     pub(crate) async fn open(
         settings: &Settings,
         sanitizer: &Sanitizer,
@@ -76,7 +75,7 @@ impl Connection {
         Self::open_with_capabilities(client_capabilities(settings.allow), settings, sanitizer, remembered).await
     }
 
-    /// The same with what the asker can do for the upstream.
+    /// Connects with the given client capabilities.
     pub(crate) async fn open_with_capabilities(
         capabilities: Value,
         settings: &Settings,
@@ -100,7 +99,7 @@ impl Connection {
                 let _ = shared.outbound.set(Outbound::Http(http));
             }
         }
-        // From here on dropping ends what was begun.
+        // From here on, dropping the connection cleans up.
         let mut connection = Self {
             shared,
             mode: remembered,
@@ -119,7 +118,7 @@ impl Connection {
             ProtocolMode::Stateless => ProtocolMode::Sessions,
         };
         match connection.shake_hands(remembered, settings.start_timeout).await {
-            // It does not speak that; perhaps the other.
+            // The server may speak the other mode.
             Err(UpstreamError::Refused(first) | UpstreamError::ServerError { error: Some(first), .. }) => {
                 match connection.shake_hands(other, settings.start_timeout).await {
                     Err(UpstreamError::Refused(_)) => {
@@ -171,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// Tells without expecting an answer, and waits until it was taken: what comes next must not overtake it.
+    /// Sends a notification and waits until it was delivered, so that later messages cannot overtake it.
     async fn notify(&self, method: &str) -> Result<(), UpstreamError> {
         let message = message::notification(method, None);
         match self.shared.outbound.get() {
@@ -183,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Listens to what the upstream says unasked, where that takes a stream of its own.
+    /// Receives notifications where they need a stream of their own.
     fn listen_for_notifications(&self) {
         let shared = self.shared.clone();
         match (self.shared.outbound.get(), self.mode) {
@@ -217,27 +216,27 @@ impl Connection {
         }
     }
 
-    /// Whether requests can be made.
+    /// Whether the connection takes requests.
     pub(crate) fn is_alive(&self) -> bool {
         !self.shared.ended.is_cancelled()
     }
 
-    /// Whether what is served is what was listed last, and the server has not announced other tools since.
+    /// Whether the served catalog matches the last tool list and no change was announced since.
     pub(crate) fn is_fresh(&self) -> bool {
         *self.shared.tools_changed.borrow() == self.served_changes.load(Ordering::Acquire)
     }
 
-    /// A list has arrived that is not served yet. Calls wait: the tools may no longer be those that callers know.
+    /// A list has arrived that is not served yet. Calls wait, because tools may have changed.
     pub(crate) fn mark_stale(&self) {
         self.served_changes.store(NOT_FRESH, Ordering::Release);
     }
 
-    /// What was listed after so many announcements is served.
+    /// The list requested after this many announced changes is served.
     pub(crate) fn mark_fresh(&self, changes: u64) {
         self.served_changes.store(changes, Ordering::Release);
     }
 
-    /// What a request of this mode must say beside its parameters.
+    /// The `_meta` that requests need in this mode.
     pub(crate) fn meta(&self, progress_token: Option<u64>) -> Option<Value> {
         let mut meta = match self.mode {
             ProtocolMode::Sessions if progress_token.is_none() => return None,
@@ -250,7 +249,7 @@ impl Connection {
         Some(meta)
     }
 
-    /// Asks and waits for the answer. Whether the request may be sent again follows from its method.
+    /// Sends a request and waits for the answer. The method decides whether it may be sent again.
     pub(crate) async fn request<P: Serialize>(
         &self,
         method: &str,
@@ -262,8 +261,8 @@ impl Connection {
         self.deliver(&mut Delivery::for_method(method), method, name, call_origin, timeout, params).await
     }
 
-    /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that nobody
-    /// waits any more.
+    /// Sends a request and waits for the answer. `params` receives the request id. If the future is dropped, the
+    /// upstream gets a cancellation.
     pub(crate) async fn deliver<P: Serialize>(
         &self,
         delivery: &mut Delivery,
@@ -325,7 +324,7 @@ impl Connection {
         }
     }
 
-    /// Why a child reads nothing any more: its own last words, if they come soon.
+    /// The reason why a child stopped reading: the one from its standard error, if it arrives in time.
     async fn exit_outage(&self, outage: Outage, closed: oneshot::Receiver<Result<Json, UpstreamError>>) -> Outage {
         match tokio::time::timeout(serve::CLOSE_TIMEOUT, closed).await {
             Ok(Ok(Err(UpstreamError::Unavailable(reported)))) => reported,
@@ -333,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, or finds out whether it still works, after a request over HTTP failed.
+    /// Closes the connection after a failed HTTP request, or probes whether it still works.
     async fn check_after_error(
         &self,
         http: &Arc<HttpTransport>,
@@ -344,11 +343,11 @@ impl Connection {
         match &error {
             UpstreamError::Unavailable(outage) | UpstreamError::Unsent(outage) => self.shared.close(outage),
             UpstreamError::SessionLost => self.shared.close(&Outage::new("it lost our session", "a request")),
-            // Before the greeting is over nothing else can be asked.
+            // Nothing else can be sent before the handshake is complete.
             doubtful if http.is_doubtful(doubtful) && !matches!(method, "initialize" | "server/discover" | "ping") => {
                 let is_waiting = delivery.is_repeatable();
                 let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), is_waiting));
-                // Only what may be asked again waits for the result, to be asked where it will be answered.
+                // Only repeatable requests wait for the probe, so that the retry goes to a working session.
                 let works = !is_waiting || probe.await.unwrap_or(true);
                 if !works && matches!(error, UpstreamError::Refused(_)) {
                     return UpstreamError::SessionLost;
@@ -366,8 +365,8 @@ impl Drop for Connection {
     }
 }
 
-/// Ends the session when the guard is dropped, and not before: a stream that ends, a call that fails or a connection that
-/// is closed while others still use it say nothing about the session.
+/// Ends the session when the guard is dropped and not earlier. A stream that ends, a call that fails or a connection
+/// that is closed while others still use it says nothing about the session.
 fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     let dropped = CancellationToken::new();
     let guard = dropped.clone().drop_guard();
@@ -378,7 +377,7 @@ fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     guard
 }
 
-/// A request whose answer has not come. Dropped like this, the upstream is told.
+/// A request without an answer yet. Dropping it sends a cancellation.
 struct PendingRequest<'a> {
     shared: &'a Arc<SharedState>,
     id: u64,
@@ -405,8 +404,8 @@ fn client_info() -> Value {
     json!({ "name": "aquifer", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// One connection serves clients of all kinds: it offers what the best of them can and the operator allows, and what the
-/// client behind a call cannot do is declined when it is asked for.
+/// The client capabilities that the operator allows. One connection serves many clients; requests that the client
+/// behind a call cannot handle are declined.
 pub(crate) fn client_capabilities(allowed: AllowedRequests) -> Value {
     let mut capabilities = json!({ "roots": { "listChanged": true } });
     for (name, is_allowed) in [("elicitation", allowed.elicitation), ("sampling", allowed.sampling)] {

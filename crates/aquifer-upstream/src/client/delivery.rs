@@ -1,18 +1,17 @@
 //! How often a request may be sent.
 //!
-//! A call that may change something is sent once: when a session is lost, a login renewed, a redirect received or a
-//! connection broken, nobody can tell whether the first copy was carried out. Every path to a transport therefore asks
-//! [`Delivery::begin_attempt`] immediately before it hands over the bytes, and a second copy is refused there. After a failure
-//! the same record tells whether the operation may have been carried out.
+//! A call that may change data is sent once. When a session is lost, a login renewed, a redirect received or a
+//! connection broken, nobody can tell whether the first copy was executed. Every path to a transport therefore calls
+//! [`Delivery::begin_attempt`] immediately before it hands over the bytes, and a second copy is refused there. After a
+//! failure the same record tells whether the operation may have been executed.
 //!
-//! For the same reason this is where a call is refused that was decided under a configuration which has been replaced
-//! while the call waited for the upstream.
+//! For the same reason, a call that was decided under a configuration that has since been replaced is refused here.
 
 use aquifer_engine::Validity;
 
 use crate::error::UpstreamError;
 
-/// Requests that change nothing, so that a second copy does no harm. What is not listed here is sent once.
+/// Requests that change nothing, so that a second copy does no harm. All others are sent once.
 const REPEATABLE_METHODS: &[&str] = &[
     "initialize",
     "server/discover",
@@ -27,15 +26,15 @@ const REPEATABLE_METHODS: &[&str] = &[
     "subscriptions/listen",
 ];
 
-/// The deliveries of one request, over all its attempts.
+/// The deliveries of one request across all attempts.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     is_repeatable: bool,
-    /// Copies of which a byte may have left us.
+    /// Copies of which at least one byte may have been sent.
     sent: u32,
-    /// How many messages a once-only request consists of. Further ones are answers to questions of the upstream.
+    /// Messages that a once-only request consists of. Further ones answer questions of the upstream.
     rounds: u32,
-    /// Whether the request may still be carried out.
+    /// Whether the request may still be executed.
     validity: Validity,
 }
 
@@ -50,24 +49,25 @@ impl Delivery {
         Self { is_repeatable: false, sent: 0, rounds: 1, validity: Validity::default() }
     }
 
-    /// What a method allows. Tool calls are sent once unless the tool is known to only read.
+    /// Decides by method. Tool calls are sent once.
     pub(crate) fn for_method(method: &str) -> Self {
         if REPEATABLE_METHODS.contains(&method) { Self::repeatable() } else { Self::once_only() }
     }
 
-    /// What a tool allows, as long as the call is valid.
+    /// Decides by tool: only read-only tools may be sent again.
     pub(crate) fn for_tool(only_reads: bool, validity: Validity) -> Self {
         let delivery = if only_reads { Self::repeatable() } else { Self::once_only() };
         Self { validity, ..delivery }
     }
 
-    /// From now on it is sent once: the tool is no longer known to only read. What was sent stays counted.
+    /// Sends the request once from now on, because the tool is no longer known to be read-only. Earlier copies still
+    /// count.
     pub(crate) fn restrict(&mut self) {
         self.is_repeatable = false;
     }
 
-    /// Asks to send a copy now. Fails if that would be the second copy of a request that is sent once, or if the request
-    /// must not be carried out any more.
+    /// Asks to send a copy now. Fails if it would be the second copy of a once-only request, or if the configuration
+    /// has changed.
     pub(crate) fn begin_attempt(&mut self) -> Result<(), UpstreamError> {
         if !self.may_send() {
             return Err(UpstreamError::AlreadySent);
@@ -79,14 +79,14 @@ impl Delivery {
         Ok(())
     }
 
-    /// No byte of the copy begun last has left us.
+    /// No byte of the latest copy was sent.
     pub(crate) fn mark_unsent(&mut self) {
         self.sent = self.sent.saturating_sub(1);
     }
 
-    /// The upstream asked for input before it goes on and the client gave some, so there is one more message to send. It
-    /// continues the call: the earlier messages are not sent again. Answers of ours, such as declining what is not
-    /// allowed, are no reason for another message: an upstream that asks for nothing would get copies of the call.
+    /// Allows one more message, after the upstream asked for input and the client answered. It continues the call;
+    /// earlier messages are not sent again. Answers of our own, such as declining a request, do not allow another
+    /// message: an upstream that keeps asking would otherwise get copies of the call.
     pub(crate) fn begin_round(&mut self) {
         self.rounds = self.rounds.saturating_add(1);
     }
@@ -96,17 +96,17 @@ impl Delivery {
         self.is_repeatable
     }
 
-    /// Whether the present message may be sent.
+    /// Whether the current message may be sent.
     pub(crate) fn may_send(&self) -> bool {
         self.is_repeatable || self.sent < self.rounds
     }
 
-    /// Whether the whole request may be made again from its beginning.
+    /// Whether the whole request may be repeated from the beginning.
     pub(crate) fn may_start_again(&self) -> bool {
         self.is_repeatable || self.sent == 0
     }
 
-    /// Whether something may have been changed unless the upstream says that it refused.
+    /// Whether the upstream may have changed something, unless it reports a refusal.
     pub(crate) fn is_in_doubt(&self) -> bool {
         !self.is_repeatable && self.sent > 0
     }
@@ -138,7 +138,7 @@ mod tests {
         assert!(delivery.begin_attempt().is_ok());
         assert!(delivery.is_in_doubt() && !delivery.may_start_again());
         assert!(matches!(delivery.begin_attempt(), Err(UpstreamError::AlreadySent)));
-        // A connection that was never made.
+        // The connection was never established.
         delivery.mark_unsent();
         assert!(delivery.may_start_again() && !delivery.is_in_doubt());
         assert!(delivery.begin_attempt().is_ok());

@@ -1,4 +1,4 @@
-//! Asking a server what it offers, and nothing else (R-DIS-1).
+//! Asks a server what it offers, and nothing else (R-DIS-1).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// No server has more pages than this; one that always has another is stopped here.
+/// Pages of one list. A list that never ends is cut here.
 const MAX_PAGES: usize = 1_000;
 
-/// What a server said of itself.
+/// What a server reports about itself.
 #[derive(Debug, Clone)]
 pub struct Interrogation {
     /// Its tools, byte for byte.
     pub capture: RawCapture,
-    /// Who it says it is.
+    /// Its name and version.
     pub server: ServerIdentity,
     /// The MCP revision it speaks.
     pub protocol: String,
-    /// What it says about its use, cleaned.
+    /// Its usage instructions, sanitized.
     pub instructions: Option<String>,
-    /// What it says it can do, as MCP has it.
+    /// Its capabilities as MCP defines them.
     pub capabilities: Value,
-    /// The tools that exceed a limit.
+    /// Tools left out because they exceed a limit.
     pub left_out: LeftOut,
 }
 
 impl Interrogation {
-    /// The discovery bundle of it.
+    /// The discovery bundle.
     pub fn bundle(&self, settings: &Settings, captured_at: Timestamp) -> Bundle {
         let source = settings.source(captured_at, Some(self.server.clone()));
         let mut bundle = normalize(source, self.capture.clone());
@@ -51,11 +51,11 @@ impl Interrogation {
         bundle
     }
 
-    /// A digest of all of it: two that have the same are the same.
+    /// A digest over all fields.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let Self { capture, server, protocol, instructions, capabilities, left_out } = self;
         let mut hash = Sha256::new();
-        // Writing into a hash cannot fail, and neither can writing what was read.
+        // Hashing cannot fail, and neither can serializing what was parsed.
         let _ = serde_json::to_writer(&mut hash, &(capture, server, protocol, instructions, capabilities, left_out));
         hash.finalize().into()
     }
@@ -73,7 +73,7 @@ impl Interrogation {
     }
 }
 
-/// Asks a server who it is and which tools it has. No tool is called, and the server is left again.
+/// Asks a server for its identity and its tools, then disconnects. No tool is called.
 pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
     let sanitizer = Sanitizer::new(settings);
     let to_failure = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
@@ -82,7 +82,7 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
         let tool_list = list_tools(&connection, settings).await?;
         Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
     };
-    // Boxed, so that callers' futures do not hold all that it takes.
+    // Boxed to keep the futures of callers small.
     match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
         Ok(request) => request.map_err(to_failure),
         Err(_) => Err(to_failure(UpstreamError::TimedOut)),
@@ -93,17 +93,17 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
 pub(crate) struct ToolList {
     pub(crate) capture: RawCapture,
     pub(crate) left_out: LeftOut,
-    /// How often the server had announced other tools when it was asked.
+    /// How many tool changes the server had announced when the list was requested.
     pub(crate) changes: u64,
 }
 
-/// Every page of the tools, without those that exceed a limit. From here on the connection is not fresh until
-/// [`Connection::mark_fresh`] says that the list was taken over: what is served does not match it yet.
+/// Requests all pages of the tool list and leaves out tools that exceed a limit. The connection is stale from here on
+/// until [`Connection::mark_fresh`] reports that the list is served.
 pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> Result<ToolList, UpstreamError> {
     let changes = *connection.shared.tools_changed.borrow();
     let (pages, is_cut) =
         match list_pages_bounded(connection, settings, "tools/list", Some(settings.limits.max_tools)).await {
-            // A server without tools need not know the question.
+            // Servers without tools may not know the method.
             Err(UpstreamError::Refused(error))
                 if error.code == -32601 && connection.handshake.capabilities.get("tools").is_none() =>
             {
@@ -121,7 +121,7 @@ pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> 
     Ok(ToolList { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
 }
 
-/// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
+/// Requests all pages of a list. Together they may be as large as one answer.
 pub(crate) async fn list_pages(
     connection: &Connection,
     settings: &Settings,
@@ -130,8 +130,7 @@ pub(crate) async fn list_pages(
     list_pages_bounded(connection, settings, method, None).await.map(|(pages, _)| pages)
 }
 
-/// The pages of a list, and whether it was cut. One that is cut short keeps what was read: a server with too much to say
-/// loses the rest, not everything.
+/// Requests the pages of a list and reports whether it was cut. A list that is too long keeps the pages read so far.
 async fn list_pages_bounded(
     connection: &Connection,
     settings: &Settings,

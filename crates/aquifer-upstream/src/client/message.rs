@@ -1,7 +1,7 @@
-//! Messages as they go over the wire: JSON-RPC, read no further than needed.
+//! JSON-RPC messages, parsed no further than needed.
 //!
-//! An answer's `result` stays the bytes it came as: discovery keeps them, and a call's answer is read once, by whoever
-//! asked for it.
+//! The `result` of an answer keeps its original bytes: discovery stores them, and the result of a call is parsed once,
+//! by its caller.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// One message as it came.
+/// One received message.
 #[derive(Deserialize)]
 pub(crate) struct Incoming<'a> {
     #[serde(borrow, default)]
@@ -25,25 +25,25 @@ pub(crate) struct Incoming<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// An error as JSON-RPC has it.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct RpcError {
     #[serde(default)]
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
-    /// The HTTP status it came with, where that was not a success.
+    /// The HTTP status of the response, unless it was a success.
     #[serde(skip)]
     pub(crate) status: Option<u16>,
 }
 
-/// Errors of JSON-RPC that are found before a request is handled.
+/// JSON-RPC errors that occur before a request is handled.
 const REFUSALS: [i64; 4] = [-32700, -32600, -32601, -32602];
 
-/// There is no such method.
+/// The method does not exist.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Something went wrong inside of the server, at any time.
+/// The server failed internally, possibly after it handled the request.
 const INTERNAL_ERROR: i64 = -32603;
 
 impl RpcError {
@@ -51,12 +51,13 @@ impl RpcError {
         Self { code, message: message.into(), status: None }
     }
 
-    /// The words of a tool that says that it failed.
+    /// The error text of a tool that failed.
     pub(crate) fn from_tool(message: impl Into<String>) -> Self {
         Self::new(0, message)
     }
 
-    /// Whether it may say that there is no such tool. MCP has no code for that, so the words are looked at, too.
+    /// Whether the error may mean that the tool does not exist. MCP has no code for that, so the text is examined as
+    /// well.
     pub(crate) fn may_be_unknown_tool(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         let is_missing =
@@ -64,8 +65,8 @@ impl RpcError {
         self.code == METHOD_NOT_FOUND || (text.contains("tool") && is_missing)
     }
 
-    /// Whether it says that the request was not carried out. Codes of a server's own say nothing about that: servers
-    /// answer with them when a call took too long, and when it failed halfway.
+    /// Whether the error means that the request was not executed. Server-defined codes say nothing about that: servers
+    /// also use them for calls that timed out or failed halfway.
     pub(crate) fn is_refusal(&self) -> bool {
         match self.status {
             Some(status) => !is_inconclusive(status) && self.code != INTERNAL_ERROR,
@@ -74,19 +75,19 @@ impl RpcError {
     }
 }
 
-/// Whether an HTTP status leaves open if the request was handled: server errors, which proxies also send when the server
-/// was cut off; 408, which servers send when a handler takes too long; 499, which proxies write when the connection was
-/// closed under way; redirects, which many servers send after they handled a POST, whatever the status means.
+/// Whether an HTTP status leaves open if the request was handled. Server errors do, because proxies send them when the
+/// server was cut off; so do 408, which servers send when a handler takes too long, 499, which proxies write when the
+/// connection was closed, and redirects, which many servers send after they handled a POST.
 pub(crate) fn is_inconclusive(status: u16) -> bool {
     status >= 500 || matches!(status, 300..400 | 408 | 499)
 }
 
-/// JSON text inside of a message that came.
+/// JSON text that is part of a received message.
 #[derive(Debug, Clone)]
 pub(crate) struct Json(Bytes);
 
 impl Json {
-    /// The part of a message that was read from it.
+    /// The given part of a message.
     pub(crate) fn from_part(message: &Bytes, part: &RawValue) -> Self {
         Self(message.slice_ref(part.get().as_bytes()))
     }
@@ -95,24 +96,24 @@ impl Json {
         Self(Bytes::from_static(b"null"))
     }
 
-    /// The text. It was part of a message that was read as text, so it is never empty for its encoding.
+    /// The text. The whole message was parsed as UTF-8, so this never fails.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
 impl Incoming<'_> {
-    /// Our own id that this answers, if it answers one of ours.
+    /// The id of our request that this message answers.
     pub(crate) fn answered_id(&self) -> Option<u64> {
         if self.method.is_some() {
             return None;
         }
         let id = self.id?.get();
-        // Some servers give numbers back as text.
+        // Some servers return numbers as strings.
         id.trim_matches('"').parse().ok()
     }
 
-    /// What was answered.
+    /// The result or error of an answer.
     pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
         match (self.error, self.result) {
             (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError::new(0, ""))),
@@ -122,7 +123,7 @@ impl Incoming<'_> {
     }
 }
 
-/// Hands over every message of a text: one, or those of a batch, which one revision allows.
+/// Calls `take` for each message: one, or several in a batch, which one revision of MCP allows.
 pub(crate) fn for_each_message(text: &Bytes, mut take: impl FnMut(Incoming<'_>)) -> Result<(), serde_json::Error> {
     let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if batch {
@@ -143,14 +144,14 @@ struct Request<'a, P> {
     params: &'a P,
 }
 
-/// A request of ours, as a line without its end.
+/// Serializes a request as a line without its end.
 pub(crate) fn request<P: Serialize>(id: u64, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
     let mut line = Vec::with_capacity(256);
     serde_json::to_writer(&mut line, &Request { jsonrpc: "2.0", id, method, params })?;
     Ok(line)
 }
 
-/// A notification of ours.
+/// Serializes a notification.
 pub(crate) fn notification(method: &str, params: Option<Value>) -> Vec<u8> {
     let mut message = json!({ "jsonrpc": "2.0", "method": method });
     if let (Some(params), Some(fields)) = (params, message.as_object_mut()) {
@@ -159,7 +160,7 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Vec<u8> {
     message.to_string().into_bytes()
 }
 
-/// Our answer to a request of theirs, whose id is given back as it came.
+/// Serializes a response to a request of the upstream. The id is returned unchanged.
 pub(crate) fn response(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<u8> {
     let message = match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -198,7 +199,7 @@ mod tests {
             (-32000, None, false),
             (-32001, None, false),
             (-32099, None, false),
-            // Codes outside of what JSON-RPC reserves, and an error without one.
+            // Codes outside the range reserved by JSON-RPC, and an error without a code.
             (1, None, false),
             (-1, None, false),
             (0, None, false),

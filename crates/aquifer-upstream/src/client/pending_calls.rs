@@ -1,4 +1,4 @@
-//! The calls under way on one connection: who waits for which answer, and who is behind each.
+//! The pending calls of one connection: who waits for which answer, and which client is behind each call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,21 +15,21 @@ use crate::error::{Outage, UpstreamError};
 /// A call that reports progress may take this many times its timeout.
 const MAX_TIMEOUT_FACTOR: u32 = 10;
 
-/// Questions for a person or a model that one call may put. A person who is asked again and again stops reading.
+/// Questions to a person or a model during one call. People stop reading when asked again and again.
 const MAX_QUESTIONS: usize = 32;
 
-/// Who is behind a call, and its last sign of life.
+/// The client behind a call, and the last activity of the call.
 #[derive(Debug)]
 pub(crate) struct CallOrigin {
     pub(crate) progress: Progress,
     pub(crate) client: Option<Arc<dyn ClientSide>>,
-    /// The session of the caller, to tell clients apart.
+    /// The caller's session, which distinguishes clients.
     pub(crate) session: Option<Arc<str>>,
     started_at: Instant,
-    /// Milliseconds after the beginning.
+    /// In milliseconds after `started_at`.
     last_activity_ms: AtomicU64,
     open_questions: AtomicUsize,
-    /// Questions for a person or a model so far.
+    /// Questions asked so far.
     question_count: AtomicUsize,
 }
 
@@ -40,29 +40,29 @@ impl CallOrigin {
         Self { progress, client, session, started_at, last_activity_ms, open_questions, question_count }
     }
 
-    /// Nobody in particular.
+    /// A call of our own, without a client.
     pub(crate) fn internal() -> Self {
         Self::new(Progress::silent(), None, None)
     }
 
-    /// The upstream gave a sign of life.
+    /// Records that the upstream is still working on the call.
     pub(crate) fn record_activity(&self) {
         let after = u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_activity_ms.store(after, Ordering::Relaxed);
     }
 
-    /// Counts one more question for a person or a model. Says whether this call may put it.
+    /// Counts one more question. Returns whether this call may ask it.
     pub(crate) fn may_ask(&self) -> bool {
         self.question_count.fetch_add(1, Ordering::Relaxed) < MAX_QUESTIONS
     }
 
-    /// The person is being asked: the upstream waits for us, not we for it. Ends when the answer is dropped.
+    /// Suspends the timeout while a person is asked. Dropping the guard resumes it.
     pub(crate) fn begin_question(self: &Arc<Self>) -> OpenQuestion {
         self.open_questions.fetch_add(1, Ordering::Relaxed);
         OpenQuestion(self.clone())
     }
 
-    /// When to look again whether time is up; none if it is.
+    /// When to check the timeout again. `None` if it has expired.
     pub(crate) fn deadline(&self, timeout: Duration) -> Option<Instant> {
         let now = Instant::now();
         if self.open_questions.load(Ordering::Relaxed) > 0 {
@@ -74,7 +74,7 @@ impl CallOrigin {
     }
 }
 
-/// As long as it is held, the person is being asked.
+/// Suspends the timeout of a call for as long as it is held.
 pub(crate) struct OpenQuestion(Arc<CallOrigin>);
 
 impl Drop for OpenQuestion {
@@ -97,7 +97,7 @@ struct Registry {
     outage: Option<Outage>,
 }
 
-/// The calls under way on one connection.
+/// The pending calls of one connection.
 #[derive(Default)]
 pub(crate) struct PendingCalls {
     next: AtomicU64,
@@ -109,12 +109,12 @@ impl PendingCalls {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An id nobody has yet.
+    /// Returns a new request id.
     pub(crate) fn next_id(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Enters a call. With a waiter, its answer goes there.
+    /// Registers a call. Its answer goes to the waiter, if there is one.
     pub(crate) fn register(
         &self,
         id: u64,
@@ -129,19 +129,19 @@ impl PendingCalls {
         Ok(())
     }
 
-    /// The call is over. Says whether it was still under way.
+    /// Removes a call. Returns whether it was pending.
     pub(crate) fn remove(&self, id: u64) -> bool {
         self.registry().pending.remove(&id).is_some()
     }
 
-    /// Gives an answer to whoever waits for it. Says whether anybody does.
+    /// Passes an answer to its waiter. Returns whether there was one.
     pub(crate) fn settle(&self, id: u64, outcome: Result<Json, UpstreamError>) -> bool {
         let pending = self.registry().pending.remove(&id);
-        // A receiver that is gone no longer wants it.
+        // A dropped receiver no longer wants the answer.
         pending.and_then(|pending| pending.waiter).map(|waiter| waiter.send(outcome)).is_some()
     }
 
-    /// The connection is gone: everybody who waits is told, and nobody can begin to.
+    /// Fails all pending calls and refuses new ones, because the connection has ended.
     pub(crate) fn close(&self, outage: &Outage) {
         let pending = {
             let mut registry = self.registry();
@@ -153,19 +153,19 @@ impl PendingCalls {
         }
     }
 
-    /// Who is behind a call.
+    /// The client behind a call.
     pub(crate) fn call_origin(&self, id: u64) -> Option<Arc<CallOrigin>> {
         self.registry().pending.get(&id).map(|pending| pending.call_origin.clone())
     }
 
-    /// The id of the only call under way.
+    /// The id of the only pending call, if there is exactly one.
     pub(crate) fn only_id(&self) -> Option<u64> {
         let registry = self.registry();
         let mut ids = registry.pending.keys();
         ids.next().copied().filter(|_| ids.next().is_none())
     }
 
-    /// Whether calls of other clients than this one are under way.
+    /// Whether calls of other clients are pending.
     pub(crate) fn has_others(&self, origin: &CallOrigin) -> bool {
         let registry = self.registry();
         registry
@@ -174,7 +174,7 @@ impl PendingCalls {
             .any(|pending| pending.call_origin.client.is_some() && pending.call_origin.session != origin.session)
     }
 
-    /// Who is behind the calls under way, if all of them are of one client.
+    /// The client behind all pending calls, if it is the same one.
     pub(crate) fn sole_client(&self) -> Option<Arc<CallOrigin>> {
         let registry = self.registry();
         let mut with_client = registry.pending.values().filter(|pending| pending.call_origin.client.is_some());

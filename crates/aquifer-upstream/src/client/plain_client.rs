@@ -1,5 +1,5 @@
-//! A plain client's connection to an MCP server, for those who want to see what any client would see: the tools as they
-//! are listed, results as they come. Nothing is cached, restarted, shaped or asked again. Who is asked back declines.
+//! A plain MCP client without caching, restarts, shaping or retries. It shows what any client would see. Requests of
+//! the server are declined.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// What a client says that a server may ask it for. Some servers have more tools for those that can be asked.
+/// The capabilities that a client announces. Some servers offer more tools to clients with more capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientCapabilities {
-    /// Whatever an [`Upstream`](crate::Upstream) says.
+    /// The capabilities that an [`Upstream`](crate::Upstream) announces.
     AsUpstream,
-    /// Nothing.
+    /// No capabilities.
     None,
 }
 
-/// A connection after its greeting. The server that was started for it ends with it.
+/// A connected client. A server process that was started for it ends with it.
 pub struct PlainClient {
     connection: Connection,
     settings: Settings,
@@ -48,7 +48,7 @@ struct Params<'a> {
 }
 
 impl PlainClient {
-    /// Starts or reaches a server, and greets it.
+    /// Starts or contacts a server and performs the handshake.
     pub async fn open(settings: Settings, offered: ClientCapabilities) -> Result<Self, Failure> {
         let sanitizer = Sanitizer::new(&settings);
         let capabilities = match offered {
@@ -64,17 +64,17 @@ impl PlainClient {
         }
     }
 
-    /// What the server is called here.
+    /// The configured name of the server.
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// What the server says about its use, cleaned.
+    /// The server's usage instructions, sanitized.
     pub fn instructions(&self) -> Option<&str> {
         self.connection.handshake.instructions.as_deref()
     }
 
-    /// Every tool, as it is listed.
+    /// All tools as listed.
     pub async fn tools(&self) -> Result<Vec<Value>, Failure> {
         let listing = async {
             let mut tools = Vec::new();
@@ -89,7 +89,7 @@ impl PlainClient {
         listing.await.map_err(|error| self.to_failure(error))
     }
 
-    /// Calls a tool. What it answers with is given as it came, a failure of the tool's own included.
+    /// Calls a tool and returns its result unchanged, including an error of the tool.
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         let params = |_| Params { name: tool, arguments, meta: self.connection.meta(None) };
         let origin = Arc::new(CallOrigin::internal());

@@ -1,8 +1,8 @@
-//! What an upstream asks of the client behind a call: whether it may, and in which words it reaches a person or a model.
+//! Requests of an upstream to the client behind a call: whether they are allowed, and how they are presented.
 //!
-//! A question of a server looks to a person like one of the client. So nothing is passed on unless the operator allows it
-//! for this source, every question says who asks, and only the fields that MCP knows are passed on, cleaned. Questions that
-//! send a person to a URL are never passed on.
+//! To a person, a question of a server looks like one of the client. Nothing is passed on unless the operator allows it
+//! for this source, every question names its source, and only fields known to MCP are passed on, sanitized. Questions
+//! that send a person to a URL are always declined.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use crate::sanitize::{Sanitizer, truncated};
 
-/// The most characters of one question. A person decides by it, so it is longer than other words.
+/// Characters of one question. People decide by it, so the limit is higher than for other texts.
 const MAX_QUESTION_CHARS: usize = 8_000;
 
-/// The fields of a sampling request that are passed on. `includeContext` is not: what is one server to a client are all
-/// sources to us, and a source must not read what another was told.
+/// The fields of a sampling request that are passed on. `includeContext` is not: a client sees all sources as one
+/// server, and a source must not read what another was told.
 const SAMPLING_FIELDS: &[&str] = &[
     "messages",
     "modelPreferences",
@@ -29,16 +29,16 @@ const SAMPLING_FIELDS: &[&str] = &[
     "toolChoice",
 ];
 
-/// A question as the client gets it.
+/// A question as the client receives it.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) params: Map<String, Value>,
-    /// Values to choose from that are shown otherwise than the upstream writes them: field, shown and exact.
+    /// Choices that are shown differently from the upstream's spelling: field, shown value, exact value.
     exact_values: Vec<(String, String, String)>,
 }
 
 impl Question {
-    /// The client's answer in the upstream's own values.
+    /// Translates the client's answer back to the upstream's values.
     pub(crate) fn translate(&self, mut answer: Value) -> Value {
         let Some(content) = answer.get_mut("content").and_then(Value::as_object_mut) else { return answer };
         for (field, shown, exact) in &self.exact_values {
@@ -57,7 +57,7 @@ impl Question {
     }
 }
 
-/// The question to pass on, or none if it is declined.
+/// The question to pass on, or `None` if it is declined.
 pub(crate) fn prepare_question(
     sanitizer: &Sanitizer,
     capability: ClientCapability,
@@ -82,7 +82,7 @@ pub(crate) fn prepare_question(
     }
 }
 
-/// Says once why a source gets no answer.
+/// Warns once that a request is declined.
 fn warn_not_allowed(sanitizer: &Sanitizer, capability: &str, was_warned: &AtomicBool) {
     if !was_warned.swap(true, Ordering::Relaxed) {
         tracing::warn!(
@@ -121,18 +121,18 @@ fn elicitation_question(sanitizer: &Sanitizer, mut params: Map<String, Value>) -
     Some(Question { params: forwarded, exact_values })
 }
 
-/// Text of a server with every line after the first marked, so that none of them can pass for a line of ours.
+/// Marks every line of a server's text after the first, so that none can pass for a line of ours.
 fn quote_lines(text: &str) -> String {
     lines(text).join("\n> ")
 }
 
-/// The same for text that stands on lines of its own: there the first line, too, is marked if it reads like ours.
+/// Like `quote_lines`, and also marks the first line if it reads like ours.
 fn quote_block(text: &str) -> String {
     let quoted = quote_lines(text);
     if reads_like_ours(&quoted) { format!("> {quoted}") } else { quoted }
 }
 
-/// A prompt of a server with the lines marked that read like ours. Others stay: models are sensitive to their form.
+/// Marks the lines of a prompt that read like ours. Other lines stay unchanged, because models are sensitive to form.
 fn mark_prompt(text: &str) -> String {
     let mark = |line: String| if reads_like_ours(&line) { format!("> {line}") } else { line };
     lines(text).into_iter().map(mark).collect::<Vec<_>>().join("\n")
@@ -144,15 +144,15 @@ fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n", "\n").split(is_break).map(str::to_owned).collect()
 }
 
-/// Whether a text begins as the lines do that say who asks.
+/// Whether a text begins like the lines that name a source.
 fn reads_like_ours(text: &str) -> bool {
     let letters = text.chars().filter(|letter| letter.is_alphanumeric()).take(16);
     let letters: String = letters.flat_map(char::to_lowercase).collect();
     letters.starts_with("source") || letters.starts_with("requestedby")
 }
 
-/// The form that a person fills in. Names of fields go back to the server, so a form with one that is not clean is
-/// declined; values to choose from are shown clean and translated back.
+/// The form for a person. Field names go back to the server, so a form with an unclean field name is declined. Choices
+/// are shown clean and translated back.
 fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(String, String, String)>) -> Option<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (field, property) in properties.into_iter().flatten() {
@@ -167,7 +167,7 @@ fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(Stri
         collect_choices(property, &mut choices);
         for &exact in &choices {
             let shown = form_text(sanitizer, exact);
-            // Of two values that look alike the clean one is meant.
+            // If two values look alike, the clean one wins.
             let is_taken = choices.contains(&shown.as_str())
                 || exact_values.iter().any(|(known, taken, _)| known == field && *taken == shown);
             if shown != exact && !is_taken {
@@ -178,12 +178,12 @@ fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(Stri
     Some(text::clean_json(schema, &|text| form_text(sanitizer, text)))
 }
 
-/// Sanitizer of a form as the person sees them.
+/// A text of a form as a person sees it.
 fn form_text(sanitizer: &Sanitizer, text: &str) -> String {
     quote_block(&sanitizer.presentable(text))
 }
 
-/// The values that a field offers: its default, `enum` and `const`, also of its alternatives and elements.
+/// The values that a field offers: default, `enum` and `const`, including those of alternatives and elements.
 fn collect_choices<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     let Some(object) = schema.as_object() else { return };
     found.extend(object.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str));
@@ -212,8 +212,8 @@ fn sampling_params(sanitizer: &Sanitizer, mut params: Map<String, Value>) -> Map
     forwarded
 }
 
-/// Cleans everything but pictures and sound, which are no text. These are content of a message, or of the result of a
-/// tool in one.
+/// Sanitizes everything except images and audio. These occur as content of a message, or of a tool result inside a
+/// message.
 fn clean_messages(sanitizer: &Sanitizer, value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(|item| clean_messages(sanitizer, item)).collect(),

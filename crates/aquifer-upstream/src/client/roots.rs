@@ -1,5 +1,5 @@
-//! Roots: the folders a client works in. An upstream asks for them when it likes, mostly when it is started and nobody is
-//! there yet, and remembers the answer. So once it has asked, it is told whenever those of another client count.
+//! Roots: the folders that a client works in. Upstreams usually request them at start, before any client is there, and
+//! cache the answer. Once an upstream has requested roots, it is notified whenever those of another client apply.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::message;
 use super::pending_calls::CallOrigin;
 use super::shared_state::SharedState;
 
-/// What one upstream knows of roots.
+/// The roots that one upstream knows.
 pub(crate) struct Roots(Mutex<RootsState>);
 
 struct RootsState {
-    /// Whether it has asked for any.
+    /// Whether the upstream has requested roots.
     is_requested: bool,
-    /// Whose they are.
+    /// The session whose roots these are.
     owner: Option<Arc<str>>,
     list: Value,
 }
@@ -33,12 +33,12 @@ impl Roots {
         update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The upstream wants them.
+    /// Records that the upstream has requested roots.
     pub(crate) fn mark_requested(&self) {
         self.with(|known| known.is_requested = true);
     }
 
-    /// Those known now.
+    /// The current roots.
     pub(crate) fn list(&self) -> Value {
         self.with(|known| known.list.clone())
     }
@@ -48,21 +48,21 @@ fn empty_list() -> Value {
     json!({ "roots": [] })
 }
 
-/// Before a call: asks the client behind it for its roots, unless they are known or nobody wants them, and tells the
-/// upstream if they are others. While calls of several clients are under way, nobody's count.
+/// Called before a call: asks the client for its roots if the upstream needs them, and notifies the upstream if they
+/// changed. While calls of several clients are pending, the list is empty.
 pub(crate) async fn refresh(shared: &Arc<SharedState>, call_origin: &CallOrigin, timeout: Duration) {
     if !shared.roots.with(|known| known.is_requested && known.owner != call_origin.session) {
         return;
     }
     let client = call_origin.client.as_ref().filter(|client| client.can(ClientCapability::Roots));
-    // Whoever could not be asked now is asked with the next call.
+    // A client that could not be asked is asked again with the next call.
     let (owner, list) = match client {
         None => (call_origin.session.clone(), empty_list()),
         Some(_) if shared.calls.has_others(call_origin) => (None, empty_list()),
         Some(client) => match tokio::time::timeout(timeout, client.ask(ClientCapability::Roots, Map::new())).await {
             Ok(Ok(list)) => (call_origin.session.clone(), list),
             Ok(Err(_)) => (None, empty_list()),
-            // Every call would take as long again.
+            // Do not wait again with every call.
             Err(_) => (call_origin.session.clone(), empty_list()),
         },
     };

@@ -1,4 +1,4 @@
-//! What the tasks of one connection share, and what is done with everything that the upstream says unasked.
+//! State shared by the tasks of one connection, and the handling of incoming messages.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -20,26 +20,26 @@ use crate::client::stdio::pipe::Pipe;
 use crate::error::{Outage, UpstreamError};
 use crate::sanitize::{Sanitizer, truncated};
 
-/// Questions of one upstream that may wait for somebody at once. More are declined.
+/// Questions of one upstream that may be open at once. Further ones are declined.
 const MAX_QUESTIONS: usize = 8;
 
-/// Characters of one log message that are passed on.
+/// Characters of a log message that are passed on.
 const MAX_LOG_DATA: usize = 16 * 1024;
 
-/// Where our messages go.
+/// Where outgoing messages go.
 pub(crate) enum Outbound {
     Pipe(Arc<Pipe>),
     Http(Arc<HttpTransport>),
 }
 
-/// What the tasks of one connection share.
+/// State shared by the tasks of one connection.
 pub(crate) struct SharedState {
     pub(crate) name: Arc<str>,
     pub(crate) sanitizer: Sanitizer,
     pub(crate) calls: PendingCalls,
-    /// Fires when the connection is to end, or has.
+    /// Cancelled when the connection ends or has to end.
     pub(crate) ended: CancellationToken,
-    /// Counts how often the upstream said that its tools are others.
+    /// Counts the notifications that the tool list changed.
     pub(crate) tools_changed: watch::Sender<u64>,
     pub(crate) outbound: OnceLock<Outbound>,
     pub(crate) roots: Roots,
@@ -47,7 +47,7 @@ pub(crate) struct SharedState {
     recent: Mutex<RecentClient>,
 }
 
-/// The client that used the connection last, as long as no other did.
+/// The only client that has used the connection so far, if there is exactly one.
 #[derive(Default)]
 enum RecentClient {
     #[default]
@@ -71,13 +71,13 @@ impl SharedState {
         })
     }
 
-    /// The connection is gone.
+    /// Closes the connection.
     pub(crate) fn close(&self, outage: &Outage) {
         self.calls.close(outage);
         self.ended.cancel();
     }
 
-    /// Remembers who used the connection last: what comes without a call belongs to them, as long as they are alone.
+    /// Records the client behind a call. Messages that belong to no call go to it, as long as it is the only one.
     pub(crate) fn record_client(&self, call_origin: &Arc<CallOrigin>) {
         if call_origin.client.is_none() {
             return;
@@ -100,7 +100,7 @@ impl SharedState {
         Some((call_origin, client))
     }
 
-    /// Sends a message. It never waits; what cannot be sent ends the connection, which is how its failure is learned.
+    /// Sends a message without waiting. A failure ends the connection.
     pub(crate) fn send(self: &Arc<Self>, message: Vec<u8>) {
         match self.outbound.get() {
             Some(Outbound::Pipe(pipe)) => {
@@ -115,7 +115,7 @@ impl SharedState {
         }
     }
 
-    /// Takes one message. `origin` is the call on whose stream it came, where that is known.
+    /// Handles one message. `origin` is the call on whose stream it arrived, if known.
     pub(crate) fn handle_message(
         self: &Arc<Self>,
         text: &Bytes,
@@ -183,7 +183,7 @@ impl SharedState {
         call_origin.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
     }
 
-    /// Answers a request of theirs.
+    /// Answers a request of the upstream.
     fn answer_request(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         let capability = match method {
             "ping" => return self.send(message::response(id, Ok(json!({})))),
@@ -195,7 +195,7 @@ impl SharedState {
             }
             _ => return self.send(message::response(id, Err((-32601, "This client does not know the method")))),
         };
-        // Asked first, because the log has to say why a source is declined whoever is behind the call.
+        // Prepared first, so that a declined source is logged even without a client.
         let question = serde_json::from_str(params)
             .ok()
             .and_then(|params| question::prepare_question(&self.sanitizer, capability, params));
@@ -230,7 +230,7 @@ impl SharedState {
         });
     }
 
-    /// Answers when nobody can be asked.
+    /// Answers a request that no client can handle.
     fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
         self.send(match capability {
             ClientCapability::Elicitation => message::response(id, Ok(json!({ "action": "decline" }))),
@@ -242,7 +242,7 @@ impl SharedState {
     }
 }
 
-/// Why a JSON-RPC error came, for a log.
+/// A JSON-RPC error as log text.
 pub(crate) fn describe_rpc_error(error: &RpcError) -> String {
     format!("error {}: {}", error.code, error.message)
 }

@@ -1,4 +1,4 @@
-//! One login: found out, asked for in a browser, redeemed and kept.
+//! One login: discovery, consent in a browser, redemption of the code, storage.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::oauth::network::http::OAuthHttp;
 use crate::oauth::network::urls;
 use crate::settings::{Settings, Transport};
 
-/// How long another process may take to change the same login.
+/// How long another process may hold the lock of the same login.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A login under way. Somebody must open its URL in a browser.
+/// A login in progress. A person has to open its URL in a browser.
 pub struct LoginAttempt {
     web: OAuthHttp,
     callback: Callback,
@@ -33,14 +33,14 @@ pub struct LoginAttempt {
     url: Url,
 }
 
-/// What came of a login.
+/// A completed login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginSummary {
-    /// Who gave it.
+    /// The authorization server.
     pub issuer: String,
-    /// What it allows, as far as that is said.
+    /// The granted scopes, as far as they are known.
     pub scopes: Vec<String>,
-    /// Whether it renews itself.
+    /// Whether the login can be renewed without a person.
     pub renews: bool,
 }
 
@@ -51,8 +51,8 @@ impl std::fmt::Debug for LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// Finds out how one logs in to a server. `scopes` are what to ask for; else what is configured, else what the server
-    /// wants and what the login before allows.
+    /// Discovers how to log in to a server. Requests `scopes`, or else the configured ones, or else those that the
+    /// server asks for and the previous login had.
     pub async fn start(settings: &Settings, scopes: &[String]) -> Result<Self, LoginError> {
         let Transport::Http { url, headers, bearer } = &settings.transport else {
             return Err(LoginError::new(
@@ -79,18 +79,18 @@ impl LoginAttempt {
         Ok(Self { web, callback, found, client, server, store, state, verifier, scopes, url })
     }
 
-    /// What to open in a browser.
+    /// The URL to open in a browser.
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// The authorization server that asks, fit to be shown.
+    /// The authorization server, sanitized.
     pub fn issuer(&self) -> String {
         sanitized(&self.found.server.issuer, &[])
     }
 
-    /// Waits for the browser to come back, redeems what it brings and keeps the login. A browser on another machine cannot
-    /// come back: `pasted` takes the URL that it ended at.
+    /// Waits for the browser to return, redeems the code and stores the login. A browser on another machine cannot
+    /// return; `pasted` receives the URL where it ended up.
     pub async fn finish(
         self,
         timeout: Duration,
@@ -159,18 +159,18 @@ impl LoginAttempt {
     }
 }
 
-/// What came of a logout.
+/// The result of a logout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogoutOutcome {
     /// There was no login.
     NotLoggedIn,
-    /// It is forgotten here. Tokens may hold elsewhere until they end.
+    /// The login was deleted locally. Its tokens may stay valid until they expire.
     Removed,
-    /// It is forgotten here, and the authorization server takes it back.
+    /// The login was deleted locally and revoked by the authorization server.
     Revoked,
 }
 
-/// Forgets the login of a server, and has it revoked where that is possible (RFC 7009).
+/// Deletes the login of a server and revokes it where possible (RFC 7009).
 pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     let (Transport::Http { url, .. }, Some(login)) = (&settings.transport, &settings.login) else {
         return Ok(LogoutOutcome::NotLoggedIn);
@@ -193,7 +193,7 @@ pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     let (Ok(web), Ok(client)) = (OAuthHttp::for_server(&server).await, client) else {
         return Ok(LogoutOutcome::Removed);
     };
-    // With a refresh token the access tokens end, too, with most servers; the other way round with none.
+    // Most servers revoke the access tokens together with a refresh token; none do so the other way round.
     let mut revoked = true;
     let tokens =
         [("refresh_token", stored.refresh_token.as_deref()), ("access_token", Some(stored.access_token.as_str()))];
@@ -205,8 +205,8 @@ pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     Ok(if revoked { LogoutOutcome::Revoked } else { LogoutOutcome::Removed })
 }
 
-/// What a person is asked to agree to. What the login before was granted is asked for again: a server says what it wants of
-/// everybody, not what single calls needed beside that, and those would be refused once more.
+/// The scopes to request. Those of the previous login are requested again: a server names the scopes that everybody
+/// needs, not those that single calls needed in addition, and these calls would be refused again.
 fn scopes_to_request(
     requested: &[String],
     configured: &[String],
@@ -217,7 +217,7 @@ fn scopes_to_request(
     if !chosen.is_empty() {
         return chosen.to_vec();
     }
-    // Without it some servers give tokens that cannot be renewed.
+    // Without this scope, some servers issue tokens that cannot be renewed.
     let offline = "offline_access";
     let offers_offline = found.server.scopes_supported.iter().any(|scope| scope == offline);
     let mut scopes = found.scopes.clone();

@@ -1,4 +1,4 @@
-//! Where the browser comes back to: a port of this machine, open for as long as the login takes.
+//! The redirect target of the browser: a local port that is open during the login.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -15,21 +15,21 @@ const PATH: &str = "/callback";
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Browsers open connections that they may never use; more than this at once is somebody else.
+/// Browsers open connections that they may never use. More than this at once come from something else.
 const MAX_CONNECTIONS: usize = 32;
 
-/// Where the browser comes back to.
+/// A listener for the redirect of the browser.
 pub(crate) struct Callback {
     listener: TcpListener,
     redirect: String,
 }
 
-/// What the browser brought.
+/// The response in the redirect URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AuthorizationResponse {
     /// The code, or why there is none.
     pub(crate) code: Result<String, LoginError>,
-    /// Who says so (RFC 9207).
+    /// The issuer of the response (RFC 9207).
     pub(crate) issuer: Option<String>,
 }
 
@@ -41,12 +41,13 @@ impl Callback {
         Ok(Self { listener, redirect: format!("http://127.0.0.1:{port}{PATH}") })
     }
 
-    /// The URL to come back to.
+    /// The redirect URL.
     pub(crate) fn redirect(&self) -> &str {
         &self.redirect
     }
 
-    /// Waits for the browser. Whoever comes without our `state` is sent away, and the wait goes on. The caller bounds it.
+    /// Waits for the browser. Requests without our `state` are refused and the wait continues. The caller bounds the
+    /// time.
     pub(crate) async fn wait(&self, state: &str) -> AuthorizationResponse {
         let mut visits = JoinSet::new();
         loop {
@@ -97,18 +98,18 @@ async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Aut
     response
 }
 
-/// Who came.
+/// A request to the local port.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Visit {
-    /// The browser, with the answer to our question.
+    /// The browser, with the response to our request.
     Answer(AuthorizationResponse),
-    /// Somebody with an answer to another.
+    /// A response to another request.
     WrongState,
-    /// Somebody else.
+    /// Any other request.
     OtherPath,
 }
 
-/// Reads the URL that a browser was sent to.
+/// Reads the URL that a browser was redirected to.
 pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
     let is_ours = Url::parse(redirect).is_ok_and(|own| own.origin() == url.origin() && own.path() == url.path());
     if !is_ours {

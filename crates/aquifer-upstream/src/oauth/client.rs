@@ -1,4 +1,4 @@
-//! As whom we ask: a client that the operator registered, a document that describes us, or one registered on the spot.
+//! The OAuth client: registered by the operator, described by a document, or registered dynamically.
 
 use base64::Engine as _;
 use reqwest::header::HeaderValue;
@@ -11,30 +11,30 @@ use crate::oauth::network::http::{OAuthHttp, form_encoded};
 use crate::oauth::network::urls;
 use crate::settings::LoginSettings;
 
-/// Who we are to an authorization server.
+/// Our identity with an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Client {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<String>,
-    /// Whether the secret goes into the form, not into a header.
+    /// Whether the secret goes into the form instead of a header.
     #[serde(default)]
     secret_in_form: bool,
-    /// Whether the secret is the operator's, who keeps it: then it is not written down here.
+    /// Whether the secret comes from the configuration. It is not stored with the login then.
     #[serde(default)]
     has_own_secret: bool,
 }
 
 impl Client {
-    /// The client that a login is made as, in the order that MCP gives: registered by the operator, described by a
-    /// document, registered now.
+    /// Chooses the client in the order that MCP defines: registered by the operator, described by a document,
+    /// registered dynamically.
     pub(crate) async fn choose(
         web: &OAuthHttp,
         server: &AuthorizationServer,
         login: &LoginSettings,
         redirect: &str,
     ) -> Result<Self, LoginError> {
-        // A server that names another authorization server must not get a secret there.
+        // The secret must not go to an authorization server that the operator did not name.
         match &login.issuer {
             Some(issuer) if !urls::is_same_issuer(issuer, &server.issuer) => {
                 return Err(LoginError::new(
@@ -62,7 +62,7 @@ impl Client {
         Self::register(web, server, redirect).await
     }
 
-    /// Registers (RFC 7591).
+    /// Registers a client (RFC 7591).
     async fn register(web: &OAuthHttp, server: &AuthorizationServer, redirect: &str) -> Result<Self, LoginError> {
         #[derive(Deserialize)]
         struct Registered {
@@ -108,12 +108,12 @@ impl Client {
         })
     }
 
-    /// What is written down of it.
+    /// The client as it is stored: without a configured secret.
     pub(crate) fn without_own_secret(&self) -> Self {
         Self { secret: self.secret.clone().filter(|_| !self.has_own_secret), ..self.clone() }
     }
 
-    /// What was written down, with the secret that was not.
+    /// The stored client with the configured secret.
     pub(crate) fn with_own_secret(&self, own_secret: Option<&str>) -> Result<Self, LoginError> {
         match (self.has_own_secret, own_secret) {
             (false, _) => Ok(self.clone()),
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// What a form to the authorization server says of us.
+    /// The form fields that identify the client.
     pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
         let mut fields = vec![("client_id", self.id.as_str())];
         if let Some(secret) = self.secret.as_deref().filter(|_| self.secret_in_form) {
@@ -131,10 +131,10 @@ impl Client {
         fields
     }
 
-    /// What a header says of us.
+    /// The header that identifies the client.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let secret = self.secret.as_deref().filter(|_| !self.secret_in_form)?;
-        // As a form would hold them (RFC 6749, 2.3.1).
+        // Form-encoded (RFC 6749, 2.3.1).
         let part = |text: &str| form_encoded(&[(text, "")]).trim_end_matches('=').to_owned();
         let both = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", part(&self.id), part(secret)));
         let mut value = HeaderValue::from_str(&format!("Basic {both}")).ok()?;
@@ -143,12 +143,12 @@ impl Client {
     }
 }
 
-/// How a server wants a secret: in the first of the ways it names that is known here.
+/// The first method the server lists for sending a secret that is supported here.
 fn preferred_secret_method(server: &AuthorizationServer) -> &'static str {
     const KNOWN: [&str; 2] = ["client_secret_basic", "client_secret_post"];
     let named = server.token_endpoint_auth_methods_supported.iter().flatten();
     let known = |method: &String| KNOWN.into_iter().find(|known| known == method);
-    // What the standard says of servers that do not say.
+    // The default of the standard.
     named.filter_map(known).next().unwrap_or("client_secret_basic")
 }
 

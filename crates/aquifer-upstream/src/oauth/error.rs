@@ -1,14 +1,14 @@
-//! Why a login did not come about, in words for the person who tries.
+//! Why a login failed, for the person who tries to log in.
 
 use std::fmt;
 
 use aquifer_discovery::text;
 use aquifer_protocol::secrets::{self, REDACTED};
 
-/// The most characters of what a server says that are repeated.
+/// Characters of a server's text that are repeated.
 const MAX_SERVER_TEXT_CHARS: usize = 300;
 
-/// Why a login did not come about. Holds nothing secret.
+/// Why a login failed. Contains nothing secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginError(String);
 
@@ -17,15 +17,15 @@ impl LoginError {
         Self(text.into())
     }
 
-    /// A failure in a server's own words, without what must not be repeated.
+    /// An error with the server's own text, sanitized.
     pub(crate) fn from_server(what: &str, text: &str, secrets: &[&str]) -> Self {
         Self(format!("{what}: {}", sanitized(text, secrets)))
     }
 }
 
-/// A server's words, short and clean, without what must not be repeated.
+/// A server's text, shortened and without secrets.
 pub(crate) fn sanitized(text: &str, secrets: &[&str]) -> String {
-    // Cleaned first: a hidden character inside a secret must not hide it from the search.
+    // Cleaned first, so that a hidden character inside a secret does not hide it from the search.
     let mut text = text::clean(text);
     for secret in secrets.iter().filter(|secret| secret.len() >= 6) {
         text = text.replace(secret, REDACTED);

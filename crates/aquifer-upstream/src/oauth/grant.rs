@@ -1,4 +1,4 @@
-//! What an authorization server gives for a code or for a refresh token.
+//! Requests tokens for an authorization code or a refresh token.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::client::Client;
 use super::error::{LoginError, sanitized};
 use crate::oauth::network::http::{HttpResponse, OAuthHttp};
 
-/// What was given.
+/// A token response.
 #[derive(Deserialize)]
 pub(crate) struct TokenGrant {
     pub(crate) access_token: String,
@@ -21,12 +21,12 @@ pub(crate) struct TokenGrant {
     pub(crate) scope: Option<String>,
 }
 
-/// Why nothing was given.
+/// Why no token was granted.
 #[derive(Debug)]
 pub(crate) enum GrantError {
-    /// What was shown is no good, and never will be again.
+    /// The code or refresh token is invalid for good.
     Refused(LoginError),
-    /// It did not work this time.
+    /// The request failed this time.
     Failed(LoginError),
 }
 
@@ -39,7 +39,7 @@ impl GrantError {
 }
 
 impl TokenGrant {
-    /// Asks for a token. `grant` is what it is given for: a code and its proof, or a refresh token.
+    /// Requests a token. `grant` holds the code and its verifier, or the refresh token.
     pub(crate) async fn request(
         web: &OAuthHttp,
         endpoint: &Url,
@@ -78,18 +78,18 @@ impl TokenGrant {
         Ok(granted)
     }
 
-    /// For how many seconds the token holds, if that is known.
+    /// The lifetime of the token in seconds, if known.
     pub(crate) fn expires_in(&self) -> Option<i64> {
         const MAX_LIFETIME_SECONDS: i64 = 10 * 365 * 24 * 3_600;
         let value = self.expires_in.as_ref()?;
-        // Some write the number as text.
+        // Some servers send the number as a string.
         let text = value.as_str().and_then(|text| text.trim().parse().ok());
         let seconds = value.as_i64().or(text).or_else(|| value.as_f64().map(|seconds| seconds as i64))?;
         Some(seconds.clamp(0, MAX_LIFETIME_SECONDS))
     }
 }
 
-/// What an authorization server says when it refuses.
+/// An OAuth error response.
 #[derive(Default, Deserialize)]
 pub(crate) struct OAuthErrorBody {
     #[serde(default)]
@@ -104,7 +104,7 @@ impl OAuthErrorBody {
     }
 }
 
-/// A refusal in the server's words.
+/// A refusal with the server's own text.
 pub(crate) fn refusal(what: &str, answer: &HttpResponse, secrets: &[&str]) -> LoginError {
     let OAuthErrorBody { error, error_description } = OAuthErrorBody::parse(answer);
     let words = [error.as_str(), error_description.as_str()].map(|words| sanitized(words, secrets));

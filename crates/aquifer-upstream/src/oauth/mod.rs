@@ -1,12 +1,12 @@
-//! Logging in to remote MCP servers, as MCP's authorization has it (2025-06-18 and later).
+//! Logins to remote MCP servers, as defined by MCP authorization (2025-06-18 and later).
 //!
-//! A server that wants a login says where its authorization server is described (`discover`); a person agrees in a
-//! browser (`LoginAttempt`); what is given is kept in a file (`store`) and goes with every request (`tokens`), renewed when it
-//! is about to end. Serving never opens a browser: it says which command a person is to run, and looks again with the
-//! next call.
+//! A server that requires a login names its authorization server (`discovery`). A person agrees in a browser
+//! (`LoginAttempt`). The tokens are stored in a file (`store`), sent with every request and renewed before they expire
+//! (`tokens`). Serving never opens a browser: it names the command that a person has to run, and looks for a new login
+//! with the next call.
 //!
-//! What never happens here: a token goes to another server than the one it was given for, or over a wire that others
-//! can read; a server's metadata sends us into a network that is not its own; anything secret is shown.
+//! A token goes only to the server that it was granted for, and never over an unencrypted connection. A server's
+//! metadata cannot send us into a network other than its own. Nothing secret is shown.
 
 mod attempt;
 mod callback;

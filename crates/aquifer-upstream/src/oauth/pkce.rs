@@ -1,4 +1,4 @@
-//! What proves that the one who redeems a code is the one who asked for it: PKCE (RFC 7636) and `state`.
+//! PKCE (RFC 7636) and `state`: proof that the client that redeems a code is the one that requested it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,19 +6,19 @@ use sha2::{Digest, Sha256};
 
 use super::error::LoginError;
 
-/// Something nobody can guess.
+/// A random value that cannot be guessed.
 pub(crate) fn random_token() -> Result<String, LoginError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| LoginError::new("the system gives no randomness"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// What is shown of a verifier before it is used: its SHA-256.
+/// The challenge of a verifier: its SHA-256.
 pub(crate) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }
 
-/// Whether two texts are the same, in a time that does not tell how far they are.
+/// Compares two texts in constant time.
 pub(crate) fn constant_time_eq(one: &str, other: &str) -> bool {
     let (one, other) = (Sha256::digest(one.as_bytes()), Sha256::digest(other.as_bytes()));
     one.iter().zip(other.iter()).fold(0, |seen, (a, b)| seen | (a ^ b)) == 0

@@ -1,7 +1,7 @@
-//! Logins on disk: one file for each server, for nobody else to read, there whole or not at all.
+//! Logins on disk: one private file for each server, written atomically.
 //!
-//! The file is the truth that all processes share. Refresh tokens are often good for one use only, so whoever renews a
-//! login holds its lock and looks into the file first: another may have been faster.
+//! The file is shared by all processes. Refresh tokens are often valid for one use only, so a process that renews a
+//! login takes its lock and reads the file again first: another process may have renewed it already.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -21,17 +21,17 @@ use crate::oauth::network::urls;
 
 const FORMAT_VERSION: u32 = 1;
 
-/// A larger file is none of ours.
+/// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// A token that holds no longer than this is renewed before it is used, unless it is short-lived by nature.
+/// Tokens are renewed this long before they expire, short-lived ones at a quarter of their lifetime.
 const MAX_EXPIRY_SKEW_SECONDS: i64 = 60;
 
-/// A login, with everything that it takes to renew it.
+/// A login with everything needed to renew it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct StoredLogin {
     version: u32,
-    /// The server it is for.
+    /// The server that the login is for.
     server: String,
     pub(crate) issuer: String,
     pub(crate) resource: String,
@@ -53,7 +53,7 @@ impl std::fmt::Debug for StoredLogin {
     }
 }
 
-/// What a login is besides its tokens.
+/// The parts of a login besides its tokens.
 pub(crate) struct LoginDetails<'a> {
     pub(crate) server: &'a Url,
     pub(crate) issuer: &'a str,
@@ -83,7 +83,7 @@ impl StoredLogin {
         stored.renewed(granted, now)
     }
 
-    /// The same login with what was given for its refresh token, which may be another one now.
+    /// The login with new tokens. The refresh token may have changed.
     pub(crate) fn renewed(&self, granted: TokenGrant, now: i64) -> Self {
         let expires_at = granted.expires_in().map(|seconds| now.saturating_add(seconds));
         let scopes = granted
@@ -101,27 +101,27 @@ impl StoredLogin {
         }
     }
 
-    /// Whether the token will still hold when it arrives.
+    /// Whether the token will still be valid when it arrives.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         let Some(end) = self.expires_at else { return true };
         let skew = (end.saturating_sub(self.obtained_at) / 4).clamp(0, MAX_EXPIRY_SKEW_SECONDS);
         now.saturating_add(skew) < end
     }
 
-    /// Everything in it that must not be shown.
+    /// All secrets of the login.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
         secrets.into_iter().flatten().map(String::as_str)
     }
 }
 
-/// Where the login of one server is kept.
+/// The file of one server's login.
 pub(crate) struct LoginStore {
     path: PathBuf,
     server: String,
 }
 
-/// Held by whoever changes a login.
+/// Held while a login is changed.
 pub(crate) struct LockGuard {
     _file: File,
 }
@@ -135,7 +135,7 @@ impl LoginStore {
         Self { path: folder.join(format!("{name}.json")), server: urls::resource(server) }
     }
 
-    /// The login, if there is one that can be read.
+    /// The login, if there is a valid one.
     pub(crate) fn read(&self) -> Option<StoredLogin> {
         let file = File::open(&self.path).ok()?;
         let mut text = String::new();
@@ -161,7 +161,7 @@ impl LoginStore {
         replaced
     }
 
-    /// Forgets the login. Says whether there was one.
+    /// Deletes the login. Returns whether there was one.
     pub(crate) fn remove(&self) -> io::Result<bool> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
@@ -170,7 +170,7 @@ impl LoginStore {
         }
     }
 
-    /// Waits until nobody else changes the login, not for ever.
+    /// Waits for the lock of the login, up to the timeout.
     pub(crate) async fn lock(&self, timeout: Duration) -> io::Result<LockGuard> {
         self.make_folder()?;
         let path = self.path.with_extension("lock");
@@ -195,7 +195,7 @@ impl LoginStore {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
-        // It may have been there before.
+        // The folder may have existed before with another mode.
         #[cfg(unix)]
         fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(())
@@ -208,7 +208,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Seconds since 1970.
+/// The current Unix time in seconds.
 pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
@@ -246,7 +246,7 @@ mod tests {
         assert!(stored(None).is_fresh(i64::MAX));
         assert!(stored(Some(3_600)).is_fresh(1_000 + 3_539));
         assert!(!stored(Some(3_600)).is_fresh(1_000 + 3_540));
-        // What lives for eight seconds is not old after none.
+        // A token that lives for eight seconds is not expired immediately.
         assert!(stored(Some(8)).is_fresh(1_000) && !stored(Some(8)).is_fresh(1_006));
         assert!(!stored(Some(0)).is_fresh(1_000));
     }
@@ -277,7 +277,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&store.path)), (0o700, 0o600));
         assert!(!fs::read_to_string(&store.path).unwrap().contains("hidden"));
-        // Another server's login is not there.
+        // The login of another server is not used.
         let other = LoginStore::new(&folder, &Url::parse("https://b.example/mcp").unwrap());
         fs::copy(&store.path, &other.path).unwrap();
         assert!(other.read().is_none());

@@ -1,4 +1,4 @@
-//! The token that goes with every request to a server somebody has logged in to.
+//! The token that is sent with every request to a server with a login.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::oauth::network::urls;
 use crate::sanitize::Sanitizer;
 use crate::settings::LoginSettings;
 
-/// How long another process may take to renew the same login.
+/// How long another process may hold the lock of the same login.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The token of one connection. The file is the truth; this is what was read there last.
+/// The token of one connection, as last read from the file.
 pub(crate) struct LoginTokens {
     server: Url,
     store: LoginStore,
@@ -31,7 +31,7 @@ pub(crate) struct LoginTokens {
 }
 
 impl LoginTokens {
-    /// The tokens for a server, unless they could be read on the way to it.
+    /// The tokens for a server. `None` if the connection is not encrypted.
     pub(crate) fn new(server: &Url, login: &LoginSettings, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
         if !urls::is_secure(server) {
             return None;
@@ -51,29 +51,29 @@ impl LoginTokens {
     }
 
     fn set_current(&self, stored: StoredLogin) -> Arc<StoredLogin> {
-        // Whatever the server says, it does not repeat these.
+        // The server must not see its own tokens repeated.
         stored.secrets().for_each(|secret| self.sanitizer.add_secret(secret));
         let stored = Arc::new(stored);
         self.current_login.store(Some(stored.clone()));
         stored
     }
 
-    /// The token to send now, renewed if it is about to end.
+    /// The token to send now, renewed if it is about to expire.
     pub(crate) async fn current(self: &Arc<Self>) -> Option<Arc<StoredLogin>> {
         let current_login = self.current_login.load_full()?;
         if current_login.is_fresh(store::now()) {
             return Some(current_login);
         }
-        // One that cannot be renewed is sent as it is: the server decides.
+        // A token that cannot be renewed is sent anyway; the server decides.
         Some(self.renew(Some(current_login.clone())).await.unwrap_or(current_login))
     }
 
-    /// The token that was held last, for a word of farewell.
+    /// The last known token, for ending a session.
     pub(crate) fn last(&self) -> Option<Arc<StoredLogin>> {
         self.current_login.load_full()
     }
 
-    /// Another token after the server refused this one, if there is another.
+    /// Another token after the server refused this one.
     pub(crate) async fn replacement_for(
         self: &Arc<Self>,
         refused: Option<Arc<StoredLogin>>,
@@ -81,14 +81,14 @@ impl LoginTokens {
         self.renew(refused).await
     }
 
-    /// The token of a login that was made since this one, if there is one.
+    /// The token of a login that is newer than this one, if there is one.
     pub(crate) fn newer_than(&self, used: Option<&StoredLogin>) -> Option<Arc<StoredLogin>> {
         let stored = self.store.read()?;
         let is_other = used.is_none_or(|used| used.access_token != stored.access_token);
         (is_other && stored.is_fresh(store::now())).then(|| self.set_current(stored))
     }
 
-    /// Renews in a task of its own: a caller who gives up must not lose a refresh token that was given meanwhile.
+    /// Renews in a separate task, so that a cancelled caller does not lose a new refresh token.
     async fn renew(self: &Arc<Self>, used: Option<Arc<StoredLogin>>) -> Result<Arc<StoredLogin>, Outage> {
         let tokens = self.clone();
         let renewing = tokio::spawn(async move { tokens.renew_now(used).await });
@@ -103,12 +103,12 @@ impl LoginTokens {
             return Err(self.login_required("it wants a login"));
         };
         let is_used = |stored: &StoredLogin| used.as_ref().is_some_and(|used| used.access_token == stored.access_token);
-        // Somebody logged in or renewed meanwhile.
+        // Another login or renewal has happened in the meantime.
         if !is_used(&stored) && stored.is_fresh(store::now()) {
             return Ok(self.set_current(stored));
         }
         let _lock = self.store.lock(LOCK_TIMEOUT).await.map_err(|cause| unrenewed(format!("its lock: {cause}")))?;
-        // Perhaps while we waited.
+        // It may have happened while we waited for the lock.
         match self.store.read() {
             Some(now) => stored = now,
             None => return Err(self.login_required("it wants a login")),
@@ -144,20 +144,20 @@ impl LoginTokens {
         }
     }
 
-    /// That a person must log in, and how. The log is told where the files are; callers are not.
+    /// A person has to log in. Callers see the command; the log also has the full paths.
     pub(crate) fn login_required(&self, why: &str) -> Outage {
         let LoginSettings { command, command_in_full, .. } = &self.login;
         let cause = if command == command_in_full { "no token that it takes" } else { command_in_full };
         Outage::new(format!("{why}; a person runs `{command}`"), cause)
     }
 
-    /// Whether the token was refused for what it does not allow: then renewing it changes nothing, whatever the status.
+    /// Whether the token was refused for missing scopes. Renewing it does not help then, whatever the status.
     pub(crate) fn is_insufficient(&self, headers: &HeaderMap) -> bool {
         self.current_login.load().is_some()
             && Challenge::read(headers).is_some_and(|challenge| challenge.is_insufficient_scope())
     }
 
-    /// What a refusal means that another token of the same login would not change, if the server says so.
+    /// The error for missing scopes, if the server reports them.
     pub(crate) fn forbidden_error(&self, headers: &HeaderMap) -> Option<UpstreamError> {
         let challenge = Challenge::read(headers).filter(Challenge::is_insufficient_scope)?;
         let mut scopes = self.current_login.load().as_ref().map(|stored| stored.scopes.clone()).unwrap_or_default();
@@ -173,7 +173,7 @@ impl LoginTokens {
 }
 
 impl StoredLogin {
-    /// The header that it goes into.
+    /// The `Authorization` header.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", self.access_token)).ok()?;
         value.set_sensitive(true);
@@ -181,7 +181,7 @@ impl StoredLogin {
     }
 }
 
-/// Whether a scope may stand in a command that a person is asked to run.
+/// Whether a scope can be part of a command line shown to a person.
 fn is_plain(scope: &str) -> bool {
     !scope.starts_with('-')
         && scope.chars().count() <= 200

@@ -1,4 +1,4 @@
-//! URLs as JSON has them.
+//! Serializes URLs as strings.
 
 use reqwest::Url;
 use serde::{Deserialize, Deserializer, Serializer};
@@ -12,7 +12,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Url::parse(&text).map_err(serde::de::Error::custom)
 }
 
-/// The same where there may be none.
+/// The same for optional URLs.
 pub(crate) mod optional {
     use reqwest::Url;
     use serde::{Deserialize, Deserializer, Serializer};

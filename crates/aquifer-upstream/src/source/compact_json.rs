@@ -1,11 +1,11 @@
-//! JSON text without the blanks between its parts. A model pays for every one of them.
+//! Removes whitespace between JSON tokens. A model pays for every character.
 
-/// Deeper than this nothing may be nested: readers further on give up at 128.
+/// The maximum nesting depth. Later parsers stop at 128.
 const MAX_DEPTH: usize = 100;
 
-/// The same JSON without blanks. None if it is no JSON, or nested too deeply.
+/// The same JSON without whitespace. `None` if it is not valid JSON or nested too deeply.
 pub(crate) fn compact(text: &str) -> Option<String> {
-    // Judged by the one who knows the grammar; below only blanks are left out.
+    // The JSON parser checks the grammar; the loop below only removes whitespace.
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     let mut compacted = Vec::with_capacity(text.len());
     let (mut in_string, mut escaped, mut depth) = (false, false, 0_usize);

@@ -1,7 +1,7 @@
-//! What an upstream has beside tools: documents and prompts.
+//! Resources and prompts of an upstream.
 //!
-//! Contents are passed on as they are. Lists are what a person or a model chooses from, so their texts are cleaned; a name or
-//! an address that is shown otherwise than the upstream writes it is translated back when it is asked for.
+//! Contents are passed on unchanged. Lists are shown to people and models, so their texts are sanitized. A name or
+//! address that is shown differently is translated back when it is requested.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::supervisor::lifecycle::Supervisor;
 
-/// Names of one list that are translated back. What is not clean beyond that many is left out.
+/// Names of one list that can be translated back. Further unclean entries are left out.
 const MAX_TRANSLATED_NAMES: usize = 1_000;
 
-/// Gets something beside tools.
+/// Fetches resources, prompts or completions.
 pub(crate) async fn fetch(supervisor: &Supervisor, target: Fetch, context: Context) -> Result<Value, Failure> {
     let settings = &supervisor.settings;
     let to_failure =
@@ -32,7 +32,7 @@ pub(crate) async fn fetch(supervisor: &Supervisor, target: Fetch, context: Conte
             return Ok(json!([]));
         }
         match fetch_from(supervisor, &connection, &target, &context).await {
-            // Reading twice does no harm.
+            // Reads can be repeated without harm.
             Err(UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
                 if attempt == 0 => {}
             outcome => return outcome.map_err(to_failure),
@@ -83,7 +83,7 @@ async fn fetch_from(
             params.insert("ref".to_owned(), reference);
             let mut found =
                 request_one(supervisor, connection, "completion/complete", &of, Value::Object(params), context).await?;
-            // A suggestion is sent back as it is: one that is not clean is left out.
+            // A suggestion is sent back unchanged, so an unclean one is left out.
             if let Some(Value::Array(values)) = found.get_mut("completion").and_then(|found| found.get_mut("values")) {
                 values.retain(|value| value.as_str().is_none_or(|text| sanitizer.presentable(text) == text));
             }
@@ -91,7 +91,7 @@ async fn fetch_from(
         }
     };
     let mut all = Vec::new();
-    // One deadline for the whole list: a server may give a page in time, again and again.
+    // One deadline for the whole list. A server could otherwise return page after page.
     let listed =
         tokio::time::timeout(supervisor.settings.timeout, list_pages(connection, &supervisor.settings, method)).await;
     for page in listed.unwrap_or(Err(UpstreamError::TimedOut))? {
@@ -103,7 +103,7 @@ async fn fetch_from(
     Ok(Value::Array(presentable_list(sanitizer, target, method, all)))
 }
 
-/// The entries of a list with their texts cleaned. Of two whose names look alike the clean one stays.
+/// The entries of a list, sanitized. If two names look alike, the clean one stays.
 fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
     let Some(key) = list.key() else { return entries };
     let shown_name = |name: &str| match list {
@@ -118,7 +118,7 @@ fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, e
         let Some(exact) = entry.get(key).and_then(Value::as_str).map(str::to_owned) else { continue };
         let shown = shown_name(&exact);
         if shown != exact {
-            // A client fills in a template, so what comes back cannot be translated.
+            // Clients expand templates, so the result cannot be translated back.
             let is_usable = *list != Fetch::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED_NAMES;
             if !is_usable || names.contains(&shown) || exact_by_shown.contains_key(&shown) {
                 continue;
@@ -131,8 +131,8 @@ fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, e
     presentable
 }
 
-/// An entry with its texts cleaned. The names of a prompt's arguments go back to the upstream: one that is not clean is left
-/// out, and its prompt with it if it is required.
+/// An entry, sanitized. Names of prompt arguments go back to the upstream: an unclean one is left out, and its prompt
+/// as well if it is required.
 fn presentable_entry(sanitizer: &Sanitizer, key: &str, shown: String, mut entry: Value) -> Option<Value> {
     if let Some(Value::Array(arguments)) = entry.get_mut("arguments") {
         let is_clean = |argument: &Value| {

@@ -1,5 +1,5 @@
-//! One tool call. An upstream of the newest revision may not ask back while it works: it answers with its questions, and
-//! is called again with the answers. So a call may take several rounds.
+//! One tool call. Upstreams of the newest revision cannot send requests during a call: they answer with questions and
+//! are called again with the answers, so a call may take several rounds.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::error::{Outage, UpstreamError};
 use crate::sanitize::Sanitizer;
 use crate::supervisor::lifecycle::Supervisor;
 
-/// One that never has enough answers is refused.
+/// Rounds of one call, for upstreams that keep asking.
 const MAX_ROUNDS: usize = 5;
 
 const NO_INPUT: &str = "It asks for input, no client gave any, and the call is not sent again";
@@ -35,7 +35,7 @@ struct Params<'a> {
     meta: Option<Value>,
 }
 
-/// What an upstream wants to know before it goes on.
+/// An answer that requests input.
 #[derive(Deserialize)]
 struct InputRequest {
     #[serde(rename = "resultType", default)]
@@ -46,8 +46,8 @@ struct InputRequest {
     state: Option<String>,
 }
 
-/// Calls a tool when it is its turn, and answers what it wants to know. `snapshot` is what the call was judged by: nothing
-/// is sent once something else is served or waits to be.
+/// Calls a tool when a permit is free, and answers requests for input. `snapshot` is the catalog that the call was
+/// checked against: nothing is sent if another one is served or pending.
 pub(crate) async fn call(
     supervisor: &Supervisor,
     connection: &Connection,
@@ -71,7 +71,7 @@ pub(crate) async fn call(
         if connection.mode == ProtocolMode::Sessions {
             roots::refresh(&connection.shared, &call_origin, timeout).await;
         }
-        // Waiting for its turn and for roots may have taken long.
+        // Waiting for the permit and for roots may have taken long.
         if round == 0 && !(connection.is_fresh() && Arc::ptr_eq(snapshot, &supervisor.snapshot.load())) {
             return Err(UpstreamError::Unsent(Outage::new(
                 "its tools have changed",
@@ -94,7 +94,7 @@ pub(crate) async fn call(
                 let round_answers = answer_requests(&supervisor.sanitizer, request.requests, context).await?;
                 let has_new_answer = round_answers.by_client || (round_answers.roots && !gave_roots);
                 gave_roots |= round_answers.roots;
-                // Without an answer of the client the next message would be a copy of the first.
+                // Without a new answer, the next message would be a copy of the first.
                 if has_new_answer {
                     delivery.begin_round();
                 } else if !delivery.may_send() {
@@ -109,16 +109,16 @@ pub(crate) async fn call(
     Err(UpstreamError::MissingInput("It asks again and again for input"))
 }
 
-/// Questions of one round that are passed on. More are declined.
+/// Questions of one round that are passed on. Further ones are declined.
 const MAX_QUESTIONS: usize = 8;
 
-/// The answers of one round, and who gave them.
+/// The answers of one round and who gave them.
 #[derive(Default)]
 struct RoundAnswers {
     answers: Map<String, Value>,
-    /// The client answered a question for a person or a model, if only by declining it.
+    /// Whether the client answered a question, even by declining it.
     by_client: bool,
-    /// The client gave its roots. It gives the same ones whenever it is asked.
+    /// Whether the client returned its roots. They are the same every time.
     roots: bool,
 }
 
@@ -137,7 +137,7 @@ async fn answer_requests(
         };
         let params = request.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
         let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(capability));
-        // Asked first, because the log has to say why a source is declined whoever is behind the call.
+        // Prepared first, so that a declined source is logged even without a client.
         let question = question::prepare_question(sanitizer, capability, params);
         let answer = match (client, question) {
             (Some(client), Some(mut question)) => {

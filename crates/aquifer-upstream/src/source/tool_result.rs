@@ -1,10 +1,10 @@
-//! From the result of a tool call to an answer (R-DIS-7). Nothing is lost on the way:
+//! Converts the result of a tool call into an answer (R-DIS-7). Nothing is lost:
 //!
-//! - `structuredContent` is the data. Text beside it that says the same is left out; other text follows as a block.
-//! - One text is the data: parsed if it is a JSON object or array, else as a string.
+//! - `structuredContent` is the data. Text that repeats it is left out; other text follows as a block.
+//! - A single text is the data: parsed if it is a JSON object or array, otherwise a string.
 //! - Several blocks, or any that is not text, are a list: text as above, everything else as
 //!   `{_attachment, type, …}`, where `_attachment` counts the blocks that follow the envelope, from 0.
-//! - Images, sound, links and embedded resources follow as blocks, exactly as the upstream wrote them.
+//! - Images, audio, links and embedded resources follow as blocks, unchanged.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::client::message::{Json, RpcError};
 use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 
-/// What `tools/call` answers with.
+/// The result of `tools/call`.
 #[derive(Deserialize)]
 struct ToolResult<'a> {
     #[serde(borrow, default)]
@@ -30,7 +30,7 @@ struct ToolResult<'a> {
     is_error: Option<bool>,
 }
 
-/// What of a block is needed to tell what it is.
+/// The fields of a content block that identify it.
 #[derive(Deserialize)]
 struct Block {
     #[serde(rename = "type", default)]
@@ -47,8 +47,8 @@ struct Block {
     resource: Option<Map<String, Value>>,
 }
 
-/// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get
-/// it in front: bare they would not say which source they belong to.
+/// Reads the result of a call. An error reported by the tool becomes a refusal. If there is an address prefix, resource
+/// addresses get it, so that they name their source.
 pub(crate) fn read_result(
     result: &Json,
     sanitizer: &Sanitizer,
@@ -77,7 +77,7 @@ pub(crate) fn read_result(
     }
 }
 
-/// A block whose address says which source it belongs to. Blocks without one stay as they are.
+/// A block whose resource address names its source. Other blocks stay unchanged.
 fn qualify_address<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'a, str>)> {
     let mut block: Block = serde_json::from_str(raw)?;
     if !matches!(block.kind.as_str(), "resource" | "resource_link") {
@@ -99,11 +99,11 @@ fn qualify_address<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block,
     Ok((block, Cow::Owned(Value::Object(fields).to_string())))
 }
 
-/// The upstream's words for its refusal.
+/// The error text of the tool.
 fn error_text(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, sanitizer: &Sanitizer) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
-        // Cleaned as a value: in its text a secret could be written with escapes.
+        // Sanitized as a value, because escapes in its text could hide a secret.
         Some(structured) if texts.is_empty() => serde_json::from_str(structured.get())
             .map(|value| sanitizer.clean_json(value).to_string())
             .unwrap_or_default(),
@@ -125,7 +125,7 @@ fn with_structure(structured: &RawValue, blocks: Vec<(Block, Cow<'_, str>)>) -> 
     Some(Answer { data, warnings: Vec::new(), attachments })
 }
 
-/// Whether text beside a structure only repeats it: as JSON, or as the one value inside of it.
+/// Whether a text only repeats the structured content, as JSON or as its only value.
 fn repeats_structure(block_text: &str, structured: &str) -> bool {
     if compact(block_text).is_some_and(|block_text| block_text == structured) {
         return true;
@@ -143,7 +143,7 @@ fn repeats_structure(block_text: &str, structured: &str) -> bool {
     }
 }
 
-/// Some servers write a list as one block for each element.
+/// Some servers send a list as one block for each element.
 fn is_element(value: &Value, list: &Value) -> bool {
     list.as_array().is_some_and(|list| list.contains(value))
 }
@@ -174,7 +174,7 @@ fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
     Answer { data, warnings: Vec::new(), attachments }
 }
 
-/// JSON in text is data; other text is a string.
+/// Text that contains JSON is data. Other text is a string.
 fn text_data(text: String) -> Data {
     let looks_like_json = text.trim_start().starts_with(['{', '[']);
     let json = looks_like_json.then(|| compact(&text)).flatten().and_then(JsonText::checked);
@@ -188,7 +188,7 @@ fn as_raw(data: Data) -> Box<RawValue> {
     }
 }
 
-/// What stands in the data for a block that is not text.
+/// The placeholder in the data for a block that is not text.
 fn reference(block: &Block, attachment: usize) -> Value {
     let mut shown = json!({ "_attachment": attachment, "type": block.kind });
     let inner = |key: &str| block.resource.as_ref().and_then(|resource| resource.get(key)).and_then(Value::as_str);

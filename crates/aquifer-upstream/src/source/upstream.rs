@@ -1,4 +1,4 @@
-//! An MCP server as a source: lazy, supervised, alone in its misery.
+//! An MCP server as a source of the engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,17 +28,16 @@ use crate::settings::Settings;
 use crate::supervisor::PinStore;
 use crate::supervisor::lifecycle::Supervisor;
 
-/// How long an upstream that did not answer a call may take to answer whether it is alive: as long as a call, within
-/// these.
+/// The shortest and the longest time to answer a ping after a call timed out. In between, the timeout of calls applies.
 const PING_TIMEOUT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// How long introspection waits for tools that are being listed.
+/// How long introspection waits for a tool list.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a call of an unknown or quarantined operation waits for a server that is being asked for the first time.
+/// How long a call to an unknown or quarantined operation waits for the first tool list.
 const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
+/// An MCP server that answers calls. Dropping the last handle ends its process and all children.
 pub struct Upstream {
     supervisor: Arc<Supervisor>,
     stop: CancellationToken,
@@ -52,18 +51,17 @@ impl std::fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    /// An upstream whose definitions are pinned for as long as it lives. If its catalog is in the cache, it is offered at
-    /// once. In any case the server is asked in the background, again and again until it answers. Must be called inside a
-    /// tokio runtime.
+    /// An upstream whose definitions are pinned in memory. A cached catalog is served at once. In any case the server
+    /// is contacted in the background, repeatedly until it answers. Must be called inside a tokio runtime.
     pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
         let supervisor = Supervisor::new(settings, clock.clone(), PinStore::in_memory(clock));
-        // A memory answers at once.
+        // An in-memory store answers at once.
         let mode = supervisor.load_cache().now_or_never().unwrap_or_default();
         Self::supervise(supervisor, mode)
     }
 
-    /// The same with definitions that are pinned in a state store. Waits a moment for what is pinned there: without it
-    /// nothing that is remembered could be called.
+    /// An upstream whose definitions are pinned in a state store. Waits briefly for the pins: without them no cached
+    /// operation could be called.
     pub async fn open(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Arc<Self> {
         let supervisor = Supervisor::new(settings, clock, pin_store);
         let mode = supervisor.load_cache().await;
@@ -76,7 +74,7 @@ impl Upstream {
         let (task, stopped) = (supervisor.clone(), stop.clone());
         tokio::spawn(async move {
             stopped.run_until_cancelled(task.clone().run(mode)).await;
-            // The connection's last handles; what waits for them is told.
+            // Drops the last handles of the connection and notifies those who wait for it.
             task.connection.store(None);
             task.state.send_replace(crate::supervisor::lifecycle::State::Down(crate::error::unavailable_failure(
                 &task.settings.name,
@@ -86,7 +84,7 @@ impl Upstream {
         Arc::new(Self { supervisor, _stop_guard: stop.clone().drop_guard(), stop })
     }
 
-    /// Waits until it is connected and has said what it offers, or has failed to.
+    /// Waits until it is connected and has listed its tools, or has failed to.
     pub async fn ready(&self) -> Result<(), Failure> {
         self.supervisor.wait_connected().await.map(|_| ())
     }
@@ -96,12 +94,12 @@ impl Upstream {
         self.supervisor.connection.load().as_ref().is_some_and(|connection| connection.is_alive())
     }
 
-    /// Whether it is known what it offers, from itself, from before or from a reviewed adapter.
+    /// Whether its tools are known, from itself, from the cache or from a reviewed adapter.
     pub fn is_known(&self) -> bool {
         self.supervisor.snapshot.load().is_known
     }
 
-    /// The operations that cannot be called until somebody accepts their definitions.
+    /// The operations that are quarantined until somebody accepts their definitions.
     pub fn quarantined(&self) -> Vec<Arc<str>> {
         self.supervisor.snapshot.load().quarantined().keys().cloned().collect()
     }
@@ -123,7 +121,7 @@ impl Upstream {
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
         let Call { name, operation, params, context, address_prefix, validity } = call;
-        // What is known to be wrong is refused before anything is started.
+        // Invalid calls are refused before anything is started.
         let mut arguments = prepare_arguments(&snapshot, &name, &operation, params)?;
         let mut known = snapshot;
         let mut delivery: Option<Delivery> = None;
@@ -131,13 +129,13 @@ impl Upstream {
             let connection = supervisor.wait_connected().await?;
             let now = supervisor.snapshot.load_full();
             if !Arc::ptr_eq(&known, &now) {
-                // Its tools are others by now: what was right may no longer be.
+                // The tools have changed, so the arguments are checked again.
                 let params = known.tool(&name).map(|tool| tool.params(arguments)).unwrap_or_default();
                 arguments = prepare_arguments(&now, &name, &operation, params)?;
                 known = now;
             }
             let tool = known.tool(&name).ok_or_else(|| removed_failure(&name))?;
-            // One record for all attempts, so that a call that may change something is sent once.
+            // One record for all attempts, so that a call that may change data is sent once.
             let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads(), validity.clone()));
             if !tool.only_reads() {
                 delivery.restrict();
@@ -166,8 +164,9 @@ impl Upstream {
         Err(Failure::internal("a third attempt at two"))
     }
 
-    /// Has the tools listed again after the upstream said that there is no such tool, and says whether that is so. A tool's own
-    /// error does not say that nothing was done: one that may have changed something is never called gone.
+    /// Lists the tools again after the upstream reported an unknown tool, and returns whether it was removed. An error
+    /// of the tool itself does not prove that nothing was executed, so a tool that may have changed data is never
+    /// reported as removed.
     async fn is_removed(&self, error: &RpcError, connection: &Connection, operation: &str, only_reads: bool) -> bool {
         self.supervisor.request_relist(connection)
             && (error.is_refusal() || only_reads)
@@ -176,8 +175,8 @@ impl Upstream {
     }
 }
 
-/// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
-/// the next call starts it again.
+/// Pings an upstream after a call timed out. If it does not answer, the connection is closed, and the next call starts
+/// it again.
 fn end_if_dead(connection: Arc<Connection>, timeout: Duration) {
     let timeout = timeout.clamp(PING_TIMEOUT.0, PING_TIMEOUT.1);
     tokio::spawn(async move {
@@ -195,7 +194,7 @@ fn end_if_dead(connection: Arc<Connection>, timeout: Duration) {
     });
 }
 
-/// The arguments under the upstream's own names, if the tool as it is now accepts them.
+/// The arguments under the upstream's names, if the current tool accepts them.
 fn prepare_arguments(
     snapshot: &CatalogSnapshot,
     name: &str,
@@ -258,8 +257,7 @@ impl Source for Upstream {
     }
 
     fn freshen(&self) -> BoxFuture<'_, ()> {
-        // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
-        // what is quarantined.
+        // A server that announced changed tools lists them soon. Quarantined definitions may have been accepted.
         async move {
             self.supervisor.refresh_pins().await;
             let stale = self

@@ -1,7 +1,7 @@
-//! The definitions that were accepted, in full: what a reviewer compares a change with.
+//! The accepted definitions in full, which a reviewer compares changes with.
 //!
-//! A file beside the cached catalog. It is for showing only: what counts is the pin in the state store, and a definition
-//! that does not match its pin is not shown.
+//! They are stored beside the cached catalog and only shown. The pin in the state store decides, and a definition that
+//! does not match its pin is not shown.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,9 +25,9 @@ struct AcceptedFile {
     tools: BTreeMap<String, Map<String, Value>>,
 }
 
-/// The accepted definitions that are still known, each verified against its pin.
+/// The stored definitions that match their pins.
 pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool> {
-    // Files were once named after the settings, too.
+    // Earlier versions named the file after the settings.
     let paths = path(settings).into_iter().chain(cache::catalog_path(settings, FILE_EXTENSION));
     let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
     let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
@@ -38,8 +38,7 @@ pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool
     verified.collect()
 }
 
-/// Keeps the definitions among these that are pinned, beside those that were kept before. The file is written only if it
-/// changes.
+/// Stores the pinned definitions among these in addition to the existing ones. The file is written only if it changes.
 pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator<Item = &'a Tool>) {
     let Some(path) = path(settings) else { return };
     let mut saved = read(settings, book);

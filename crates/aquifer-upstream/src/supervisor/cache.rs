@@ -1,4 +1,4 @@
-//! What an upstream offered last time, kept so that nobody waits for it to start. The raw capture and nothing secret.
+//! Caches the catalog of an upstream, so that callers do not wait for its start. Holds the raw capture and no secrets.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::client::connection::ProtocolMode;
 use crate::client::interrogation::Interrogation;
 use crate::settings::Settings;
 
-/// A larger file is none of ours.
+/// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 const FORMAT_VERSION: u32 = 1;
@@ -30,7 +30,7 @@ pub(crate) struct CachedCatalog {
     #[serde(default)]
     capabilities: Value,
     raw_capture: RawCapture,
-    /// What was left out of it when it was captured.
+    /// The tools that were left out of the capture.
     #[serde(default)]
     left_out: LeftOut,
 }
@@ -50,7 +50,8 @@ impl CachedCatalog {
         }
     }
 
-    /// What the upstream said, within today's limits: they may be lower than they were, and a file may have been changed.
+    /// The interrogation within the current limits, which may be lower than at capture time. The file may also have
+    /// been edited.
     pub(crate) fn into_interrogation(self, settings: &Settings) -> Interrogation {
         let (capture, left_out) = self.raw_capture.within(&settings.limits);
         Interrogation {
@@ -63,7 +64,7 @@ impl CachedCatalog {
         }
     }
 
-    /// What was kept, if it can be read. A file that cannot be is as good as none, and is replaced.
+    /// Reads the cached catalog. An unreadable file is ignored and replaced later.
     pub(crate) fn read(settings: &Settings) -> Option<Self> {
         let text = read_bounded(&catalog_path(settings, "json")?)?;
         let cached: Self = serde_json::from_str(&text)
@@ -72,8 +73,7 @@ impl CachedCatalog {
         (cached.version == FORMAT_VERSION).then_some(cached)
     }
 
-    /// Keeps it. The file is there whole or not at all. A server without tools may only be starting: what was kept of it
-    /// stays.
+    /// Writes the file atomically. A server without tools may still be starting, so an existing file is kept.
     pub(crate) fn write(&self, settings: &Settings) {
         let Some(path) = catalog_path(settings, "json") else { return };
         if self.raw_capture.tools().is_empty() && path.exists() {
@@ -86,9 +86,9 @@ impl CachedCatalog {
     }
 }
 
-/// The text of a file of ours.
+/// Reads a regular file of limited size.
 pub(crate) fn read_bounded(path: &Path) -> Option<String> {
-    // Opening a pipe waits for somebody to write into it, so what it is has to be known before.
+    // Opening a named pipe would block, so the file type is checked first.
     let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= MAX_FILE_BYTES;
     if !is_readable(std::fs::metadata(path).ok()?) {
         return None;
@@ -102,7 +102,7 @@ pub(crate) fn read_bounded(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Only its owner can read it: what a server offers may say much about whoever uses it.
+/// Writes a file that only its owner can read. A catalog may reveal much about its user.
 pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         let mut builder = std::fs::DirBuilder::new();
@@ -117,20 +117,20 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> std::io::Result<()> 
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // What a process that was killed left behind may have another mode.
+    // A killed process may have left a file with another mode.
     let _ = std::fs::remove_file(&draft);
     options.open(&draft)?.write_all(text)?;
     std::fs::rename(&draft, path)
 }
 
-/// A file of an upstream in the folder for catalogs.
+/// A file of an upstream in the cache folder, named after its settings.
 pub(crate) fn catalog_path(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
     Some(folder.join(format!("{name}-{}.{ending}", settings.fingerprint())))
 }
 
-/// A file of an upstream that stays the same when its settings change.
+/// A file of an upstream that keeps its name when the settings change.
 pub(crate) fn identity_path(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String =
@@ -143,7 +143,7 @@ pub(crate) fn identity_path(settings: &Settings, ending: &str) -> Option<PathBuf
 mod tests {
     use super::*;
 
-    /// Reading a pipe that nobody writes into, or a device without an end, would never come back.
+    /// Reading a named pipe without a writer or an endless device would never return.
     #[test]
     fn only_regular_files_are_read() {
         let folder = std::env::temp_dir().join(format!("aquifer-cache-{}", std::process::id()));

@@ -1,10 +1,9 @@
-//! The one who starts an upstream, watches over it, and takes over what it offers.
+//! Starts an upstream, watches it and keeps its catalog current.
 //!
-//! One task for each upstream. What is remembered of a server is offered at once, and the server is asked in the
-//! background from the first moment, so that nothing old is served for longer than it takes to ask. Calls never start
-//! anything themselves: they say that the upstream is wanted and wait for the next state, so one start serves all who
-//! wait, and a caller who gives up does not end it. Everything that replaces the offer happens in this task, so an older
-//! one never replaces a newer one.
+//! There is one task for each upstream. A cached catalog is served at once, and the server is contacted in the
+//! background from the beginning, so that an outdated catalog is not served for long. Calls never start anything
+//! themselves: they request a start and wait for the next state. One start serves all waiting calls, and a cancelled
+//! caller does not end it. Only this task replaces the snapshot, so an older one never replaces a newer one.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,72 +28,71 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// The first pause after a failed start, and the longest.
+/// The first and the longest delay after a failed start.
 const RESTART_DELAY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
-/// Somebody who wants the upstream after this long may have it tried again, whatever the pause.
+/// A request may trigger another start after this time, whatever the delay.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// How often tools are listed that change while they are.
+/// How often tools are listed again if they change while they are listed.
 const MAX_RELISTS: u32 = 5;
 
-/// Servers that nobody waits for start so many at a time: ten of them must not take the processor from the first answer.
+/// Servers that nobody waits for start only a few at a time, so that they do not delay the first answer.
 static BACKGROUND_STARTS: Semaphore = Semaphore::const_new(2);
 
-/// A start that takes longer lets the next one begin.
+/// A start that takes longer gives its permit to the next one.
 const MAX_START_PERMIT_TIME: Duration = Duration::from_secs(5);
 
-/// A list of tools is asked for again after this long, although the server has not said that it changed. Not every
-/// server does.
+/// Tools are listed again after this time, because not every server announces changes.
 const RELIST_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
-/// A server that says that there is no such tool is asked for its list again, no more often than this.
+/// The shortest interval between lists that are caused by unknown tools.
 const MIN_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How an upstream is.
+/// The state of an upstream.
 #[derive(Clone)]
 pub(crate) enum State {
-    /// It is not there, and is not being started just now.
+    /// Not connected and not starting.
     Idle,
     /// It is being started.
     Starting,
-    /// It is there.
+    /// Connected.
     Up(Arc<Connection>),
-    /// It could not be started just now.
+    /// The last start failed.
     Down(Failure),
 }
 
-/// Everything about one upstream that calls and supervisor share.
+/// State of one upstream, shared by calls and the supervisor.
 pub(crate) struct Supervisor {
     pub(crate) settings: Settings,
     pub(crate) sanitizer: Sanitizer,
     pub(crate) clock: SharedClock,
     pub(crate) state: watch::Sender<State>,
-    /// The live connection, for calls in a hurry.
+    /// The live connection, for calls that need no state change.
     pub(crate) connection: ArcSwapOption<Connection>,
     pub(crate) start_requested: Notify,
     pub(crate) snapshot: ArcSwap<CatalogSnapshot>,
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) permits: Semaphore,
-    /// What it has beside tools.
+    /// Its capabilities besides tools.
     pub(crate) source_capabilities: ArcSwap<SourceCapabilities>,
     pub(super) ledger: PinLedger,
-    /// What is served, if nothing of it waits for anything.
+    /// What the current snapshot was built from, if nothing in it is pending.
     pub(super) snapshot_inputs: Mutex<Option<SnapshotInputs>>,
-    /// What waits for being judged again, while something is quarantined.
+    /// The capture to compare again, while something is quarantined.
     pub(super) pending_review: ArcSwapOption<PendingReview>,
-    /// Asks for judging again, and tells when that was done.
+    /// Requests another comparison, and counts completed ones.
     pub(super) recheck: Notify,
     pub(super) rechecked: watch::Sender<u64>,
     pub(super) reported: Mutex<HashSet<(Arc<str>, String)>>,
-    /// When the tools were listed again because of a call that failed.
+    /// When the tools were last listed because of a failed call.
     pub(super) listed_after_failure: Mutex<Option<tokio::time::Instant>>,
-    /// Somebody waited in vain for it to list its tools. Nobody waits again until it has.
+    /// Somebody waited in vain for the tool list. Nobody waits again until it has arrived.
     pub(crate) is_listing_late: AtomicBool,
 }
 
 impl Supervisor {
-    /// With nothing but what an adapter's file says.
+    /// A supervisor that serves only an adapter file, if there is one.
     pub(crate) fn new(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Self {
         let sanitizer = Sanitizer::new(&settings);
         let snapshot = CatalogSnapshot::unknown(&settings, &sanitizer).with_status("it has not been started yet");
@@ -120,7 +118,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes over what was cached, judged by what is pinned. Gives the mode to greet in.
+    /// Serves the cached catalog, compared with the pins. Returns the protocol mode to try first.
     pub(crate) async fn load_cache(&self) -> ProtocolMode {
         let Some(cached) = CachedCatalog::read(&self.settings) else { return ProtocolMode::default() };
         let (mode, at) = (cached.mode, cached.captured_at.parse().unwrap_or_default());
@@ -136,7 +134,7 @@ impl Supervisor {
         let mut next = Duration::ZERO;
         loop {
             self.wait_for_request(next).await;
-            // Whoever waits for an answer does not wait for others' starts.
+            // A start that somebody waits for needs no permit.
             let permit = match self.snapshot.load().is_known {
                 true => tokio::select! {
                     permit = BACKGROUND_STARTS.acquire() => permit.ok(),
@@ -163,7 +161,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits until somebody wants the upstream, no longer than this.
+    /// Waits for a request to start, up to the given delay.
     async fn wait_for_request(&self, max_delay: Duration) {
         if max_delay.is_zero() {
             return;
@@ -179,7 +177,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts, and gives up its turn when that takes long: a server that hangs must not keep the others from starting.
+    /// Starts, and returns the permit if that takes long: a hanging server must not block others.
     async fn start_with_permit(
         &self,
         mode: ProtocolMode,
@@ -210,7 +208,7 @@ impl Supervisor {
         }
     }
 
-    /// Stays with a live connection until it ends, and lists its tools again whenever they change.
+    /// Watches a live connection until it ends, and lists its tools again when they change.
     async fn watch_connection(&self, connection: Arc<Connection>) {
         let mut changed = connection.shared.tools_changed.subscribe();
         self.connection.store(Some(connection.clone()));
@@ -229,7 +227,7 @@ impl Supervisor {
             self.state.send_replace(State::Up(connection.clone()));
             if relist_count == MAX_RELISTS {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                // What was announced last has not been looked for yet.
+                // The last announcement has not been handled yet.
                 self.relist(&connection).await;
             }
             tokio::select! {
@@ -254,8 +252,8 @@ impl Supervisor {
         }
     }
 
-    /// Has the tools listed again before the next call, because one of them may be gone and not every server says so. Not
-    /// again and again: says whether they will be.
+    /// Has the tools listed again before the next call, because one may have been removed without notice. Limited in
+    /// frequency; returns whether a list was requested.
     pub(crate) fn request_relist(&self, connection: &Connection) -> bool {
         let mut last = self.listed_after_failure.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| last.elapsed() < MIN_LIST_INTERVAL) {
@@ -266,7 +264,7 @@ impl Supervisor {
         true
     }
 
-    /// Where the offer comes from, how old it is, and what of it is withheld.
+    /// The origin and age of the catalog, and how much of it is withheld.
     pub(crate) fn status(&self) -> SourceStatus {
         let snapshot = self.snapshot.load();
         let is_up = self.connection.load().as_ref().is_some_and(|connection| connection.is_alive());
@@ -286,7 +284,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the live connection for a moment, unless it was late already. Says whether it came.
+    /// Waits briefly for the live connection, unless the last wait was in vain. Returns whether it is there.
     pub(crate) async fn wait_connected_within(&self, timeout: Duration) -> bool {
         if self.is_listing_late.load(Ordering::Relaxed) {
             return false;
@@ -298,7 +296,8 @@ impl Supervisor {
         is_connected
     }
 
-    /// The live connection, started if need be, with its tools listed. Waits for the next state, not for ever.
+    /// Returns the live connection with an up-to-date tool list, after starting it if necessary. Waits for a limited
+    /// time.
     pub(crate) async fn wait_connected(&self) -> Result<Arc<Connection>, Failure> {
         let usable = |connection: &Connection| connection.is_alive() && connection.is_fresh();
         if let Some(connection) = self.connection.load_full().filter(|connection| usable(connection)) {

@@ -1,8 +1,8 @@
-//! Where the accepted definitions of upstreams are remembered (R-DIS-7a).
+//! Stores the accepted definitions of upstreams (R-DIS-7a).
 //!
-//! One record for each upstream in the state store, so that several processes agree on what was accepted and a person can
-//! accept something from outside. A store that does not answer costs nothing that was read before; what was never read
-//! cannot be judged, and what cannot be judged is not called.
+//! There is one record for each upstream in the state store, so that several processes agree on what was accepted and a
+//! person can accept definitions from outside. If the store does not answer, the last known pins still apply. Without
+//! any pins nothing can be compared, and nothing that was not compared is called.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,24 +15,24 @@ use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 
 use crate::settings::Settings;
 
-/// How long a record is kept: longer than anybody leaves a server unused.
+/// How long a record is kept: longer than a server stays unused.
 const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// How long a store may take before what was read earlier has to do.
+/// How long to wait for the store before the last known pins are used.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Upstreams that a memory of this process remembers.
+/// Records of an in-memory store.
 const MAX_RECORDS_IN_MEMORY: usize = 10_000;
 
-/// Longer names of sources are kept as their digest.
+/// Characters of a source's name in a key.
 const MAX_NAME_CHARS: usize = 100;
 
-/// Records of other sources of the same name that a new source is held to.
+/// Records of other sources of the same name that a new source is compared with.
 const MAX_INHERITED: usize = 100;
 
-/// Hears of definitions that are quarantined, to put them on record.
+/// Is notified of quarantined definitions, to record them.
 pub trait DefinitionObserver: Send + Sync + 'static {
-    /// A tool cannot be called until somebody accepts its definition. Called once for each definition.
+    /// A tool cannot be called until its definition is accepted. Called once for each definition.
     fn quarantined(&self, source: &str, tool: &str, operation: &str, reason: &str);
 }
 
@@ -45,29 +45,29 @@ pub struct PinStore {
 }
 
 impl PinStore {
-    /// Pins in this store: definitions that are seen for the first time are accepted and remembered there.
+    /// Pins in this store. Definitions that are seen for the first time are accepted.
     pub fn new(store: Arc<dyn StateStore>) -> Self {
         Self { store, is_read_only: false, observer: None }
     }
 
-    /// Looks into this store and writes nothing, for commands that only look.
+    /// Reads this store and writes nothing, for commands that only inspect.
     pub fn read_only(store: Arc<dyn StateStore>) -> Self {
         Self { is_read_only: true, ..Self::new(store) }
     }
 
-    /// Pins that live as long as this process.
+    /// Pins that last as long as this process.
     pub fn in_memory(clock: SharedClock) -> Self {
         Self::new(Arc::new(MemoryStore::new(clock, MAX_RECORDS_IN_MEMORY)))
     }
 
-    /// Has somebody hear of what is quarantined.
+    /// Notifies an observer of quarantined definitions.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn DefinitionObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Whether pins outlive this process, so that somebody can accept a definition from outside.
+    /// Whether pins outlive this process, so that definitions can be accepted from outside.
     pub fn outlives_process(&self) -> bool {
         self.store.outlives_process()
     }
@@ -87,30 +87,30 @@ impl std::fmt::Debug for PinStore {
     }
 }
 
-/// What is pinned of one upstream, as it was read.
+/// The pins of one upstream, as last read.
 #[derive(Clone, Default)]
 pub(crate) struct PinSnapshot {
-    /// The book; none if nothing was ever pinned.
+    /// The pin book. `None` if nothing was ever pinned.
     pub(crate) book: Option<Arc<PinBook>>,
-    /// The version of its record.
+    /// The version of the record.
     pub(crate) version: Option<u64>,
 }
 
-/// What came of writing.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
-    /// It is written.
+    /// The record was written.
     Done,
-    /// Somebody else has written meanwhile: look again.
+    /// Another process has written in the meantime. Read again.
     Conflict,
-    /// The store did not take it.
+    /// The store refused the write.
     Failed,
 }
 
-/// What a source is held to.
+/// The pins that a source is compared with.
 pub(crate) struct PinRecord {
     pub(crate) book: Result<PinBook, UnreadableBook>,
-    /// The version of the source's own record; none if the book is that of others of its name.
+    /// The version of the source's own record. `None` if the pins are inherited.
     pub(crate) version: Option<u64>,
 }
 
@@ -131,13 +131,13 @@ impl PinLedger {
         Self { pin_store, source, key, inherits_pins, last: Mutex::default(), is_failing: AtomicBool::new(false) }
     }
 
-    /// Where the pins of an upstream are.
+    /// The key of the record.
     pub(crate) fn key(settings: &Settings) -> String {
         let name: String = settings.pin_name().chars().filter(|letter| *letter != '/').take(MAX_NAME_CHARS).collect();
         format!("pins/{name}/{}", settings.identity())
     }
 
-    /// What this upstream is held to: its own record, else what is pinned of others of its name.
+    /// Finds the pins: the source's own record, or else those of other sources of its name.
     pub(crate) async fn find(&self) -> Result<Option<PinRecord>, StoreError> {
         if let Some(record) = self.pin_store.store.get(&self.key).await? {
             return Ok(Some(PinRecord { book: PinBook::read(&record.value), version: Some(record.version) }));
@@ -159,17 +159,17 @@ impl PinLedger {
         &self.pin_store
     }
 
-    /// Whether definitions may be pinned here.
+    /// Whether definitions may be pinned.
     pub(crate) fn may_pin(&self) -> bool {
         !self.pin_store.is_read_only
     }
 
-    /// Whether the store failed when it was last asked.
+    /// Whether the last access to the store failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// What is pinned now; if the store does not answer, what was read last. None if it never answered.
+    /// The current pins, or the last known ones if the store does not answer. `None` if it never answered.
     pub(crate) async fn read(&self) -> Option<PinSnapshot> {
         let read = async {
             let found = self.find().await.map_err(|error| error.to_string())?;
@@ -193,7 +193,7 @@ impl PinLedger {
         }
     }
 
-    /// Replaces what was read.
+    /// Replaces the record that was read.
     pub(crate) async fn write(&self, book: &PinBook, read: Option<u64>) -> WriteOutcome {
         match self.pin_store.store.compare_and_set(&self.key, read, book.write(), RECORD_TTL).await {
             Ok(true) => WriteOutcome::Done,
@@ -205,7 +205,7 @@ impl PinLedger {
         }
     }
 
-    /// Says once that the store fails, and again after it has worked meanwhile.
+    /// Logs once that the store fails, and again after it has recovered.
     fn report_failure(&self, cause: &str) {
         if !self.is_failing.swap(true, Ordering::Relaxed) {
             let source = self.source.as_str();

@@ -1,8 +1,8 @@
-//! Looking at quarantined definitions, and accepting them (R-DIS-7a).
+//! Review and acceptance of quarantined definitions (R-DIS-7a).
 //!
-//! Who accepts a definition accepts the one that was shown, by its digest. The server is asked again right before the pin
-//! is written, and what an earlier look has shown is remembered: a definition that changes between looking and accepting
-//! is not accepted.
+//! A reviewer accepts the definition that was shown, by its digest. The server is asked again immediately before the
+//! pin is written, and shown digests are stored: a definition that changes between review and acceptance is not
+//! accepted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -24,31 +24,31 @@ use crate::client::interrogation::interrogate;
 use crate::sanitize::Sanitizer;
 use crate::settings::{QuarantinePolicy, Settings};
 
-/// How long it is remembered what a look has shown.
+/// How long shown digests are stored.
 const SHOWN_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Tools of one upstream of which it is remembered what was shown.
+/// Tools of one upstream whose shown digests are stored.
 const MAX_SHOWN_TOOLS: usize = 4_000;
 
-/// How often pins are written against others who write them, too.
+/// Attempts to write pins that other processes write as well.
 const MAX_WRITE_ATTEMPTS: u32 = 5;
 
-/// Why definitions could not be looked at or accepted.
+/// Why definitions could not be reviewed or accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The server is not there.
+    /// The server is unavailable.
     #[error("{}", .0.message())]
     Unreachable(Failure),
-    /// The state store does not answer.
+    /// The state store failed.
     #[error("{0}")]
     Store(String),
-    /// A definition is not the one that was shown.
+    /// A definition differs from the one that was shown.
     #[error("the definition of '{tool}' changed after it was shown. Look at it again before accepting it")]
     Changed {
         /// The tool.
         tool: String,
     },
-    /// Accepting takes a store that the serving process reads, too.
+    /// Accepting needs a store that the serving process reads as well.
     #[error(
         "with state.store = \"memory\" accepted definitions live in the serving process: restart it to accept what its \
          servers say now"
@@ -62,36 +62,36 @@ impl From<StoreError> for ReviewError {
     }
 }
 
-/// A definition that waits for somebody to accept it.
+/// A definition that waits for acceptance.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The tool's name, exactly.
+    /// The exact name of the tool.
     pub tool: String,
     /// The name of its operation.
     pub operation: String,
-    /// Which parts changed; empty for a tool that is new.
+    /// The parts that changed. Empty for a new tool.
     pub changed: Vec<Part>,
-    /// The definition that was accepted, if it is still known in full.
+    /// The accepted definition, if it is still known in full.
     pub accepted: Option<Tool>,
-    /// The definition that waits.
+    /// The current definition.
     pub current: Tool,
     /// Its digest.
     pub digest: String,
-    /// Whether an earlier look has shown another definition than this one.
+    /// Whether an earlier review showed a different definition.
     pub is_unseen: bool,
-    /// Whether an earlier look has shown exactly this definition.
+    /// Whether an earlier review showed exactly this definition.
     pub was_shown: bool,
 }
 
-/// What a look at one upstream found.
+/// The result of examining one upstream.
 pub struct Examination {
-    /// What the server says, without anybody's decisions.
+    /// What the server reports, without overrides.
     pub bundle: Bundle,
-    /// What is quarantined.
+    /// The quarantined definitions.
     pub findings: Vec<Finding>,
     /// Pinned tools that the server no longer lists.
     pub missing: usize,
-    /// What the operator should know.
+    /// Notes for the operator.
     pub notes: Vec<String>,
     settings: Settings,
     pin_store: PinStore,
@@ -99,13 +99,12 @@ pub struct Examination {
     capture: Capture,
 }
 
-/// Asks a server what it says now, and compares that with what was accepted. Nothing is pinned; it is only remembered
-/// what was shown.
+/// Asks a server for its definitions and compares them with the pins. Nothing is pinned.
 pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock) -> Result<Examination, ReviewError> {
     let interrogation = interrogate(&settings).await.map_err(ReviewError::Unreachable)?;
     let capture = Capture::new(interrogation, Origin::Server, clock.now());
     let found = PinLedger::new(pin_store.clone(), &settings).find().await?;
-    // A record that cannot be read holds nothing that was accepted.
+    // An unreadable record accepts nothing.
     let (book, is_unreadable) = match found.map(|found| found.book) {
         None => (None, false),
         Some(Ok(book)) => (Some(book), false),
@@ -156,17 +155,18 @@ pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock
 }
 
 impl Examination {
-    /// Whether it can be remembered what was shown.
+    /// Whether shown digests can be stored.
     pub fn is_remembered(&self) -> bool {
         self.pin_store.outlives_process()
     }
 
-    /// Remembers what was shown, so that only this is accepted later.
+    /// Stores what was shown, so that only this can be accepted later.
     pub async fn remember_shown(&self) -> Result<(), ReviewError> {
         if self.findings.is_empty() || !self.is_remembered() {
             return Ok(());
         }
-        // Beside what was shown before: a server could else have that forgotten by changing back for one look.
+        // Earlier digests are kept. Otherwise a server could erase them by changing its definitions back for one
+        // review.
         let mut shown = load_shown(&self.pin_store, &self.settings).await;
         if shown.len() > MAX_SHOWN_TOOLS {
             shown.clear();
@@ -236,7 +236,7 @@ impl Examination {
     }
 }
 
-/// The definitions that were reviewed with an adapter's file, as far as it holds them.
+/// The definitions that an adapter file was reviewed with, as far as it contains them.
 fn reviewed_with_adapter(settings: &Settings) -> HashMap<String, Tool> {
     let operations = settings.adapter.iter().flat_map(|adapter| &adapter.operations);
     operations.filter_map(|operation| operation.reviewed_tool()).map(|tool| (tool.name.clone(), tool)).collect()
@@ -246,7 +246,7 @@ fn shown_key(settings: &Settings) -> String {
     PinLedger::key(settings).replacen("pins/", "review/", 1)
 }
 
-/// What an earlier look has shown, by tool.
+/// The digests that earlier reviews showed, by tool.
 async fn load_shown(pin_store: &PinStore, settings: &Settings) -> BTreeMap<String, String> {
     let record = pin_store.store().get(&shown_key(settings)).await.ok().flatten();
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default()

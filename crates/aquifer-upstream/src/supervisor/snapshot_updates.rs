@@ -1,4 +1,4 @@
-//! Replacing the snapshot that is served: new listings, quarantine, failures.
+//! Replaces the served snapshot after new tool lists, accepted definitions and failures.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -22,35 +22,34 @@ use crate::client::interrogation::{Interrogation, ToolList};
 use crate::error::describe_failure;
 use crate::settings::QuarantinePolicy;
 
-/// How often the pins are read again while something waits for being accepted.
+/// How often pins are read again while something is quarantined.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often pins are written against others who write them, too.
+/// Attempts to write pins that other processes write as well.
 const MAX_WRITE_ATTEMPTS: u32 = 5;
 
-/// Definitions that were reported as quarantined. Beyond, a server that changes them again and again is not reported one
-/// by one.
+/// Quarantined definitions that are reported individually. A server that keeps changing them is not reported further.
 const MAX_REPORTED: usize = 1_000;
 
-/// A capture of which something is quarantined, and the version of the pins it was judged by.
+/// A capture with quarantined definitions, and the version of the pins it was compared with.
 pub(super) struct PendingReview {
     capture: Arc<Capture>,
     version: Option<u64>,
     is_read: bool,
 }
 
-/// What the offer was made from. The same makes the same offer again, so that is left out.
+/// What a snapshot was built from. Equal inputs build an equal snapshot, so building it again is skipped.
 #[derive(PartialEq, Eq)]
 pub(super) struct SnapshotInputs {
-    /// The digest of what the server said.
+    /// The digest of the interrogation.
     interrogation_digest: [u8; 32],
-    /// The version of the pins it was judged by.
+    /// The version of the pins.
     pins_version: u64,
 }
 
 impl Supervisor {
-    /// Takes over what the upstream listed just now. The connection is fresh only when that is served: a call must not
-    /// run by an accepted definition while a changed one waits to be judged.
+    /// Applies a new tool list. The connection becomes fresh only when the list is served: no call may use an accepted
+    /// definition while a changed one waits to be compared.
     pub(super) async fn apply_listing(&self, connection: &Connection, tool_list: ToolList) {
         let ToolList { capture, left_out, changes } = tool_list;
         let interrogation = Interrogation::from_connection(connection, capture, left_out);
@@ -70,24 +69,24 @@ impl Supervisor {
         self.is_listing_late.store(false, Ordering::Relaxed);
     }
 
-    /// Whether this is what is served already, by the pins of now.
+    /// Whether the served snapshot was built from this interrogation and the current pins.
     async fn is_current(&self, interrogation: &Interrogation) -> bool {
         let Some(pins_version) = self.ledger.read().await.and_then(|pins| pins.version) else { return false };
         let now = SnapshotInputs { interrogation_digest: interrogation.digest(), pins_version };
         self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&now)
     }
 
-    /// The server says now what is served already.
+    /// Marks the served snapshot as confirmed by the server.
     fn confirm(&self, now: Timestamp) {
         let before = self.snapshot.load_full();
         self.snapshot.store(Arc::new(before.confirmed(now)));
-        // An offer of a server that was away says so, and this one does not.
+        // The operation that reported the failure disappears.
         if before.failure.is_some() {
             self.changes.send_modify(|count| *count += 1);
         }
     }
 
-    /// Judges a capture by what is pinned, pins what is seen for the first time, and offers the outcome.
+    /// Compares a capture with the pins, pins new definitions and serves the result.
     pub(super) async fn update_snapshot(&self, capture: Arc<Capture>) {
         let now = milliseconds(self.clock.now());
         let mut attempt = 0;
@@ -136,7 +135,7 @@ impl Supervisor {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Puts on record what is quarantined, each definition once.
+    /// Reports quarantined definitions, each one once.
     fn report(&self, snapshot: &CatalogSnapshot) {
         let mut names = Vec::new();
         for (operation, quarantined) in
@@ -179,7 +178,7 @@ impl Supervisor {
         }
     }
 
-    /// Keeps the definitions that are pinned now, to be compared with later ones.
+    /// Stores the pinned definitions for later comparison.
     fn save_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
         if self.settings.cache_dir.is_some() {
             let (capture, settings) = (capture.clone(), self.settings.clone());
@@ -189,8 +188,8 @@ impl Supervisor {
         }
     }
 
-    /// Comes when what is quarantined should be judged again: at once if somebody asks, else now and then. Never, if
-    /// nothing is.
+    /// Resolves when quarantined definitions should be compared again: on request, or periodically. Never resolves if
+    /// nothing is quarantined.
     pub(super) async fn recheck_due(&self) {
         if self.pending_review.load().is_none() {
             return std::future::pending().await;
@@ -201,7 +200,7 @@ impl Supervisor {
         }
     }
 
-    /// Judges what is quarantined again, if the pins are others by now.
+    /// Compares quarantined definitions again if the pins have changed.
     pub(super) async fn recheck_quarantine(&self) {
         if let Some(pending_review) = self.pending_review.load_full() {
             let pins = self.ledger.read().await;
@@ -211,7 +210,7 @@ impl Supervisor {
             let is_unwritten = before.quarantined().values().any(|one| !one.reason.is_for_review());
             if is_other || (is_unwritten && !self.ledger.is_failing()) {
                 self.update_snapshot(pending_review.capture.clone()).await;
-                // A new offer of a server that is not there says so, as the one before did.
+                // The server is still unavailable, so the new snapshot reports that as well.
                 if let Some(reason) = &before.failure {
                     self.publish_failure(reason);
                 }
@@ -220,7 +219,7 @@ impl Supervisor {
         self.rechecked.send_modify(|count| *count += 1);
     }
 
-    /// Has what is quarantined judged again, if the pins are others by now, and waits for that for a moment.
+    /// Triggers a new comparison if the pins have changed, and waits for it briefly.
     pub(crate) async fn refresh_pins(&self) {
         let Some(pending_review) = self.pending_review.load_full() else { return };
         let pins = self.ledger.read().await;

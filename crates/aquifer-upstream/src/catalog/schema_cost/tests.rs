@@ -1,4 +1,4 @@
-//! What is checked and what is left to the server.
+//! Which schemas are checked, and which are left to the server.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::argument_validator::ArgumentValidator;
 use super::*;
 
-/// Definitions that each lead to the next one, made of its reference.
+/// A chain of definitions. `link` builds each one from a reference to the next.
 fn chain(levels: usize, link: impl Fn(Value) -> Value, last: Value) -> Value {
     let reference = |level: usize| json!({ "$ref": format!("#/$defs/d{level}") });
     let mut definitions: Map<String, Value> =
@@ -23,7 +23,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!("a"), |inner, _| json!({ "a": inner }))
 }
 
-/// Whether it is within the limit, and whether knowing that was cheap.
+/// Whether the value is within the limit. Also asserts that finding out was cheap.
 fn is_admitted(schema: &Value, value: &Value) -> Option<bool> {
     let cost = SchemaCost::analyze(schema)?;
     let (steps, pairs) = cost.count(value, Purpose::Validating);
@@ -96,7 +96,7 @@ fn honest_schemas_are_checked() {
     }
 }
 
-/// What one subschema makes the validator do counts as often as the subschema is met.
+/// The work of one subschema counts every time the subschema is evaluated.
 #[test]
 fn lists_inside_of_a_subschema_count() {
     let names = |count: usize| -> Vec<String> { (0..count).map(|number| format!("f{number}")).collect() };
@@ -126,7 +126,7 @@ fn lists_inside_of_a_subschema_count() {
     }
 }
 
-/// Errors take memory: where there could be many, one has to do.
+/// Errors take memory. Where there could be many, a single one is reported.
 #[test]
 fn few_errors_are_collected() {
     let names = |count: usize| -> Vec<String> { (0..count).map(|number| format!("f{number}")).collect() };
@@ -154,7 +154,7 @@ fn few_errors_are_collected() {
     }
 }
 
-/// On a stack as worker threads have it. A validator without a budget would not come back within this year.
+/// Runs on a stack of the size that worker threads have. Without a budget, validation would take years.
 #[test]
 fn checking_ends_whatever_the_schema() {
     let max_depth = MAX_DEPTH - 2;

@@ -1,4 +1,4 @@
-//! One request and its answer, which comes as JSON or on a stream of events.
+//! One request and its answer, as JSON or as an event stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +14,33 @@ use crate::client::pending_calls::CallOrigin;
 use crate::client::shared_state::SharedState;
 use crate::error::{Outage, UpstreamError};
 
-/// How often in a row a stream may be resumed without a new event on it.
+/// Consecutive resumptions of a stream without a new event.
 const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
 
-/// The shortest wait before a stream is resumed, and the first one where the server does not say how long to wait.
+/// The shortest wait before a stream is resumed, and the first one if the server does not name one.
 const MIN_RESUME_WAIT: Duration = Duration::from_millis(250);
 
-/// The longest wait before a stream is resumed where the server does not say how long to wait.
+/// The longest wait before a stream is resumed if the server does not name one.
 const MAX_RESUME_WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes read of an answer that is not a success.
+/// Bytes read from an error response.
 const MAX_ERROR_BODY: usize = 256 * 1024;
 
-/// Characters shown of an answer that is not a success and not JSON-RPC.
+/// Characters shown of an error response that is not JSON-RPC.
 const MAX_ERROR_TEXT: usize = 300;
 
-/// What a body holds for one request.
+/// The messages in a response body.
 #[derive(Default)]
 struct BodyMessages {
-    /// The answer to this very request.
+    /// The answer to this request.
     answer: Option<Result<Json, RpcError>>,
-    /// An error that names no request of ours: servers write one if they fail before they have read the id.
+    /// An error without a request id. Servers send one if they fail before they have read the id.
     stray: Option<RpcError>,
     unreadable: Option<serde_json::Error>,
 }
 
 impl HttpTransport {
-    /// Sends a request and waits for its answer. What else comes on its stream is handed on.
+    /// Sends a request and waits for its answer. Other messages on its stream are dispatched.
     pub(crate) async fn exchange(
         &self,
         shared: &Arc<SharedState>,
@@ -104,9 +104,9 @@ impl HttpTransport {
         Ok(body.freeze())
     }
 
-    /// Reads a stream until the answer is there. A stream that ends before is resumed after its last event, which asks for
-    /// the rest of the answer and does not send the request again. A server may end a stream as often as it likes to
-    /// have the client poll: the caller's timeout bounds that.
+    /// Reads a stream until the answer arrives. A stream that ends early is resumed after its last event, which
+    /// requests the rest of the answer and does not repeat the request. Servers may end a stream often to make the
+    /// client poll; the caller's timeout bounds that.
     async fn read_stream(
         &self,
         mut response: Response,
@@ -142,8 +142,7 @@ impl HttpTransport {
         }
     }
 
-    /// Opens a stream again after its last event. Whatever is wrong with the stream, the request has been sent and not
-    /// been answered.
+    /// Reopens a stream after its last event. Every failure here means that the request was sent but not answered.
     async fn resume(&self, resumption: &mut Resumption) -> Result<Response, UpstreamError> {
         let disconnected = |cause: String| UpstreamError::Disconnected(Outage::new(DISCONNECTED, cause));
         let Some(after) = resumption.last_id.clone() else {
@@ -156,14 +155,14 @@ impl HttpTransport {
                 Err(refused @ UpstreamError::Refused(_)) => {
                     return Err(disconnected(format!("its stream cannot be resumed: {refused:?}")));
                 }
-                // The server or the network may be away for a moment.
+                // The server or the network may be unavailable for a moment.
                 Err(error) => tracing::debug!("a stream cannot be resumed now: {error:?}"),
             }
         }
         Err(disconnected("its stream ended again and again without an answer".to_owned()))
     }
 
-    /// Hands every event on until `more` says that it was enough.
+    /// Passes every event to `more` until it returns false.
     pub(super) async fn read_events(
         &self,
         response: &mut Response,
@@ -174,7 +173,7 @@ impl HttpTransport {
         while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
             events.push(&chunk).map_err(too_large)?;
             while let Some(event) = events.next().map_err(too_large)? {
-                // An event may be there only for its id.
+                // An event may consist of only an id.
                 if !event.is_empty() && !more(&event) {
                     return Ok(());
                 }
@@ -184,30 +183,30 @@ impl HttpTransport {
     }
 }
 
-/// Where and when a stream that ended is resumed.
+/// Where and when to resume a stream.
 #[derive(Default)]
 struct Resumption {
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// Resumptions so far, and those since the last new event.
+    /// Resumptions in total, and since the last new event.
     count: u32,
     fruitless: u32,
 }
 
 impl Resumption {
-    /// Takes over what a stream said before it ended. What it did not say again still holds.
+    /// Records what a stream reported before it ended. Values it did not repeat still apply.
     fn note(&mut self, events: EventParser) {
         self.retry = events.retry.or(self.retry);
         if let Some(id) = events.last_id
             && self.last_id.as_ref() != Some(&id)
         {
-            // An empty id takes the last one back.
+            // An empty id resets the last one.
             self.last_id = Some(id).filter(|id| !id.is_empty());
             self.fruitless = 0;
         }
     }
 
-    /// How long to wait before the next attempt; none if there were enough.
+    /// The wait before the next attempt. `None` after too many.
     fn next_wait(&mut self) -> Option<Duration> {
         if self.fruitless >= MAX_FRUITLESS_RESUMPTIONS {
             return None;
@@ -223,7 +222,7 @@ fn refused(status: StatusCode, error: RpcError) -> UpstreamError {
     UpstreamError::Refused(RpcError { status: Some(status.as_u16()), ..error })
 }
 
-/// The error that an answer stands for that is not JSON-RPC.
+/// Builds an error from a response that is not JSON-RPC.
 fn plain_error(status: StatusCode, text: &[u8]) -> RpcError {
     let text: String = String::from_utf8_lossy(text).trim().chars().take(MAX_ERROR_TEXT).collect();
     let status = status.as_u16();
@@ -232,7 +231,7 @@ fn plain_error(status: StatusCode, text: &[u8]) -> RpcError {
     RpcError::new(i64::from(status), message)
 }
 
-/// What an answer that is not a success says. What cannot be read says nothing: the status decides.
+/// The body of an error response. Empty if it cannot be read; the status decides then.
 async fn error_body(mut response: Response) -> Bytes {
     let mut body = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -244,7 +243,7 @@ async fn error_body(mut response: Response) -> Bytes {
     body.freeze()
 }
 
-/// Looks for the answer to a request, and hands everything else on.
+/// Finds the answer to a request and dispatches all other messages.
 fn find_answer(
     body: &Bytes,
     is_stream: bool,
@@ -286,7 +285,7 @@ pub(super) fn log_unreadable(shared: &SharedState, read: Result<(), serde_json::
 mod tests {
     use super::*;
 
-    /// What one stream brought before it ended.
+    /// A parser after one stream has ended.
     fn ended(text: &str) -> EventParser {
         let mut events = EventParser::new(1_000);
         events.push(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The stream on which a server says what nobody asked for, and the end of a session.
+//! The stream for notifications of the server, and the end of a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::client::message::{self, RpcError};
 use crate::client::shared_state::SharedState;
 use crate::error::UpstreamError;
 
-/// Before a stream that ended is opened again: at first, and at most.
+/// The first and the longest wait before a stream is reopened.
 const REOPEN_DELAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// The shortest wait that a server can ask for.
+/// The shortest wait that a server can request.
 const MIN_REOPEN_WAIT: Duration = Duration::from_millis(250);
 
 const END_SESSION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,12 +26,12 @@ const END_SESSION_TIMEOUT: Duration = Duration::from_secs(1);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl HttpTransport {
-    /// Opens a stream, after an event if there was one.
+    /// Opens a stream, after the given event if any.
     pub(super) async fn open_stream(&self, after: Option<&str>) -> Result<Response, UpstreamError> {
         let token = self.current_token().await;
         let request = self.client.get((*self.endpoint()).clone());
         let mut request = self.with_headers(request, token.as_deref()).header(ACCEPT, "text/event-stream");
-        // As bytes: an id may hold characters beyond ASCII.
+        // As bytes, because an id may contain non-ASCII characters.
         if let Some(after) = after.and_then(|after| HeaderValue::from_bytes(after.as_bytes()).ok()) {
             request = request.header(LAST_EVENT_ID, after);
         }
@@ -46,8 +46,8 @@ impl HttpTransport {
         Err(UpstreamError::Refused(RpcError::new(i64::from(status.as_u16()), "it offers no stream")))
     }
 
-    /// Listens to what the server says unasked, for as long as the connection lasts. A server may have no such stream
-    /// (405 is usual then), and a stream that ends or is refused says nothing about the session.
+    /// Receives notifications for as long as the connection lasts. A server may have no such stream (usually status
+    /// 405). A stream that ends or is refused says nothing about the session.
     pub(crate) async fn follow_notifications(self: Arc<Self>, shared: Arc<SharedState>) {
         let (mut pause, max_pause) = REOPEN_DELAY;
         let mut after: Option<String> = None;
@@ -75,7 +75,7 @@ impl HttpTransport {
                     retry = events.retry.or(retry);
                 }
                 Err(UpstreamError::Refused(_)) => return,
-                // A server that has the stream may be away for a while.
+                // The server had the stream, so it may only be unavailable for a while.
                 Err(_) if was_open => {}
                 Err(_) => return,
             }
@@ -85,8 +85,8 @@ impl HttpTransport {
         }
     }
 
-    /// Ends the session: the server is told that we will not come again. Done once, when the connection is dropped, and
-    /// never for a session that the server has lost.
+    /// Ends the session with a DELETE request. Called once, when the connection is dropped, and never for a session
+    /// that the server has lost.
     pub(crate) async fn end_session(&self) {
         if self.session.end() {
             let token = self.tokens.as_ref().and_then(|tokens| tokens.last());
@@ -97,8 +97,8 @@ impl HttpTransport {
     }
 }
 
-/// How long to wait before a stream is opened again. A server that has its clients poll says how often. One whose streams
-/// bring nothing is left alone longer.
+/// The wait before a stream is reopened. Servers that make clients poll name an interval. A stream without events is
+/// reopened less often.
 fn reopen_wait(retry: Option<Duration>, brought_events: bool, pause: Duration) -> Duration {
     match retry {
         Some(retry) if brought_events => retry.max(MIN_REOPEN_WAIT),

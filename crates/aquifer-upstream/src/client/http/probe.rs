@@ -1,9 +1,9 @@
-//! Finding out whether a session still works.
+//! Finds out whether a session still works.
 //!
-//! Only a 404 without an answer says that a session is lost. Some servers answer 400 for a session they do not know, and
-//! a connection that broke or a server error says nothing about the session. Giving the session up would throw away
-//! what a stateful server keeps in it; keeping a dead one would fail every later call. So the server is pinged, and the
-//! connection is closed only if the ping is refused or not answered as well.
+//! Only a 404 without an answer means that a session is lost. Some servers answer 400 for an unknown session, and a
+//! broken connection or a server error says nothing about the session. Giving up a session loses the state that a
+//! server keeps in it; keeping a dead one fails every later call. So the server is pinged, and the connection is closed
+//! only if the ping is refused or not answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::error::{Outage, UpstreamError};
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// JSON-RPC's code for a method that the server does not know. Whoever says so is alive.
+/// JSON-RPC's code for an unknown method. A server that sends it is alive.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl HttpTransport {
-    /// Whether the session may no longer work after this.
+    /// Whether the session may be broken after this error.
     pub(crate) fn is_doubtful(&self, error: &UpstreamError) -> bool {
         match error {
             UpstreamError::Disconnected(_)
@@ -35,7 +35,7 @@ impl HttpTransport {
         }
     }
 
-    /// Pings the server, and closes the connection unless the session works. Says whether it does.
+    /// Pings the server and closes the connection unless the session works. Returns whether it works.
     pub(crate) async fn probe(
         self: Arc<Self>,
         shared: Arc<SharedState>,
@@ -44,7 +44,7 @@ impl HttpTransport {
     ) -> bool {
         let turn = match self.probes.try_acquire() {
             Ok(turn) => Ok(turn),
-            // Somebody is finding out already.
+            // Another probe is running.
             Err(_) if !wait_for_turn => return true,
             Err(_) => self.probes.acquire().await,
         };
@@ -75,7 +75,7 @@ impl HttpTransport {
     }
 }
 
-/// Whether a ping that failed like this shows that the session is of no use.
+/// Whether a ping that fails with this error proves that the session is unusable.
 fn is_fatal(error: &UpstreamError) -> bool {
     match error {
         UpstreamError::Refused(error) => matches!(error.status, Some(400 | 404)) && error.code != METHOD_NOT_FOUND,

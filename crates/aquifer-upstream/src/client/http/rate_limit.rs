@@ -1,8 +1,8 @@
-//! What an HTTP server says about how often it wants to be asked, and how long we leave it alone then (R-SAF-4).
+//! Rate limits that an HTTP server announces (R-SAF-4).
 //!
-//! `Retry-After` of an answer that refuses (429, 503) counts, and so does an allowance that an answer shows to be used
-//! up: `RateLimit-Remaining: 0` with `RateLimit-Reset`, or the same with `X-` in front. Until then calls are refused
-//! here, with the time to wait, and the server is not asked.
+//! `Retry-After` in a refusal (429, 503) counts, and so does an exhausted allowance: `RateLimit-Remaining: 0` with
+//! `RateLimit-Reset`, or the same headers with the prefix `X-`. Until then calls are refused here with the time to
+//! wait, and the server is not contacted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// Without a word about how long.
+/// The wait if the server names none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
-/// No header keeps an upstream away for longer: what it says may be wrong.
+/// The longest wait. A header may be wrong.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
-/// A number as large as this is a moment, not a span: servers write both.
+/// Larger numbers are Unix times, smaller ones are seconds to wait. Servers use both.
 const MIN_UNIX_TIME: u64 = 1_000_000_000;
 
-/// Until when a server is left alone.
+/// Until when requests to a server are refused.
 pub(crate) struct RateLimit {
     started_at: Instant,
-    /// Milliseconds after the beginning.
+    /// In milliseconds after `started_at`.
     until: AtomicU64,
 }
 
@@ -32,13 +32,13 @@ impl RateLimit {
         Self { started_at: Instant::now(), until: AtomicU64::new(0) }
     }
 
-    /// How much longer the server wants to be left alone.
+    /// The time left until the server accepts requests again.
     pub(crate) fn remaining_wait(&self) -> Option<Duration> {
         let until = Duration::from_millis(self.until.load(Ordering::Relaxed));
         until.checked_sub(self.started_at.elapsed()).filter(|wait| !wait.is_zero())
     }
 
-    /// Takes note of what an answer says. Where the answer is a refusal for that reason, says how long to wait.
+    /// Records the headers of a response. Returns the wait if the response is a refusal because of a rate limit.
     pub(crate) fn record(&self, status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
         let refused = retry_after(status, headers, Timestamp::now());
         let wait = refused.or_else(|| exhausted_for(headers, Timestamp::now()))?;
@@ -48,7 +48,7 @@ impl RateLimit {
     }
 }
 
-/// How long a refusal wants us to wait, if it is one for asking too often.
+/// The wait that a refusal asks for, if it is caused by a rate limit.
 fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| parse_wait(text, now));
     match status {
@@ -58,7 +58,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
     }
 }
 
-/// How long until there is a new allowance, where the present one is used up.
+/// The time until an exhausted allowance is renewed.
 fn exhausted_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| {
@@ -67,7 +67,7 @@ fn exhausted_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     })
 }
 
-/// A number of seconds, a moment in seconds since 1970, or a date as HTTP writes it.
+/// Parses a number of seconds, a Unix time or an HTTP date.
 fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     let until = |moment: Timestamp| Duration::try_from(moment.duration_since(now)).unwrap_or_default();

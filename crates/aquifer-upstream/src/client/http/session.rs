@@ -1,20 +1,20 @@
-//! The session that a server gave us, and whether it is still there to be ended.
+//! The session with a server.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::header::HeaderValue;
 
-/// A session of ours with a server. A server without sessions never opens one.
+/// A session with a server. Servers without sessions never open one.
 #[derive(Default)]
 pub(super) struct Session {
     id: OnceLock<HeaderValue>,
-    /// The server no longer knows it, or we have ended it.
+    /// Whether the server has lost the session or we have ended it.
     is_over: AtomicBool,
 }
 
 impl Session {
-    /// The server gave us this id. Later ones are ignored.
+    /// Records the id that the server assigned. Later ones are ignored.
     pub(super) fn open(&self, id: &HeaderValue) {
         let mut id = id.clone();
         id.set_sensitive(true);
@@ -31,7 +31,7 @@ impl Session {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to be ended now. True once, and never for a session that the server has lost.
+    /// Whether the session has to be ended now. True once, and never for a session that the server has lost.
     pub(super) fn end(&self) -> bool {
         self.id.get().is_some() && !self.is_over.swap(true, Ordering::Relaxed)
     }

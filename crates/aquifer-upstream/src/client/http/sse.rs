@@ -1,11 +1,10 @@
-//! Server-sent events, as far as MCP uses them: the data of each event, the id to resume after, and how long to wait
-//! before that.
+//! Server-sent events as MCP uses them: event data, the id to resume after, and the reconnection time.
 
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// The longest wait before a reconnection that a server can ask for.
+/// The longest reconnection time that a server can request.
 const MAX_RETRY: Duration = Duration::from_secs(3_600);
 
 const MAX_ID_BYTES: usize = 1_024;
@@ -13,25 +12,25 @@ const MAX_ID_BYTES: usize = 1_024;
 /// Streams may begin with a byte order mark.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Takes a stream apart.
+/// An incremental parser of event streams.
 pub(crate) struct EventParser {
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// Bytes of the buffer that contain no line end.
     searched: usize,
     data: BytesMut,
     has_data: bool,
     max_bytes: usize,
     is_started: bool,
-    /// The id of the event being read. It counts once the event is complete: resuming after an event that was cut off
+    /// The id of the current event. It takes effect once the event is complete; resuming after an incomplete event
     /// would lose it.
     pending_id: Option<String>,
-    /// The id of the last complete event that had one. An empty one means that there is nothing to resume after.
+    /// The id of the last complete event that had one. An empty id means that the stream cannot be resumed.
     pub(crate) last_id: Option<String>,
-    /// How long the server wants us to wait before we reconnect.
+    /// The reconnection time that the server requested.
     pub(crate) retry: Option<Duration>,
 }
 
-/// An event or a line beyond the limit.
+/// An event or a line exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
@@ -50,15 +49,15 @@ impl EventParser {
         }
     }
 
-    /// Takes the next piece of the stream.
+    /// Adds the next chunk of the stream.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), EventTooLarge> {
         self.buffer.extend_from_slice(piece);
         let size = self.buffer.len() + self.data.len();
-        // Several small events may have come at once; only one that is unfinished counts.
+        // The chunk may hold several small events. Only an unfinished one counts.
         if size > self.max_bytes.saturating_mul(2) { Err(EventTooLarge(size)) } else { Ok(()) }
     }
 
-    /// The data of the next whole event.
+    /// The data of the next complete event.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             if line.is_empty() {
@@ -93,7 +92,7 @@ impl EventParser {
                 }
                 self.data.extend_from_slice(value);
             }
-            // What no header can hold cannot be resumed after.
+            // An id that no header can hold cannot be resumed after.
             b"id" if value.len() <= MAX_ID_BYTES && !value.iter().any(u8::is_ascii_control) => {
                 self.pending_id = std::str::from_utf8(value).ok().map(str::to_owned);
             }
@@ -105,7 +104,7 @@ impl EventParser {
         }
     }
 
-    /// The next whole line without its end: LF, CR LF, or CR.
+    /// The next complete line without its end: LF, CR LF or CR.
     fn next_line(&mut self) -> Option<Bytes> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(index) = unsearched.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
@@ -115,7 +114,7 @@ impl EventParser {
         let end = self.searched + index;
         let is_return = self.buffer.get(end) == Some(&b'\r');
         if is_return && self.buffer.len() == end + 1 {
-            // Whether a line feed follows is not known yet.
+            // The next chunk may begin with the line feed.
             self.searched = end;
             return None;
         }
@@ -157,11 +156,11 @@ mod tests {
     fn streams_resume_after_the_last_complete_event() {
         for (stream, last_id, retry) in [
             ("id: 1\ndata: x\n\n", Some("1"), None),
-            // Cut off in the middle of an event: it has to be sent again.
+            // Cut off in the middle of an event, which has to be sent again.
             ("id: 1\ndata: x\n\nid: 2\ndata: {\"half", Some("1"), None),
             ("id: 1\ndata: x\n\nid: 2\ndata: whole\n", Some("1"), None),
             ("id: 2\ndata: x\n", None, None),
-            // An event may consist of nothing but its id.
+            // An event may consist of only an id.
             ("id: 1\n\n", Some("1"), None),
             ("id: 1\nretry: 500\ndata: \n\n", Some("1"), Some(500)),
             ("id: 1\ndata: x\n\ndata: y\n\n", Some("1"), None),

@@ -1,4 +1,4 @@
-//! Sending messages over HTTP: headers, logins, redirects, and how often a message may be sent.
+//! Sends messages over HTTP: headers, logins, redirects and repetitions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,26 +33,26 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const UNREACHABLE: &str = "it cannot be reached";
 pub(super) const DISCONNECTED: &str = "the connection broke off";
 
-/// A way to an MCP server over HTTP.
+/// A transport to an MCP server over HTTP.
 pub(crate) struct HttpTransport {
     pub(super) client: Client,
-    /// Where the server was last found: the configured URL, or where it redirected us to on the same origin.
+    /// The current URL of the server: the configured one, or a redirect target on the same origin.
     endpoint: ArcSwap<Url>,
     headers: HeaderMap,
-    /// What a login gave, unless a token is configured.
+    /// The tokens of a login, unless a token is configured.
     pub(super) tokens: Option<Arc<LoginTokens>>,
-    /// The login did not allow what was asked for. Somebody may have logged in for more since.
+    /// The login was insufficient for a request. A person may have logged in with more scopes since.
     is_forbidden: AtomicBool,
     pub(super) session: Session,
     protocol: OnceLock<HeaderValue>,
     stateless: AtomicBool,
     pub(super) max_bytes: usize,
     rate_limit: RateLimit,
-    /// One probe of the session at a time.
+    /// Allows one probe of the session at a time.
     pub(super) probes: Semaphore,
 }
 
-/// What a request is about, for the headers of newer revisions.
+/// The request's identity, for the headers of newer MCP revisions.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestInfo<'a> {
     pub(crate) id: u64,
@@ -80,9 +80,9 @@ impl HttpTransport {
             value.set_sensitive(true);
             all.insert(name, value);
         }
-        // The client must not send anything twice by itself. Its redirect policy would repeat the body of a call, and its
-        // default retry policy repeats requests that an HTTP/2 server claims to have refused. What hyper still repeats
-        // are requests of which it has not written a byte, because an idle connection turned out to be closed.
+        // The client must not send anything twice by itself. Its redirect policy would repeat the body of a call, and
+        // its default retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats
+        // requests of which it has not written a byte, because an idle connection turned out to be closed.
         let mut builder = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(Policy::none())
@@ -108,14 +108,14 @@ impl HttpTransport {
         })
     }
 
-    /// Sends the tokens of a login with every request, unless the configuration has something else to send.
+    /// Sends the tokens of a login with every request, unless an `Authorization` header is configured.
     pub(crate) fn use_login(&mut self, login: &LoginSettings, sanitizer: &Sanitizer) {
         if !self.headers.contains_key(AUTHORIZATION) {
             self.tokens = LoginTokens::new(&self.endpoint(), login, sanitizer);
         }
     }
 
-    /// From now on every request says which revision it is of.
+    /// Sets the MCP revision that every request names from now on.
     pub(crate) fn set_protocol(&self, protocol: &str, stateless: bool) {
         if let Ok(value) = HeaderValue::from_str(protocol) {
             let _ = self.protocol.set(value);
@@ -135,8 +135,8 @@ impl HttpTransport {
         }
     }
 
-    /// The token to send with this request. A request that is sent once cannot be tried again with a better login, so
-    /// after a refusal the better login is looked for before.
+    /// The token for this request. A once-only request cannot be repeated with a newer login, so after a refusal the
+    /// newer login is looked up first.
     async fn token_for(&self, delivery: &Delivery) -> Option<Arc<StoredLogin>> {
         if !delivery.is_repeatable()
             && self.is_forbidden.load(Ordering::Relaxed)
@@ -163,8 +163,8 @@ impl HttpTransport {
         request
     }
 
-    /// Sends a message, again with a better login where that is allowed. What comes back may be any status that does
-    /// not concern the login or how often we ask.
+    /// Sends a message, and sends it again with a newer login where that is allowed. The response has any status that
+    /// concerns neither the login nor rate limits.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
@@ -181,7 +181,7 @@ impl HttpTransport {
             (Some(tokens), StatusCode::UNAUTHORIZED) if !tokens.is_insufficient(response.headers()) => {
                 Some((tokens, tokens.replacement_for(token).await.map_err(UpstreamError::Unauthorized)?))
             }
-            // Somebody may have logged in for more meanwhile.
+            // A person may have logged in with more scopes in the meantime.
             (Some(tokens), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 tokens.newer_than(token.as_deref()).map(|newer| (tokens, newer))
             }
@@ -201,8 +201,8 @@ impl HttpTransport {
 
     fn check_status(&self, response: Response, delivery: &Delivery) -> Result<Response, UpstreamError> {
         let status = response.status();
-        // A proxy also answers 503 when the server was cut off in the middle of a call: only for a request that changes
-        // nothing is that no more than a demand to wait.
+        // A proxy also answers 503 if the server was cut off during a call. Only for repeatable requests is it no more
+        // than a rate limit.
         let is_refusal = status == StatusCode::TOO_MANY_REQUESTS || delivery.is_repeatable();
         if let Some(wait) = self.rate_limit.record(status, response.headers()).filter(|_| is_refusal) {
             return Err(UpstreamError::RateLimited { wait });
@@ -216,7 +216,7 @@ impl HttpTransport {
         Ok(response)
     }
 
-    /// Sends a message to where the server is, following redirects where it may be sent again.
+    /// Sends a message and follows redirects if it may be sent again.
     async fn post_with_redirects(
         &self,
         token: Option<&StoredLogin>,
@@ -268,7 +268,7 @@ impl HttpTransport {
         })
     }
 
-    /// Sends a message to which no answer is expected.
+    /// Sends a message that has no answer, in the background.
     pub(crate) fn send_later(self: &Arc<Self>, shared: &Arc<SharedState>, message: Vec<u8>) {
         let (http, shared) = (self.clone(), shared.clone());
         tokio::spawn(async move {
@@ -280,7 +280,7 @@ impl HttpTransport {
         });
     }
 
-    /// Sends a message and waits until it was taken. Notifications and our answers may arrive twice without harm.
+    /// Sends a message and waits until it was delivered. Notifications and responses may arrive twice without harm.
     pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
         let in_session = self.session.id().is_some();
         let response = self.post(message, None, &mut Delivery::repeatable()).await?;
@@ -292,7 +292,8 @@ impl HttpTransport {
     }
 }
 
-/// Where a redirect leads that keeps method and body. Our headers are for this server and no other.
+/// The target of a redirect that keeps method and body. It must be on the same origin, because our headers are meant
+/// for this server.
 fn redirect_target(url: &Url, response: &Response) -> Option<Url> {
     let keeps_method = matches!(
         response.status(),
@@ -310,7 +311,7 @@ pub(super) fn has_media_type(response: &Response, media_type: &str) -> bool {
     content_type.trim_start().to_ascii_lowercase().starts_with(media_type)
 }
 
-/// What a failure of the HTTP client means.
+/// Converts an error of the HTTP client.
 pub(super) fn describe_error(cause: reqwest::Error) -> UpstreamError {
     let unreachable = cause.is_connect();
     let cause = cause.without_url();
@@ -327,7 +328,7 @@ pub(super) fn describe_error(cause: reqwest::Error) -> UpstreamError {
     }
 }
 
-/// A name as a header may carry it.
+/// Encodes a name for a header.
 fn header_text(name: &str) -> String {
     let plain = name.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && name.trim() == name;
     if plain && !name.is_empty() && !name.starts_with("=?base64?") {

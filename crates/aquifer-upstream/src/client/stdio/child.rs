@@ -1,4 +1,4 @@
-//! An upstream's process: what it gets from us, what it says on its standard error, and that it ends with us.
+//! The process of an upstream: its environment, its standard error, and its end.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 use crate::error::Outage;
 use crate::sanitize::Sanitizer;
 
-/// What a child needs of our environment to find programs, its home and its language. Everything else is named in its
-/// configuration or not there.
+/// Environment variables that every child inherits, to find programs, its home and its language. All others must be
+/// configured.
 pub(crate) const INHERITED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -36,38 +36,38 @@ pub(crate) const INHERITED_VARIABLES: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
-/// What follows the name of a program that is not on this machine.
+/// Suffix of the message for a program that is not installed.
 pub(crate) const NOT_FOUND: &str = ": command not found";
 
-/// Lines of the standard error kept for telling why a start failed.
+/// Lines of standard error kept to explain a failed start.
 const MAX_TAIL_LINES: usize = 8;
 
-/// Longer lines are cut. The log shows far less of them: a secret on the border of what is shown has to be seen whole.
+/// Longer lines are cut. The log shows much less; a secret at the cut must still be recognized as a whole.
 const MAX_LINE_LEN: usize = 16_000;
 
-/// Lines of one private key that are left out at most, so that a beginning without an end does not silence a server.
+/// Lines hidden for one private key, so that a key without an end does not hide everything.
 const MAX_KEY_LINES: usize = 200;
 
-/// How long a process may take to be gone once it was killed.
+/// How long a killed process may take to exit.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A child process and its whole group. When this is dropped, all of it is killed.
+/// A child process and its process group. Dropping it kills the whole group.
 pub(crate) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
-    /// Reads its standard error. Ends when the last process that has the pipe is gone.
+    /// Reads standard error until the last process that holds the pipe has exited.
     stderr_reader: Option<JoinHandle<()>>,
 }
 
-/// The ends of its pipes.
+/// Our ends of the pipes.
 pub(crate) struct Pipes {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
 }
 
 impl Child {
-    /// Starts a program in a process group of its own.
+    /// Starts a program in its own process group.
     pub(crate) fn start(
         command: &str,
         args: &[String],
@@ -103,32 +103,32 @@ impl Child {
         };
         let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Outage::new(REASON, cause))?;
         let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Outage::new(REASON, cause))?;
-        // At the latest it ends when the group is killed.
+        // Ends when the group is killed, at the latest.
         child.stderr_reader = Some(tokio::spawn(read_stderr(errors, name.clone(), sanitizer.clone(), stderr_tail)));
         Ok((child, Pipes { input, output }))
     }
 
-    /// Waits until the process has ended by itself.
+    /// Waits until the process exits by itself.
     pub(crate) async fn wait(&mut self) {
-        // What cannot be waited for is not there.
+        // A process that cannot be waited for does not exist.
         let _ = self.process.wait().await;
     }
 
-    /// Ends the whole group, and says how the process ended.
+    /// Kills the whole group and returns the exit status.
     pub(crate) async fn kill_and_wait(mut self) -> Option<ExitStatus> {
         self.kill();
         tokio::time::timeout(REAP_TIMEOUT, self.process.wait()).await.ok()?.ok()
     }
 
-    /// Waits until all that it said on its standard error is read, no longer than this: a child of its own may hold the
-    /// pipe open.
+    /// Waits until standard error is read completely, but no longer than the timeout: a grandchild may keep the pipe
+    /// open.
     pub(crate) async fn drain_stderr(&mut self, timeout: Duration) {
         if let Some(stderr_reader) = self.stderr_reader.take() {
             let _ = tokio::time::timeout(timeout, stderr_reader).await;
         }
     }
 
-    /// What it said last on its standard error.
+    /// The last lines of standard error.
     pub(crate) fn stderr_tail(&self) -> String {
         let lines = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
@@ -136,14 +136,14 @@ impl Child {
 
     fn kill(&mut self) {
         if let Some(group) = self.group.take() {
-            // Nobody is left to be killed: all the better.
+            // Fails only if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-/// Why a program cannot be started, as a shell says it. The system reports the same error for a missing program, a missing
-/// folder and a missing interpreter.
+/// Explains like a shell why a program cannot be started. The system reports the same error for a missing program,
+/// folder or interpreter.
 fn describe_spawn_error(command: &str, cwd: Option<&Path>, error: &std::io::Error) -> String {
     if error.kind() != ErrorKind::NotFound {
         return format!("{command}: {error}");
@@ -160,14 +160,13 @@ fn describe_spawn_error(command: &str, cwd: Option<&Path>, error: &std::io::Erro
 }
 
 impl Drop for Child {
-    /// A group that has no member left cannot be met again by accident: numbers are given out anew only after all
-    /// others were.
+    /// Process ids are reused only after all others, so a group without members is not confused with a new one.
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// Passes the standard error on to the log, line by line, cut and cleaned.
+/// Logs standard error line by line, truncated and sanitized.
 async fn read_stderr(
     mut errors: impl AsyncRead + Unpin,
     name: Arc<str>,
@@ -217,15 +216,15 @@ fn log_line(
     tail.push_back(text);
 }
 
-/// Finds the lines of a private key: each of them alone looks like any other base64.
+/// Detects the lines of a private key. A single one looks like any other base64.
 #[derive(Default)]
 struct PrivateKeyFilter {
-    /// Lines left of a key that has begun.
+    /// Lines that may still belong to the current key.
     lines_left: usize,
 }
 
 impl PrivateKeyFilter {
-    /// Whether this line belongs to a key that began on an earlier one.
+    /// Whether this line belongs to a key that began on an earlier line.
     fn is_key_line(&mut self, line: &[u8]) -> bool {
         let contains = |marker: &str| line.windows(marker.len()).any(|window| window == marker.as_bytes());
         let is_inside = self.lines_left > 0;

@@ -1,7 +1,7 @@
-//! Writing to a child's standard input without waiting and without an intermediate task.
+//! Writes to a child's standard input without waiting and without an intermediate task.
 //!
-//! A line is written at once if the pipe takes it. What the pipe does not take is kept, up to a bound, and written as
-//! soon as it does. So a message is never written in part when its sender is dropped, and the common case costs one
+//! A line is written at once if the pipe takes it. Otherwise it is queued, up to a limit, and written as soon as the
+//! pipe takes more. A message is therefore never cut off when its sender is dropped, and the common case costs one
 //! system call.
 
 use std::collections::VecDeque;
@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 
 use crate::error::Outage;
 
-/// Bytes kept for a child that does not read.
+/// Bytes queued for a child that does not read.
 const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;
 
 const NOT_READING: &str = "it does not read what it is sent";
 const PROCESS_ENDED: &str = "its process ended";
 
-/// The way to a child's standard input.
+/// A child's standard input.
 pub(crate) struct Pipe {
     sender: pipe::Sender,
     backlog: Mutex<Backlog>,
@@ -44,7 +44,7 @@ impl Pipe {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends one line, now or as soon as the child reads. If this fails, no byte of it has been written or will be.
+    /// Sends one line, now or as soon as the child reads. On failure, no byte of it is ever written.
     pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Outage> {
         line.push(b'\n');
         let mut line = Bytes::from(line);
@@ -59,7 +59,7 @@ impl Pipe {
                 Ok(written) => line.advance(written),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
                 Err(cause) => {
-                    // Whoever drains the pipe ends the connection, because the child's last words have to be read first.
+                    // The task that drains the pipe ends the connection, because standard error has to be read first.
                     backlog.broken = Some(cause.to_string().into());
                     self.wakeup.notify_one();
                     return Err(Outage::new(PROCESS_ENDED, cause));
@@ -73,12 +73,12 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether nothing can be written any more. Then [`drain`](Self::drain) ends.
+    /// Whether nothing can be written any more. [`drain`](Self::drain) returns then.
     pub(crate) fn is_broken(&self) -> bool {
         self.backlog().broken.is_some()
     }
 
-    /// Writes what was kept. Ends when the child no longer takes anything.
+    /// Writes queued lines. Returns when the child takes no more input.
     pub(crate) async fn drain(&self) -> Outage {
         loop {
             self.wakeup.notified().await;

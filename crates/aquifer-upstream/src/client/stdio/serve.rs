@@ -1,4 +1,4 @@
-//! A connection to a child process: one message a line, each way.
+//! Serves a connection to a child process, with one message per line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::client::message;
 use crate::client::shared_state::{Outbound, SharedState};
 use crate::error::{Outage, UpstreamError};
 
-/// Lines in a row that are no messages, before we believe that this is no MCP server.
+/// Consecutive lines that are not messages, after which the program is not considered an MCP server.
 const MAX_INVALID_LINES: usize = 1_000;
 
-/// How long the rest of what an ended process wrote may take to be read.
+/// How long to read the remaining output of a process that has exited.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long it takes at most to end a connection whose child is gone.
+/// The longest time to close a connection whose child has exited.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 const PROCESS_ENDED: &str = "its process ended";
@@ -27,11 +27,11 @@ const PROCESS_ENDED: &str = "its process ended";
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Serves the connection in a task of its own. It ends when the child does, or when the connection is to end; the
-/// child and all its children end with it.
+/// Serves the connection in a task of its own. The task ends when the child exits or the connection is closed, and
+/// kills the whole process group.
 pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, max_bytes: usize) {
     let pipe = Arc::new(Pipe::new(pipes.input));
-    // Set once, here.
+    // Set only here.
     let _ = shared.outbound.set(Outbound::Pipe(pipe.clone()));
     let shared = shared.clone();
     tokio::spawn(async move {
@@ -40,17 +40,17 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
             outage = reader.read_all(&shared) => outage,
             outage = pipe.drain() => outage,
             () = shared.ended.cancelled() => Outage::new("it was stopped", "the connection was closed"),
-            // A child of its own may hold the pipe open for ever; what it wrote itself is still to be read.
+            // A grandchild may keep the pipe open. The output of the child itself still has to be read.
             () = child.wait() => {
                 let rest = tokio::time::timeout(DRAIN_TIMEOUT, reader.read_all(&shared)).await;
                 rest.unwrap_or_else(|_| Outage::new(PROCESS_ENDED, "only its children are left"))
             }
         };
-        // Why it ended is usually the last that it said.
+        // The reason is usually the last line of standard error.
         if !shared.ended.is_cancelled() {
             child.drain_stderr(DRAIN_TIMEOUT).await;
         }
-        // How the process ended is for the log.
+        // The exit status is only logged.
         let stderr_tail = child.stderr_tail();
         shared.close(&Outage { reason: outage.reason, cause: format!("{} {stderr_tail}", outage.cause) });
         let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
@@ -67,7 +67,7 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
 struct LineReader<R> {
     input: R,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// Bytes of the buffer that contain no line end.
     searched: usize,
     max_bytes: usize,
 }
@@ -110,7 +110,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its end.
     fn next_line(&mut self) -> Option<Bytes> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(index) = unsearched.iter().position(|byte| *byte == b'\n') else {
@@ -123,7 +123,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Some(line.freeze())
     }
 
-    /// Throws a line away that is too long, while it arrives, and tells whoever waited for it.
+    /// Discards a line that is too long while it arrives, and fails the call that waits for it.
     async fn skip_line(&mut self, shared: &Arc<SharedState>) -> Result<(), Outage> {
         let mut salvage = Salvage::new();
         loop {
@@ -161,7 +161,7 @@ mod tests {
     use crate::sanitize::Sanitizer;
     use crate::settings::Settings;
 
-    /// Writing fails before anybody has read what the child said. Nothing else runs while this test blocks.
+    /// Writing fails before standard error has been read. Nothing else runs while this test blocks.
     #[tokio::test]
     async fn last_words_are_read_when_writing_fails_first() {
         let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];

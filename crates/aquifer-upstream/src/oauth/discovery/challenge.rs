@@ -1,26 +1,26 @@
-//! What a server says when it wants a login: the `WWW-Authenticate` header.
+//! The `WWW-Authenticate` header of a server that requires a login.
 
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-/// A server's demand for a token.
+/// A request for a bearer token.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// Where it says which authorization server it trusts (RFC 9728).
+    /// The URL of the protected resource metadata (RFC 9728).
     pub(crate) resource_metadata: Option<String>,
-    /// What the token must allow.
+    /// The required scopes.
     pub(crate) scopes: Vec<String>,
     /// What was wrong with the token that was sent.
     pub(crate) error: Option<String>,
 }
 
 impl Challenge {
-    /// The first demand for a bearer token in the headers.
+    /// The first challenge for a bearer token in the headers.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE);
         values.iter().filter_map(|value| value.to_str().ok()).find_map(Self::parse)
     }
 
-    /// Whether the token that was sent holds, but does not allow enough (RFC 6750).
+    /// Whether the token is valid but its scopes do not suffice (RFC 6750).
     pub(crate) fn is_insufficient_scope(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -35,7 +35,7 @@ impl Challenge {
             }
             let (word, after) = split_token(rest);
             if word.is_empty() {
-                // No grammar has this; what follows may still be sensible.
+                // Invalid syntax. What follows may still be valid.
                 rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default();
                 continue;
             }
@@ -67,7 +67,7 @@ impl Challenge {
     }
 }
 
-/// The single scopes of a text that holds several, each once.
+/// Splits a list of scopes and removes duplicates.
 pub(crate) fn split_scopes(text: &str) -> Vec<String> {
     const MAX_SCOPES: usize = 100;
     let mut found: Vec<String> = Vec::new();

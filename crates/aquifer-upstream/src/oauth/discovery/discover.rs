@@ -1,4 +1,4 @@
-//! From a server that wants a login to the authorization server that gives one.
+//! Finds the authorization server of an MCP server.
 
 use reqwest::Url;
 
@@ -8,11 +8,11 @@ use crate::oauth::error::LoginError;
 use crate::oauth::network::http::OAuthHttp;
 use crate::oauth::network::urls;
 
-/// What was found out.
+/// The result of discovery.
 pub(crate) struct Discovery {
-    /// What the token is to be for.
+    /// The resource that the token is for.
     pub(crate) resource: String,
-    /// What the server wants the token to allow; nothing if it does not say.
+    /// The scopes that the server asks for. Empty if it names none.
     pub(crate) scopes: Vec<String>,
     pub(crate) server: AuthorizationServer,
 }
@@ -72,8 +72,8 @@ async fn authorization_server(web: &OAuthHttp, issuer: &str) -> Result<Authoriza
     }
 }
 
-/// The authorization server of a server that names none: its own origin, by what that says of itself or, if it says
-/// nothing, with the endpoints that 2025-03-26 gives such servers.
+/// The authorization server of a server that names none: its own origin, by its metadata or, without metadata, with the
+/// default endpoints of 2025-03-26.
 async fn own_authorization_server(web: &OAuthHttp, server: &Url) -> Result<AuthorizationServer, LoginError> {
     match first_document(web, urls::issuer_metadata(&urls::with_path(server, "/"))).await? {
         Some(text) => AuthorizationServer::read_own(&text, server),
@@ -81,7 +81,7 @@ async fn own_authorization_server(web: &OAuthHttp, server: &Url) -> Result<Autho
     }
 }
 
-/// The first of these places that has a JSON object. Many servers answer any path with a page.
+/// The first of these URLs that returns a JSON object. Many servers answer any path with a page.
 async fn first_document(web: &OAuthHttp, places: Vec<Url>) -> Result<Option<Vec<u8>>, LoginError> {
     for place in places {
         if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {

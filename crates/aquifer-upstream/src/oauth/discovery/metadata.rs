@@ -1,5 +1,5 @@
-//! The two documents that a login begins with: what a server says of itself, and what its authorization server says.
-//! Only what the login needs is read.
+//! The two documents that a login begins with: the metadata of the protected resource and of its authorization server.
+//! Only the fields that a login needs are read.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::oauth::error::LoginError;
 use crate::oauth::network::urls;
 use crate::oauth::url_serde;
 
-/// What a server says of whom it trusts (RFC 9728).
+/// Protected resource metadata (RFC 9728).
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ProtectedResource {
     pub(crate) resource: String,
@@ -19,7 +19,7 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Reads it for a server. It must be about that server: a token for another is none of ours to ask for.
+    /// Parses the metadata of a server. It must describe that server: tokens for other servers are not requested.
     pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found: Self = serde_json::from_slice(text)
             .map_err(|_| LoginError::new("the server's description of its login (RFC 9728) cannot be read"))?;
@@ -32,7 +32,7 @@ impl ProtectedResource {
     }
 }
 
-/// What an authorization server says of itself (RFC 8414).
+/// Authorization server metadata (RFC 8414).
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AuthorizationServer {
     pub(crate) issuer: String,
@@ -54,14 +54,14 @@ pub(crate) struct AuthorizationServer {
     pub(crate) client_id_metadata_document_supported: bool,
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
-    /// Whether nobody said any of this: the endpoints are where 2025-03-26 has them by default.
+    /// Whether there was no metadata, so that the default endpoints of 2025-03-26 are assumed.
     #[serde(skip)]
     pub(crate) is_assumed: bool,
 }
 
 impl AuthorizationServer {
-    /// Reads it for the issuer that a server named. One that calls itself something else, that does not protect codes
-    /// (PKCE) or that wants secrets in the open is refused.
+    /// Parses the metadata of the named issuer. Refuses another issuer, a server without PKCE, and endpoints without
+    /// https.
     pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
         if !urls::is_same_issuer(&found.issuer, issuer) {
@@ -70,8 +70,8 @@ impl AuthorizationServer {
         found.checked()
     }
 
-    /// Reads it for a server that names no authorization server, so that its own origin is asked (2025-03-26). Nobody said
-    /// what the issuer is called: many have a path. On another origin it is somebody else.
+    /// Parses the metadata found on the origin of a server that names no authorization server (2025-03-26). The issuer
+    /// may have a path, but has to be on the same origin.
     pub(crate) fn read_own(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
         if !Url::parse(&found.issuer).is_ok_and(|issuer| issuer.origin() == server.origin()) {
@@ -80,8 +80,8 @@ impl AuthorizationServer {
         found.checked()
     }
 
-    /// What 2025-03-26 says of a server that wants a login and describes none: the default endpoints on its own origin. A
-    /// proof (PKCE) is sent, and that revision demands that it is looked at.
+    /// The default endpoints that 2025-03-26 defines for servers without metadata, on their own origin. PKCE is used;
+    /// that revision requires servers to check it.
     pub(crate) fn assumed(server: &Url) -> Self {
         let endpoint = |path: &str| urls::with_path(server, path);
         Self {

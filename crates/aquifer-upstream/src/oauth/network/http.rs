@@ -1,4 +1,4 @@
-//! Asking authorization servers: bounded in size, time and redirects, and only where a server may send us.
+//! HTTP requests to authorization servers, limited in size, time, redirects and targets.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
 const NOT_ALLOWED: &str = "the server names an address that is not its to name";
 
-/// The way to the authorization servers of one MCP server.
+/// An HTTP client for the authorization servers of one MCP server.
 pub(crate) struct OAuthHttp {
     client: Client,
     server: Url,
     zone: Zone,
 }
 
-/// An answer, read whole.
+/// A complete response.
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
@@ -48,7 +48,7 @@ impl OAuthHttp {
         if zone == Zone::Loopback {
             builder = builder.no_proxy();
         }
-        // A proxy looks names up itself, and may well stand in a network of our own.
+        // A proxy resolves names itself and may be on a private network.
         if zone == Zone::Loopback || !is_proxied() {
             let own = server.host_str().unwrap_or_default().to_owned();
             builder = builder.dns_resolver(Arc::new(FilteringResolver { own, zone }));
@@ -57,7 +57,7 @@ impl OAuthHttp {
         Ok(Self { client, server: server.clone(), zone })
     }
 
-    /// What stands at a URL; nothing if the server says that nothing does.
+    /// Fetches a document. `None` if it does not exist.
     pub(crate) async fn get(&self, url: &Url) -> Result<Option<Vec<u8>>, LoginError> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -78,7 +78,7 @@ impl OAuthHttp {
         Err(too_many_redirects())
     }
 
-    /// Posts a form. What is secret in it goes nowhere else: redirects are not followed.
+    /// Posts a form. Redirects are not followed, because the form contains secrets.
     pub(crate) async fn post_form(
         &self,
         url: &Url,
@@ -101,7 +101,7 @@ impl OAuthHttp {
         read(send(request.header(CONTENT_TYPE, "application/json").body(body.to_string())).await?).await
     }
 
-    /// Asks the MCP server itself, as it would be asked without a login.
+    /// Sends a request without a login to the MCP server itself.
     pub(crate) async fn probe(&self, headers: &[(String, String)]) -> Result<Response, LoginError> {
         let mut request = self.client.post(self.server.clone());
         for (name, value) in headers {
@@ -114,7 +114,7 @@ impl OAuthHttp {
         send(request).await
     }
 
-    /// Refuses what a server may not send us to. Names are looked at when they are resolved.
+    /// Refuses URLs that the server may not name. Host names are checked when they are resolved.
     fn check(&self, url: &Url) -> Result<(), LoginError> {
         if url.origin() == self.server.origin() {
             return Ok(());
@@ -129,7 +129,7 @@ impl OAuthHttp {
     }
 }
 
-/// A form as the body of a request.
+/// Encodes a form as a request body.
 pub(crate) fn form_encoded(form: &[(&str, &str)]) -> String {
     let Ok(mut url) = Url::parse("form:") else { return String::new() };
     url.query_pairs_mut().extend_pairs(form);
@@ -187,14 +187,14 @@ async fn zone_of_server(server: &Url) -> Zone {
         return Zone::Public;
     };
     let zones: Vec<Zone> = found.map(|address| Zone::from_ip(address.ip())).collect();
-    // The strictest of several: what may be on the open web is.
+    // The strictest zone applies: any public address makes the server public.
     match zones.iter().find(|zone| **zone == Zone::Public).or(zones.first()) {
         Some(zone) => at_least_private(*zone),
         None => Zone::Public,
     }
 }
 
-/// A server that the operator named is somewhere, even if no login could be there.
+/// The operator may name a server anywhere, even in a forbidden zone.
 fn at_least_private(zone: Zone) -> Zone {
     if zone == Zone::Forbidden { Zone::Private } else { zone }
 }
@@ -204,7 +204,7 @@ fn is_proxied() -> bool {
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
 }
 
-/// Looks names up, and keeps to the addresses that a server may send us to.
+/// Resolves names to the addresses that the server may name.
 struct FilteringResolver {
     own: String,
     zone: Zone,

@@ -1,10 +1,10 @@
-//! Which URLs belong to which: where metadata is looked for, what a token is for, and whether it may go somewhere.
+//! URLs of a login: where metadata is found, what a token is for, and where it may be sent.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// The address, where the host is one.
+/// The IP address, if the host is one.
 pub(crate) fn address(url: &Url) -> Option<IpAddr> {
     url.host_str()?.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
@@ -14,7 +14,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str() == Some("localhost") || address(url).is_some_and(|address| address.is_loopback())
 }
 
-/// Whether what is sent there can be read by nobody on the way.
+/// Whether data sent there is protected on the way.
 pub(crate) fn is_secure(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.host_str().is_some(),
@@ -23,7 +23,7 @@ pub(crate) fn is_secure(url: &Url) -> bool {
     }
 }
 
-/// The server as tokens name it (RFC 8707): no query, no fragment, nobody's name.
+/// The resource identifier of a server (RFC 8707): no query, no fragment, no credentials.
 pub(crate) fn resource(url: &Url) -> String {
     let mut bare = url.clone();
     bare.set_query(None);
@@ -34,7 +34,7 @@ pub(crate) fn resource(url: &Url) -> String {
     text.strip_suffix('/').map(str::to_owned).unwrap_or(text)
 }
 
-/// Whether a token for this resource is a token for the server: the same origin, and its path or one above it.
+/// Whether a token for this resource is valid for the server: the same origin, and the same path or one above it.
 pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (above, path) = (resource.path().trim_end_matches('/'), server.path());
@@ -42,7 +42,7 @@ pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     resource.origin() == server.origin() && below
 }
 
-/// Where a server says which authorization servers it trusts, if it does not say where (RFC 9728).
+/// The default locations of protected resource metadata (RFC 9728).
 pub(crate) fn resource_metadata(server: &Url) -> Vec<Url> {
     let mut found = vec![
         well_known_before_path(server, "oauth-protected-resource"),
@@ -52,7 +52,7 @@ pub(crate) fn resource_metadata(server: &Url) -> Vec<Url> {
     found
 }
 
-/// Where an authorization server describes itself (RFC 8414, OpenID Connect Discovery), in the order to look.
+/// The locations of authorization server metadata (RFC 8414, OpenID Connect Discovery), in order.
 pub(crate) fn issuer_metadata(issuer: &Url) -> Vec<Url> {
     let mut found = vec![
         well_known_before_path(issuer, "oauth-authorization-server"),
@@ -68,7 +68,7 @@ pub(crate) fn issuer_metadata(issuer: &Url) -> Vec<Url> {
     found
 }
 
-/// Whether two names of an authorization server are the same; `https://a` and `https://a/` are.
+/// Whether two issuers are the same, ignoring a trailing slash.
 pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |text: &str| text.strip_suffix('/').unwrap_or(text).to_owned();
     bare(one) == bare(other)
@@ -82,7 +82,7 @@ fn well_known_at_root(url: &Url, name: &str) -> Url {
     with_path(url, &format!("/.well-known/{name}"))
 }
 
-/// Another path on the same origin, without anything else that the URL holds.
+/// Another path on the same origin, without query, fragment and credentials.
 pub(crate) fn with_path(url: &Url, path: &str) -> Url {
     let mut found = url.clone();
     found.set_path(path);

@@ -1,18 +1,18 @@
-//! Which machines a server may send us to. A server on the open web has no business in the network we stand in: its
-//! metadata could name a router, a cloud's credential service or something on this very machine.
+//! The network zones that a server's metadata may name. A public server must not name a private address: that could be
+//! a router, a cloud's credential service or a service on this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address is.
+/// The zone of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// The open web.
+    /// The public internet.
     Public,
-    /// A network of somebody's own.
+    /// A private network.
     Private,
     /// This machine.
     Loopback,
-    /// Where no login ever is: link-local (clouds keep credentials there), multicast, nowhere.
+    /// Never a login server: link-local addresses (cloud credentials), multicast, unspecified.
     Forbidden,
 }
 
@@ -28,7 +28,7 @@ impl Zone {
         let [a, b, c, _] = address.octets();
         match (a, b, c) {
             (127, _, _) => Zone::Loopback,
-            // Alibaba's credential service lies among addresses of carriers.
+            // Alibaba's credential service is in the carrier-grade NAT range.
             (100, 100, 100) => Zone::Forbidden,
             (0, _, _) | (169, 254, _) | (224.., _, _) => Zone::Forbidden,
             (10, _, _) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) | (192, 0, 0) | (198, 18..=19, _) => {
@@ -47,7 +47,7 @@ impl Zone {
             Self::from_ipv4(Ipv4Addr::new(a, b, c, d))
         };
         match address.segments() {
-            // IPv4 in other clothes.
+            // Embedded IPv4 addresses.
             [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
             [0x2002, high, low, ..] => embedded(high, low),
             [0, 0, 0, 0, 0, 0, ..] => Zone::Forbidden,
@@ -59,7 +59,7 @@ impl Zone {
         }
     }
 
-    /// Whether a server here may send us there.
+    /// Whether a server in this zone may name a URL in the other one.
     pub(crate) fn may_name(self, other: Zone) -> bool {
         match (self, other) {
             (_, Zone::Forbidden) => false,
