@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_from_plain_settings() {
+    fn secrets_are_distinguished_from_plain_settings() {
         let mut settings =
             Settings::stdio("x", "server", ["--token=s3cret-argument", "--db", "postgres://u:p4ssw0rd@db/x"]);
         if let Transport::Stdio { env, .. } = &mut settings.transport {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_a_url_and_of_headers_are_known() {
+    fn secrets_in_urls_and_headers_are_found() {
         let mut settings = Settings::http(
             "x",
             "https://user:pa55word@example.com/s/ghp_0123456789abcdef/mcp?api_key=abcdef&mode=readonly",

@@ -157,7 +157,7 @@ impl UpstreamError {
             UpstreamError::TooLarge { .. } => {
                 Some(format!("The answer of source '{source}' exceeds {max_bytes} bytes"))
             }
-            UpstreamError::InvalidResponse(_) => Some(format!("The answer of source '{source}' cannot be read")),
+            UpstreamError::InvalidResponse(_) => Some(format!("The answer of source '{source}' is invalid")),
             UpstreamError::ServerError { status, .. } => {
                 Some(format!("Source '{source}' failed with HTTP status {status}"))
             }
@@ -201,7 +201,7 @@ impl UpstreamError {
             | UpstreamError::Unauthorized(outage) => outage.into_failure(source),
             UpstreamError::SessionLost => unavailable_failure(source, "it lost our session"),
             UpstreamError::AlreadySent => {
-                unavailable_failure(source, "it gave no answer, and the call is not sent again")
+                unavailable_failure(source, "it did not answer, and the call is not sent again")
             }
             UpstreamError::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
@@ -223,7 +223,7 @@ impl UpstreamError {
             }
             UpstreamError::LoginRenewed => {
                 let message = format!(
-                    "Source '{source}' did not accept the login, which has been renewed. The call was not carried out and \
+                    "Source '{source}' did not accept the login, which has been renewed. The call was not executed and \
                      can be repeated"
                 );
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
@@ -234,7 +234,7 @@ impl UpstreamError {
                     .detail("required_scopes", scopes)
             }
             UpstreamError::RateLimited { wait } => {
-                let message = format!("Rate limit exceeded: source '{source}' wants to be asked less often");
+                let message = format!("Rate limit exceeded: source '{source}' limits the rate of requests");
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 Failure::new(Code::RateLimitExceeded, message)
                     .detail("source", source)
@@ -244,8 +244,7 @@ impl UpstreamError {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
             UpstreamError::InvalidResponse(cause) => {
-                refused_failure(source, "The answer was not what MCP allows".to_owned())
-                    .because(sanitizer.for_log(&cause))
+                refused_failure(source, "The answer is not valid MCP".to_owned()).because(sanitizer.for_log(&cause))
             }
             UpstreamError::MissingInput(problem) => refused_failure(source, problem.to_owned()),
             UpstreamError::ConfigurationChanged => configuration_changed(),
@@ -269,7 +268,7 @@ pub fn describe_failure(failure: &Failure) -> String {
 /// The same failure with an unknown outcome.
 fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     let problem = problem.as_deref().unwrap_or(failure.message());
-    let message = format!("{problem}. Whether the call was carried out is not known. Check before repeating it");
+    let message = format!("{problem}. It is unknown whether the call was executed. Check before repeating it");
     let mut unknown = Failure::new(failure.code(), message);
     for (name, value) in failure.details() {
         unknown = unknown.detail(name, value.clone());

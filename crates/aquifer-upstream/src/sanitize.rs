@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_secrets_and_escapes_are_left_out() {
+    fn stack_traces_secrets_and_escapes_are_removed() {
         let sanitizer = sanitizer();
         for (text, expected) in [
             ("plain", "plain"),
@@ -211,7 +211,7 @@ mod tests {
 
     /// Uses the same table as the audit.
     #[test]
-    fn r_dis_7a_every_format_of_credentials_is_left_out_of_errors_and_logs() {
+    fn r_dis_7a_every_credential_format_is_removed_from_errors_and_logs() {
         let sanitizer = sanitizer();
         let lines = include_str!("../../aquifer-protocol/tests/data/credentials.txt").lines();
         let mut count = 0;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn innocent_words_stay_in_errors_and_logs() {
+    fn harmless_text_stays_in_errors_and_logs() {
         let sanitizer = sanitizer();
         for text in include_str!("../../aquifer-protocol/tests/data/innocent.txt").lines() {
             assert_eq!((sanitizer.for_caller(text).as_str(), sanitizer.for_log(text).as_str()), (text, text));

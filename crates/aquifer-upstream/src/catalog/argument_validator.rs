@@ -62,7 +62,7 @@ impl ArgumentValidator {
         }
         let mut problems: Vec<Problem> = self.collect(arguments).iter().map(|error| problem(error, call)).collect();
         if problems.is_empty() {
-            let message = "The parameters are refused by the tool's schema, which is too large to say why";
+            let message = "The tool's schema refuses the parameters. It is too large to report why";
             problems.push(Problem::new(Code::ValidationInvalidValue, "", message.to_owned()));
         }
         Problem::collect(problems, false).map_or(Ok(()), Err)
@@ -160,7 +160,7 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     }
     let rule = describe_violation(error.kind());
     let (code, message) = match (&parameter, error.kind()) {
-        (None, _) => (Code::ValidationInvalidValue, format!("The parameters are refused by the tool's schema: {rule}")),
+        (None, _) => (Code::ValidationInvalidValue, format!("The tool's schema refuses the parameters: {rule}")),
         (Some(_), Kind::Type { .. }) => (Code::ValidationInvalidType, format!("Parameter '{place}' {rule}")),
         (Some(_), _) => (Code::ValidationInvalidValue, format!("Parameter '{place}' {rule}")),
     };
@@ -193,8 +193,10 @@ fn printable(name: &str) -> String {
 fn describe_violation(kind: &Kind) -> String {
     match kind {
         Kind::AnyOf { .. } => "matches none of the allowed shapes".to_owned(),
-        Kind::OneOfNotValid { .. } => "matches none of the allowed shapes, exactly one is wanted".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "matches several of the allowed shapes, exactly one is wanted".to_owned(),
+        Kind::OneOfNotValid { .. } => "matches none of the allowed shapes; it must match exactly one".to_owned(),
+        Kind::OneOfMultipleValid { .. } => {
+            "matches several of the allowed shapes; it must match exactly one".to_owned()
+        }
         Kind::Not { .. } => "matches a shape the schema excludes".to_owned(),
         Kind::Type { .. } => "has the wrong type".to_owned(),
         Kind::Enum { .. } => "is not one of the allowed values".to_owned(),
@@ -231,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_enforced_wherever_they_stand() {
+    fn patterns_are_enforced_everywhere() {
         let string = |pattern: &str| json!({ "properties": { "q": { "type": "string", "pattern": pattern } } });
         for (schema, good, bad) in [
             (string("^[a-z]+$"), "abc", "ab1"),
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_cost_what_the_budget_allows_and_only_when_they_are_met() {
+    fn patterns_are_compiled_lazily_and_within_the_budget() {
         let budget: Arc<PatternBudget> = Arc::default();
         let lazy: Vec<LazyPattern> = (0..400)
             .map(|number| LazyPattern {

@@ -71,7 +71,7 @@ impl<'a> SnapshotDraft<'a> {
     pub(crate) fn notes(&self) -> Vec<String> {
         let left_out = self.capture.interrogation.left_out.message(&self.settings.limits);
         let unusable = self.capture.listing.unusable();
-        let unusable = (unusable > 0).then(|| format!("Entries of its tool list that cannot be used: {unusable}"));
+        let unusable = (unusable > 0).then(|| format!("Invalid entries in its tool list: {unusable}"));
         self.offer.ignored.iter().cloned().chain(left_out).chain(unusable).collect()
     }
 
@@ -179,7 +179,7 @@ fn quarantined_stub(operation: &Operation, category: Category, danger: Danger, r
 
 /// An operation whose tool was removed. Its description says why.
 fn removed_operation(name: &str, category: Category, danger: Danger, backing: Backing) -> Operation {
-    let mut operation = Operation::new(name, category, "the server behind it no longer lists its tool");
+    let mut operation = Operation::new(name, category, "the server no longer lists this tool");
     operation.danger = danger;
     operation.backing = backing;
     operation.native = false;

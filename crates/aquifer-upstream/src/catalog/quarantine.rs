@@ -57,7 +57,7 @@ impl QuarantineReason {
             }
             QuarantineReason::New => "it is new and nobody has accepted it. An operator can review it.".to_owned(),
             QuarantineReason::NoRoom => {
-                "too many tools of this source have come and gone to remember one more. An operator can review it."
+                "this source has too many pinned tools. An operator can review it."
                     .to_owned()
             }
             QuarantineReason::Unread | QuarantineReason::Unwritten => {

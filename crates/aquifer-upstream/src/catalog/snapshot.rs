@@ -120,7 +120,7 @@ impl CatalogSnapshot {
         while self.tools.contains_key(name.as_str()) || self.quarantined.contains_key(name.as_str()) {
             name.push('_');
         }
-        let description = format!("This MCP server is not there now: {reason}. Calling this tries again.");
+        let description = format!("This MCP server is unavailable: {reason}. Call this operation to try again.");
         let mut operation = Operation::new(&name, Category::Read, &description);
         operation.native = false;
         self.offering.operations.push(operation);
@@ -214,7 +214,7 @@ pub(super) fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
         if let Some(danger) = settings.operation_dangers.get(&*operation.name) {
             operation.danger = *danger;
-            operation.danger_evidence = Some("the configuration says so".into());
+            operation.danger_evidence = Some("set in the configuration".into());
         }
     }
 }

@@ -293,9 +293,8 @@ impl Connection {
                     let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
                     if let Ok(answer) = timeout_at(deadline, &mut answer).await {
                         pending.is_waiting = false;
-                        return answer.unwrap_or_else(|_| {
-                            Err(UpstreamError::unavailable("its process ended", "nobody answers"))
-                        });
+                        return answer
+                            .unwrap_or_else(|_| Err(UpstreamError::unavailable("its process ended", "no answer")));
                     }
                 }
             }
@@ -387,7 +386,7 @@ struct PendingRequest<'a> {
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if self.is_waiting && self.shared.calls.remove(self.id) && !self.shared.ended.is_cancelled() {
-            let params = json!({ "requestId": self.id, "reason": "nobody waits for the answer any more" });
+            let params = json!({ "requestId": self.id, "reason": "the request was cancelled" });
             self.shared.send(message::notification("notifications/cancelled", Some(params)));
         }
     }
@@ -418,7 +417,7 @@ pub(crate) fn client_capabilities(allowed: AllowedRequests) -> Value {
 
 fn parse_handshake(result: &Json, identity: &str, sanitizer: &Sanitizer) -> Result<Handshake, UpstreamError> {
     let value: Value = serde_json::from_str(result.text())
-        .map_err(|cause| UpstreamError::InvalidResponse(format!("its greeting: {cause}")))?;
+        .map_err(|cause| UpstreamError::InvalidResponse(format!("its handshake: {cause}")))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let server = value.get(identity).or_else(|| value.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
     Ok(Handshake {

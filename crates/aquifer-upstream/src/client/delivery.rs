@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_that_are_not_known_to_be_harmless_are_sent_once() {
+    fn unknown_methods_are_sent_once() {
         for (method, repeatable) in [
             ("initialize", true),
             ("tools/list", true),

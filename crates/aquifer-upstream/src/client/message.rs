@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// One received message.
 #[derive(Deserialize)]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingMessage<'a> {
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -102,7 +102,7 @@ impl Json {
     }
 }
 
-impl Incoming<'_> {
+impl IncomingMessage<'_> {
     /// The id of our request that this message answers.
     pub(crate) fn answered_id(&self) -> Option<u64> {
         if self.method.is_some() {
@@ -124,10 +124,13 @@ impl Incoming<'_> {
 }
 
 /// Calls `take` for each message: one, or several in a batch, which one revision of MCP allows.
-pub(crate) fn for_each_message(text: &Bytes, mut take: impl FnMut(Incoming<'_>)) -> Result<(), serde_json::Error> {
+pub(crate) fn for_each_message(
+    text: &Bytes,
+    mut take: impl FnMut(IncomingMessage<'_>),
+) -> Result<(), serde_json::Error> {
     let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if batch {
-        for message in serde_json::from_slice::<Vec<Incoming<'_>>>(text)? {
+        for message in serde_json::from_slice::<Vec<IncomingMessage<'_>>>(text)? {
             take(message);
         }
     } else {
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_and_nonsense() {
+    fn batches_are_read_and_invalid_text_is_refused() {
         let mut count = 0;
         let batch = Bytes::from_static(br#" [{"id":1,"result":{}},{"method":"notifications/x"}]"#);
         for_each_message(&batch, |_| count += 1).unwrap();

@@ -81,7 +81,7 @@ impl PlainClient {
             for page in interrogation::list_pages(&self.connection, &self.settings, "tools/list").await? {
                 match parse(&page)?.get_mut("tools").map(Value::take) {
                     Some(Value::Array(listed)) => tools.extend(listed),
-                    _ => return Err(UpstreamError::InvalidResponse("a list of tools without tools".to_owned())),
+                    _ => return Err(UpstreamError::InvalidResponse("a tool list without tools".to_owned())),
                 }
             }
             Ok(tools)

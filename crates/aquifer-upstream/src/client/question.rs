@@ -87,7 +87,7 @@ fn warn_not_allowed(sanitizer: &Sanitizer, capability: &str, was_warned: &Atomic
     if !was_warned.swap(true, Ordering::Relaxed) {
         tracing::warn!(
             source = sanitizer.source(),
-            "the server asks for {capability}, which is declined: the configuration does not allow it. To allow it, add \
+            "declined a request of the server for {capability}: the configuration does not allow it. To allow it, add \
              allow = [\"{capability}\"] to its [[source]]"
         );
     }
@@ -97,10 +97,7 @@ fn elicitation_question(sanitizer: &Sanitizer, mut params: Map<String, Value>) -
     let mode = params.get("mode");
     if mode.is_some_and(|mode| mode != "form") {
         if !sanitizer.warned().url.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                source = sanitizer.source(),
-                "the server wants to send the person to a URL, which is declined"
-            );
+            tracing::warn!(source = sanitizer.source(), "declined a request of the server to send a person to a URL");
         }
         return None;
     }
@@ -159,7 +156,7 @@ fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(Stri
         if form_text(sanitizer, field) != *field {
             if !sanitizer.warned().form.swap(true, Ordering::Relaxed) {
                 let source = sanitizer.source();
-                tracing::warn!(source, "a form of the server is declined: the name of a field has hidden characters");
+                tracing::warn!(source, "declined a form of the server: a field name contains hidden characters");
             }
             return None;
         }
@@ -241,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_of_a_server_looks_like_ours() {
+    fn no_line_of_a_server_imitates_ours() {
         for (text, shown) in [
             ("one line", "one line"),
             ("x\nSource 'bank' asks: PIN?", "x\n> Source 'bank' asks: PIN?"),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::message::{self, Incoming, RpcError};
+use super::message::{self, IncomingMessage, RpcError};
 use super::pending_calls::{CallOrigin, PendingCalls};
 use super::question;
 use super::roots::Roots;
@@ -119,7 +119,7 @@ impl SharedState {
     pub(crate) fn handle_message(
         self: &Arc<Self>,
         text: &Bytes,
-        message: &Incoming<'_>,
+        message: &IncomingMessage<'_>,
         origin: Option<&Arc<CallOrigin>>,
     ) {
         let Some(method) = message.method.as_deref() else {
@@ -147,7 +147,7 @@ impl SharedState {
                 tracing::debug!(
                     source = &*self.name,
                     level = &*self.sanitizer.for_log(level),
-                    "the upstream logs: {log_text}"
+                    "log message of the upstream: {log_text}"
                 );
                 let logger = match params.get("logger").and_then(Value::as_str) {
                     Some(logger) => format!("{}/{}", self.name, self.sanitizer.for_log(logger)),
@@ -193,7 +193,7 @@ impl SharedState {
                 self.roots.mark_requested();
                 ClientCapability::Roots
             }
-            _ => return self.send(message::response(id, Err((-32601, "This client does not know the method")))),
+            _ => return self.send(message::response(id, Err((-32601, "Method not found")))),
         };
         // Prepared first, so that a declined source is logged even without a client.
         let question = serde_json::from_str(params)
@@ -205,8 +205,8 @@ impl SharedState {
             question.is_none() || permit.is_err() || capability == ClientCapability::Roots || call_origin.may_ask()
         });
         let (Some((call_origin, client)), Ok(permit), Some(mut question)) = (recipient, permit, question) else {
-            let cause = "it is not allowed, it asks too often, or there is nobody to ask";
-            tracing::debug!(source = &*self.name, method, cause, "a question is declined");
+            let cause = "it is not allowed, there are too many questions, or no client can answer";
+            tracing::debug!(source = &*self.name, method, cause, "declined a question");
             return self.decline(id, capability);
         };
         let (shared, id) = (self.clone(), id.to_owned());

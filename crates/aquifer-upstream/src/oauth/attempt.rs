@@ -56,16 +56,18 @@ impl LoginAttempt {
     pub async fn start(settings: &Settings, scopes: &[String]) -> Result<Self, LoginError> {
         let Transport::Http { url, headers, bearer } = &settings.transport else {
             return Err(LoginError::new(
-                "a server that is started by a command has no login; it reads its environment",
+                "a server that is started by a command has no login; configure its environment instead",
             ));
         };
         if bearer.is_some() || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-            return Err(LoginError::new("the server has a token or a header for authorization in its configuration"));
+            return Err(LoginError::new(
+                "the server already has a token or an authorization header in its configuration",
+            ));
         }
         let Some(login) = &settings.login else {
-            return Err(LoginError::new("there is nowhere to keep a login: no home, and no 'dir' under [state]"));
+            return Err(LoginError::new("there is no folder to store the login: set HOME, or 'dir' under [state]"));
         };
-        let server = Url::parse(url).map_err(|_| LoginError::new("the server's URL cannot be read"))?;
+        let server = Url::parse(url).map_err(|_| LoginError::new("the server's URL is invalid"))?;
         let web = OAuthHttp::for_server(&server).await?;
         let found = discover(&web, &server, headers).await?;
         let callback = Callback::open(login.port).await?;
@@ -114,7 +116,7 @@ impl LoginAttempt {
             }
         };
         let response = tokio::time::timeout(timeout, visit).await;
-        let response = response.map_err(|_| LoginError::new("nobody came back from the browser in time"))?;
+        let response = response.map_err(|_| LoginError::new("the login was not completed in the browser in time"))?;
         self.redeem(response).await
     }
 
@@ -122,12 +124,10 @@ impl LoginAttempt {
         let server = &self.found.server;
         match &response.issuer {
             Some(issuer) if *issuer != server.issuer => {
-                return Err(LoginError::new("the answer comes from another authorization server; it is not used"));
+                return Err(LoginError::new("the response comes from another authorization server and is not used"));
             }
             None if server.authorization_response_iss_parameter_supported => {
-                return Err(LoginError::new(
-                    "the answer does not say which authorization server it comes from; it is not used",
-                ));
+                return Err(LoginError::new("the response does not name its authorization server and is not used"));
             }
             _ => {}
         }
@@ -151,7 +151,7 @@ impl LoginAttempt {
             scopes: &self.scopes,
         };
         let stored = StoredLogin::new(&about, granted, store::now());
-        let not_stored = |error| LoginError::new(format!("the login cannot be kept: {error}"));
+        let not_stored = |error| LoginError::new(format!("the login cannot be stored: {error}"));
         let _lock = self.store.lock(LOCK_TIMEOUT).await.map_err(not_stored)?;
         self.store.write(&stored).map_err(not_stored)?;
         let scopes = stored.scopes.iter().map(|scope| sanitized(scope, &[])).collect();
@@ -175,7 +175,7 @@ pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     let (Transport::Http { url, .. }, Some(login)) = (&settings.transport, &settings.login) else {
         return Ok(LogoutOutcome::NotLoggedIn);
     };
-    let server = Url::parse(url).map_err(|_| LoginError::new("the server's URL cannot be read"))?;
+    let server = Url::parse(url).map_err(|_| LoginError::new("the server's URL is invalid"))?;
     let store = LoginStore::new(&login.folder, &server);
     let failed = |error| LoginError::new(format!("the login cannot be removed: {error}"));
     let stored = {

@@ -35,7 +35,7 @@ pub(crate) struct AuthorizationResponse {
 
 impl Callback {
     pub(crate) async fn open(port: Option<u16>) -> Result<Self, LoginError> {
-        let closed = |_| LoginError::new("no port of this machine can be opened for the browser to come back to");
+        let closed = |_| LoginError::new("no local port can be opened for the browser's redirect");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await.map_err(closed)?;
         let port = listener.local_addr().map_err(closed)?.port();
         Ok(Self { listener, redirect: format!("http://127.0.0.1:{port}{PATH}") })
@@ -81,11 +81,17 @@ async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Aut
     let url = Url::parse(redirect).ok()?.join(target).ok();
     let (status, words, response) = match url.map(|url| read(&url, redirect, state)) {
         Some(Visit::Answer(response)) => match &response.code {
-            Ok(_) => ("200 OK", "Done here. Aquifer goes on in the terminal; this page can be closed.", Some(response)),
-            Err(_) => ("200 OK", "There was no login. The terminal says why; this page can be closed.", Some(response)),
+            Ok(_) => (
+                "200 OK",
+                "Login complete. Aquifer continues in the terminal. You can close this page.",
+                Some(response),
+            ),
+            Err(_) => {
+                ("200 OK", "Login failed. See the terminal for the reason. You can close this page.", Some(response))
+            }
         },
-        Some(Visit::WrongState) => ("400 Bad Request", "This is no answer to the login that is under way.", None),
-        _ => ("404 Not Found", "There is nothing here.", None),
+        Some(Visit::WrongState) => ("400 Bad Request", "This response does not belong to the login in progress.", None),
+        _ => ("404 Not Found", "Not found.", None),
     };
     let page = format!("<!doctype html><meta charset=utf-8><title>Aquifer</title><p>{words}</p>");
     let answer = format!(
@@ -124,7 +130,7 @@ pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
         (_, Some(error)) => {
             let words = field("error_description").map(|words| format!(": {}", sanitized(&words, &[])));
             let words = format!("{}{}", sanitized(&error, &[]), words.unwrap_or_default());
-            Err(LoginError::from_server("the authorization server refuses the login", &words, &[]))
+            Err(LoginError::from_server("the authorization server refused the login", &words, &[]))
         }
         (Some(code), None) if !code.is_empty() => Ok(code),
         _ => Err(LoginError::new("the authorization server sent the browser back without a code")),
@@ -144,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_answers_to_our_question_count() {
+    fn only_responses_with_our_state_are_accepted() {
         let code = |code: &str, issuer: Option<&str>| {
             Visit::Answer(AuthorizationResponse { code: Ok(code.to_owned()), issuer: issuer.map(str::to_owned) })
         };
@@ -166,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told() {
+    fn refusals_are_reported() {
         for (query, expected) in [
             ("error=access_denied", "declined"),
             ("error=invalid_scope&error_description=no%20such%1b%5b31m%20scope", "invalid_scope: no such scope"),

@@ -42,7 +42,7 @@ impl Client {
                 ));
             }
             None if login.client_secret.is_some() => {
-                return Err(LoginError::new("a client secret needs the 'issuer' that it is for in its configuration"));
+                return Err(LoginError::new("a client secret needs its 'issuer' in the configuration"));
             }
             _ => {}
         }
@@ -65,7 +65,7 @@ impl Client {
     /// Registers a client (RFC 7591).
     async fn register(web: &OAuthHttp, server: &AuthorizationServer, redirect: &str) -> Result<Self, LoginError> {
         #[derive(Deserialize)]
-        struct Registered {
+        struct RegistrationResponse {
             client_id: String,
             #[serde(default)]
             client_secret: Option<String>,
@@ -74,7 +74,7 @@ impl Client {
         }
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(LoginError::new(
-                "the authorization server registers nobody by itself: register a client with it and configure its 'client_id'",
+                "the authorization server does not support dynamic registration: register a client and configure its 'client_id'",
             ));
         };
         let takes_none = |methods: &Vec<String>| methods.iter().any(|method| method == "none");
@@ -91,14 +91,14 @@ impl Client {
         let answer = web.post_json(endpoint, &about).await?;
         if server.is_assumed && answer.status.is_client_error() {
             return Err(LoginError::new(
-                "the server describes no login and registers no clients: it may want a token instead ('bearer_env' or a header in its configuration)",
+                "the server describes no login and registers no clients: it may need a token instead ('bearer_env' or a header in its configuration)",
             ));
         }
         if !answer.status.is_success() {
-            return Err(super::grant::refusal("the authorization server refuses to register us", &answer, &[]));
+            return Err(super::grant::refusal("the authorization server refused to register a client", &answer, &[]));
         }
-        let made: Registered = serde_json::from_slice(&answer.body)
-            .map_err(|_| LoginError::new("the authorization server's registration cannot be read"))?;
+        let made: RegistrationResponse = serde_json::from_slice(&answer.body)
+            .map_err(|_| LoginError::new("the authorization server's registration response is invalid"))?;
         let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
         Ok(Self {
             id: made.client_id,
@@ -118,7 +118,7 @@ impl Client {
         match (self.has_own_secret, own_secret) {
             (false, _) => Ok(self.clone()),
             (true, Some(secret)) => Ok(Self { secret: Some(secret.to_owned()), ..self.clone() }),
-            (true, None) => Err(LoginError::new("the client's secret is not configured any more")),
+            (true, None) => Err(LoginError::new("the client's secret is no longer configured")),
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_go_where_the_server_wants_them() {
+    fn client_secrets_are_sent_as_the_server_prefers() {
         let secret = Some("c d".to_owned());
         let mut client = Client { id: "a:b".to_owned(), secret, secret_in_form: false, has_own_secret: true };
         let stored = serde_json::to_string(&client.without_own_secret()).unwrap();

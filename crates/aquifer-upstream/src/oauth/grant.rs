@@ -58,7 +58,7 @@ impl TokenGrant {
             .collect();
         let answer = web.post_form(endpoint, &form, header.clone()).await.map_err(GrantError::Failed)?;
         if !answer.status.is_success() {
-            let failure = refusal("the authorization server gives no token", &answer, &secrets);
+            let failure = refusal("the authorization server issued no token", &answer, &secrets);
             let for_good = matches!(
                 OAuthErrorBody::parse(&answer).error.as_str(),
                 "invalid_grant" | "invalid_client" | "unauthorized_client"
@@ -67,13 +67,13 @@ impl TokenGrant {
         }
         let unusable = |words: &str| GrantError::Failed(LoginError::new(words));
         let granted: Self = serde_json::from_slice(&answer.body)
-            .map_err(|_| unusable("the authorization server's token cannot be read"))?;
+            .map_err(|_| unusable("the authorization server's token response is invalid"))?;
         if !granted.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(unusable("the authorization server gives tokens of a kind that is not known here"));
+            return Err(unusable("the authorization server issued an unsupported type of token"));
         }
         let sendable = |token: &str| !token.is_empty() && token.bytes().all(|byte| (0x21..0x7f).contains(&byte));
         if !sendable(&granted.access_token) {
-            return Err(unusable("the authorization server's token cannot be sent"));
+            return Err(unusable("the authorization server's token contains invalid characters"));
         }
         Ok(granted)
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_repeats_no_secret() {
+    fn a_refusal_contains_no_secret() {
         let body = br#"{"error": "invalid_grant", "error_description": "code s3cr3t-code \u001b[31mis used"}"#.to_vec();
         let answer = HttpResponse { status: reqwest::StatusCode::BAD_REQUEST, body };
         let failure = refusal("no token", &answer, &["s3cr3t-code"]).to_string();

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_renewed_before_they_end() {
+    fn tokens_are_renewed_before_they_expire() {
         assert!(stored(None).is_fresh(i64::MAX));
         assert!(stored(Some(3_600)).is_fresh(1_000 + 3_539));
         assert!(!stored(Some(3_600)).is_fresh(1_000 + 3_540));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_token_is_kept_until_there_is_another() {
+    fn a_refresh_token_is_kept_until_it_is_replaced() {
         let same =
             stored(None).renewed(granted(r#"{"access_token": "x", "token_type": "bearer", "expires_in": 9}"#), 2_000);
         assert_eq!((same.refresh_token.as_deref(), same.expires_at), (Some("two"), Some(2_009)));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_private_whole_and_locked() {
+    async fn files_are_private_atomic_and_locked() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("aquifer-logins-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();

@@ -100,7 +100,7 @@ impl LoginTokens {
         let _turn = self.renewing.lock().await;
         let Some(mut stored) = self.store.read() else {
             self.current_login.store(None);
-            return Err(self.login_required("it wants a login"));
+            return Err(self.login_required("it requires a login"));
         };
         let is_used = |stored: &StoredLogin| used.as_ref().is_some_and(|used| used.access_token == stored.access_token);
         // Another login or renewal has happened in the meantime.
@@ -111,13 +111,13 @@ impl LoginTokens {
         // It may have happened while we waited for the lock.
         match self.store.read() {
             Some(now) => stored = now,
-            None => return Err(self.login_required("it wants a login")),
+            None => return Err(self.login_required("it requires a login")),
         }
         if !is_used(&stored) && stored.is_fresh(store::now()) {
             return Ok(self.set_current(stored));
         }
         let Some(refresh_token) = &stored.refresh_token else {
-            return Err(self.login_required("its login has ended"));
+            return Err(self.login_required("its login has expired"));
         };
         let web = OAuthHttp::for_server(&self.server).await.map_err(|failure| unrenewed(failure.to_string()))?;
         let client = stored.client.with_own_secret(self.login.client_secret.as_deref());
@@ -131,7 +131,7 @@ impl LoginTokens {
             Ok(granted) => {
                 let renewed = stored.renewed(granted, store::now());
                 if let Err(cause) = self.store.write(&renewed) {
-                    tracing::warn!(%cause, "a renewed login cannot be kept");
+                    tracing::warn!(%cause, "a renewed login cannot be stored");
                 }
                 Ok(self.set_current(renewed))
             }
@@ -147,8 +147,8 @@ impl LoginTokens {
     /// A person has to log in. Callers see the command; the log also has the full paths.
     pub(crate) fn login_required(&self, why: &str) -> Outage {
         let LoginSettings { command, command_in_full, .. } = &self.login;
-        let cause = if command == command_in_full { "no token that it takes" } else { command_in_full };
-        Outage::new(format!("{why}; a person runs `{command}`"), cause)
+        let cause = if command == command_in_full { "no valid token" } else { command_in_full };
+        Outage::new(format!("{why}; a person has to run `{command}`"), cause)
     }
 
     /// Whether the token was refused for missing scopes. Renewing it does not help then, whatever the status.
@@ -162,9 +162,10 @@ impl LoginTokens {
         let challenge = Challenge::read(headers).filter(Challenge::is_insufficient_scope)?;
         let mut scopes = self.current_login.load().as_ref().map(|stored| stored.scopes.clone()).unwrap_or_default();
         scopes.extend(challenge.scopes.iter().filter(|scope| !scopes.contains(scope)).cloned().collect::<Vec<_>>());
-        let asked: String =
+        let scope_flags: String =
             scopes.iter().filter(|scope| is_plain(scope)).map(|scope| format!(" --scope {scope}")).collect();
-        let reason = format!("its login does not allow this; a person runs `{}{asked}`", self.login.command);
+        let reason =
+            format!("its login does not allow this; a person has to run `{}{scope_flags}`", self.login.command);
         Some(UpstreamError::Forbidden {
             reason,
             scopes: challenge.scopes.into_iter().filter(|scope| is_plain(scope)).collect(),
@@ -193,7 +194,7 @@ mod tests {
     use super::is_plain;
 
     #[test]
-    fn commands_hold_no_scope_that_a_shell_would_read() {
+    fn commands_contain_no_scope_with_shell_syntax() {
         for scope in ["files:read", "https://www.example.com/auth/drive.readonly", "user@example.com", "a+b"] {
             assert!(is_plain(scope), "{scope}");
         }

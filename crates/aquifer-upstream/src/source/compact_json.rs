@@ -42,7 +42,7 @@ mod tests {
     use super::compact;
 
     #[test]
-    fn blanks_between_parts_go_and_all_else_stays() {
+    fn whitespace_between_tokens_is_removed() {
         for (text, expected) in [
             (" { \"a b\" : [ 1 , \"x\\\" y\" ] }\n", Some("{\"a b\":[1,\"x\\\" y\"]}")),
             ("[]", Some("[]")),

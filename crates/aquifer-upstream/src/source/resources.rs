@@ -38,7 +38,7 @@ pub(crate) async fn fetch(supervisor: &Supervisor, target: Fetch, context: Conte
             outcome => return outcome.map_err(to_failure),
         }
     }
-    Err(Failure::internal("a third attempt of two"))
+    Err(Failure::internal("more attempts than allowed"))
 }
 
 const RESOURCES: &str = "resources/list";

@@ -21,7 +21,7 @@ use crate::supervisor::lifecycle::Supervisor;
 /// Rounds of one call, for upstreams that keep asking.
 const MAX_ROUNDS: usize = 5;
 
-const NO_INPUT: &str = "It asks for input, no client gave any, and the call is not sent again";
+const NO_INPUT: &str = "It requested input, no client provided any, and the call is not sent again";
 
 #[derive(Serialize)]
 struct Params<'a> {
@@ -106,7 +106,7 @@ pub(crate) async fn call(
             _ => return Ok(result),
         }
     }
-    Err(UpstreamError::MissingInput("It asks again and again for input"))
+    Err(UpstreamError::MissingInput("It keeps requesting input"))
 }
 
 /// Questions of one round that are passed on. Further ones are declined.
@@ -133,7 +133,7 @@ async fn answer_requests(
             Some("elicitation/create") => ClientCapability::Elicitation,
             Some("sampling/createMessage") => ClientCapability::Sampling,
             Some("roots/list") => ClientCapability::Roots,
-            _ => return Err(UpstreamError::InvalidResponse("a question of an unknown kind".to_owned())),
+            _ => return Err(UpstreamError::InvalidResponse("an unknown request for input".to_owned())),
         };
         let params = request.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
         let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(capability));

@@ -161,7 +161,7 @@ impl Upstream {
                 }
             }
         }
-        Err(Failure::internal("a third attempt at two"))
+        Err(Failure::internal("more attempts than allowed"))
     }
 
     /// Lists the tools again after the upstream reported an unknown tool, and returns whether it was removed. An error
@@ -189,7 +189,7 @@ fn end_if_dead(connection: Arc<Connection>, timeout: Duration) {
             |_| json!({ "_meta": connection.meta(None).unwrap_or_default() }),
         );
         if let Err(UpstreamError::TimedOut) = ping.await {
-            connection.shared.close(&crate::error::Outage::new("it does not answer", "a ping without an answer"));
+            connection.shared.close(&crate::error::Outage::new("it does not answer", "no answer to a ping"));
         }
     });
 }

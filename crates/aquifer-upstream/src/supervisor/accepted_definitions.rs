@@ -60,7 +60,7 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
     if let Err(cause) =
         serde_json::to_vec(&file).map_err(Into::into).and_then(|text| cache::write_atomically(&path, &text))
     {
-        tracing::debug!(source = settings.name, %cause, "the accepted definitions cannot be kept");
+        tracing::debug!(source = settings.name, %cause, "the accepted definitions cannot be stored");
     }
 }
 

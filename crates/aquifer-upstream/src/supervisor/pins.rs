@@ -178,7 +178,7 @@ impl PinLedger {
             Ok(PinSnapshot { book: Some(Arc::new(book)), version: found.version })
         };
         let read: Result<PinSnapshot, String> =
-            tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(|_| Err("it takes too long".to_owned()));
+            tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(|_| Err("timeout".to_owned()));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(pins) => {
@@ -212,7 +212,7 @@ impl PinLedger {
             tracing::error!(
                 source,
                 cause,
-                "the pinned definitions are out of reach: new and changed tools wait for them"
+                "the pinned definitions cannot be read: new and changed tools are quarantined until they can"
             );
         }
     }

@@ -50,7 +50,7 @@ pub enum ReviewError {
     },
     /// Accepting needs a store that the serving process reads as well.
     #[error(
-        "with state.store = \"memory\" accepted definitions live in the serving process: restart it to accept what its \
+        "with state.store = \"memory\" accepted definitions exist only in the serving process: restart it to accept what its \
          servers say now"
     )]
     NotShared,
@@ -210,10 +210,10 @@ impl Examination {
                     return Ok(());
                 }
                 WriteOutcome::Conflict => {}
-                WriteOutcome::Failed => return Err(ReviewError::Store("the state store does not take it".to_owned())),
+                WriteOutcome::Failed => return Err(ReviewError::Store("the state store refused the write".to_owned())),
             }
         }
-        Err(ReviewError::Store("others write the pins of this source again and again".to_owned()))
+        Err(ReviewError::Store("other processes keep changing the pins of this source".to_owned()))
     }
 
     fn pin(&self, accepted: &[&Finding], book: &mut PinBook) -> Result<(), ReviewError> {

@@ -165,7 +165,7 @@ impl Supervisor {
                 source,
                 count,
                 names,
-                "operations are quarantined because nobody has accepted their definitions: see aquifer review"
+                "operations are quarantined until their definitions are accepted: see aquifer review"
             );
         }
     }
@@ -174,7 +174,7 @@ impl Supervisor {
         if !followed.is_empty() {
             let source = self.settings.name.as_str();
             let tools: Vec<String> = followed.iter().map(|tool| presentable(tool)).collect();
-            tracing::warn!(source, ?tools, "changed definitions are taken over, because quarantine is off");
+            tracing::warn!(source, ?tools, "accepted changed definitions, because quarantine is off");
         }
     }
 

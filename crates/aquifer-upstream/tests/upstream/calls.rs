@@ -1,4 +1,4 @@
-//! What callers send is what the upstream gets, and what it answers is what callers get.
+//! Parameters reach the upstream unchanged, and results reach the caller unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ async fn r_dis_7_unnamed_parameters_that_the_schema_refuses_are_refused_by_name(
         assert_eq!(named_fields.iter().find_map(|named_fields| named_fields.as_str()), Some(named), "{error}");
         assert!(error["message"].as_str().unwrap().contains(&format!("'{named}'")), "{error}");
     }
-    // Under its own name and under ours.
+    // Both spellings of the name.
     let shown = gateway.get("introspect", json!({ "query": "operations", "name": "labels" })).await;
     let names = shown["operation"]["parameters"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str());
     let from = names.into_iter().find(|name| name.contains("from")).unwrap();
@@ -147,7 +147,7 @@ async fn progress_is_forwarded() {
     }
     let expected = [1.0, 2.0, 3.0].map(|step| (step, Some(3.0), format!("step {step}")));
     assert_eq!(seen, expected);
-    // Nobody listens: the upstream is not asked to report.
+    // Without a listener, the upstream is not asked to report progress.
     assert_eq!(gateway.get("last_meta", json!({})).await, json!({}));
 }
 

@@ -1,4 +1,4 @@
-//! The catalogue: cached, live, reviewed, changed.
+//! Catalogs: cached, live, reviewed and changed.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn a_cached_catalog_is_served_at_once_and_refreshed_in_the_background() {
     until("it is asked", async || second.upstream.is_connected()).await;
     assert_eq!(second.get("echo", json!({ "text": "x" })).await["text"], "x");
     drop(second);
-    // A file that is none is as good as no file.
+    // An invalid file is ignored.
     for path in std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()) {
         std::fs::write(path, "{").unwrap();
     }

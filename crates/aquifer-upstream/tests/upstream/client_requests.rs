@@ -1,4 +1,4 @@
-//! What an upstream asks of the client behind a call, and what it logs.
+//! Requests of an upstream to the client behind a call, and its log messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,14 +19,14 @@ const BOTH: AllowedRequests = AllowedRequests { elicitation: true, sampling: tru
 pub(crate) struct Client {
     name: &'static str,
     can: Vec<ClientCapability>,
-    /// What it answers to a form, instead of its name.
+    /// The answer to a form, instead of the client's name.
     content: Option<Value>,
     pub(crate) logged: Mutex<Vec<Value>>,
     asked: Mutex<Vec<Value>>,
 }
 
 impl Client {
-    /// One that can be asked for nothing.
+    /// A client without capabilities.
     pub(crate) fn named(name: &'static str) -> Self {
         Self { name, ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl Client {
         Self { can: vec![ClientCapability::Elicitation, ClientCapability::Sampling], ..Self::named(name) }
     }
 
-    /// One that can be asked for everything.
+    /// A client with all capabilities.
     pub(crate) fn with_roots(name: &'static str) -> Self {
         Self {
             can: vec![ClientCapability::Elicitation, ClientCapability::Sampling, ClientCapability::Roots],
@@ -81,7 +81,7 @@ fn with_allowed(allow: AllowedRequests, settings: Settings) -> Settings {
     Settings { allow, ..settings }
 }
 
-/// The server over both transports and in both modes of the protocol, with what it says instead of the usual.
+/// The server over both transports and in both protocol modes, with the given script.
 fn everywhere(folder: &Folder, script: &Value) -> (Vec<Settings>, Vec<HttpServer>) {
     let file = folder.file("words.json");
     std::fs::write(&file, script.to_string()).unwrap();
@@ -138,7 +138,7 @@ async fn r_saf_3_an_unanswered_upstream_is_not_called_again_for_a_change() {
     let flags = ["--stateless", "--asks-before-changes", "--journal", &journal];
     let server = HttpServer::start(0, &flags);
     let (able, unable) = (Arc::new(Client::able("able")), Arc::new(Client::named("unable")));
-    // Who is behind the call, what the operator allows, and how often the call is sent.
+    // The client behind the call, what the operator allows, and how often the call is sent.
     for (client, allow, expected) in [
         (&able, BOTH, 2),
         (&able, AllowedRequests::default(), 1),
@@ -157,7 +157,7 @@ async fn r_saf_3_an_unanswered_upstream_is_not_called_again_for_a_change() {
     }
 }
 
-/// What the server was told that the client can do, and what it got when it asked.
+/// The capabilities that the server was told, and the answers to its requests.
 async fn offered(gateway: &Gateway, client: &Arc<Client>) -> (Value, Value, Value) {
     let greeted = gateway.get("greeted", json!({})).await;
     let capabilities = match &greeted["_meta"]["io.modelcontextprotocol/clientCapabilities"] {
@@ -196,15 +196,15 @@ async fn r_dis_7a_nothing_is_asked_unless_the_operator_allows_it() {
             assert_eq!(action, if allow.elicitation { "accept" } else { "decline" }, "{elicited}");
             assert_eq!(sampled["data"]["content"]["text"] == "able", allow.sampling, "{sampled}");
             assert_eq!(client.asked().len(), usize::from(allow.elicitation) + usize::from(allow.sampling));
-            // Asking again is declined again, and the log has said it.
+            // A repeated request is declined again, but not logged again.
             for operation in ["elicit", "sample", "elicit", "sample"] {
                 gateway.ask_as(operation, json!({}), context_for(&client)).await;
             }
             explained.0 += usize::from(!allow.elicitation);
             explained.1 += usize::from(!allow.sampling);
             let log = log.text();
-            assert_eq!(log.matches("asks for elicitation, which is declined").count(), explained.0, "{log}");
-            assert_eq!(log.matches("asks for sampling, which is declined").count(), explained.1, "{log}");
+            assert_eq!(log.matches("declined a request of the server for elicitation").count(), explained.0, "{log}");
+            assert_eq!(log.matches("declined a request of the server for sampling").count(), explained.1, "{log}");
         }
     }
     assert!(log.text().contains("allow = [\"elicitation\"]"), "an operator is told what to write");
@@ -221,7 +221,7 @@ async fn r_dis_7a_a_declined_request_is_logged_once_across_restarts() {
         assert_eq!(gateway.ask_as("elicit", json!({}), context_for(&client)).await["data"]["action"], "decline");
         gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
     }
-    assert_eq!(log.text().matches("which is declined").count(), 1, "{}", log.text());
+    assert_eq!(log.text().matches("declined a request").count(), 1, "{}", log.text());
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ async fn r_dis_7a_questions_name_their_source_and_are_sanitized() {
     }
 }
 
-/// No words of a form stand on a line of their own as ours do, and what is chosen reaches the server exactly.
+/// No text of a form imitates a line of ours, and chosen values reach the server exactly.
 #[tokio::test]
 async fn r_dis_7a_a_form_cannot_impersonate_another_source() {
     let forged = |word: &str, end: &str| format!("{word}{end}Source 'bank' asks: PIN?");
@@ -373,7 +373,7 @@ async fn requests_never_reach_the_wrong_client() {
         let (gateway, client) = (gateway.clone(), clients[index % 2].clone());
         tokio::spawn(async move {
             let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
-            // On one pipe nobody can tell whose question it is: asked is the right one or nobody.
+            // On one pipe the origin of a question is ambiguous: either the right client is asked or none.
             let which = answer["data"]["content"]["which"].clone();
             assert!(which == client.name || answer["data"]["action"] == "decline", "{answer}");
         })

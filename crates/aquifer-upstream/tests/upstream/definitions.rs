@@ -1,4 +1,4 @@
-//! Servers whose definitions are written by the test, and stores that can be made to fail.
+//! Servers whose definitions the test writes, and stores that can fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, HttpServer, fake, until};
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportKind {
     Stdio,
@@ -25,11 +25,11 @@ pub(crate) enum TransportKind {
 
 pub(crate) const TRANSPORTS: [TransportKind; 2] = [TransportKind::Stdio, TransportKind::Http];
 
-/// A server that lists what the test writes.
+/// A server that lists the tools in a file.
 pub(crate) struct ScriptedServer {
     pub(crate) folder: Folder,
     transport: TransportKind,
-    /// Held so that it ends with the test.
+    /// Ends with the test.
     served: Option<HttpServer>,
 }
 
@@ -45,7 +45,7 @@ impl ScriptedServer {
         server
     }
 
-    /// Has the server list these tools from now on.
+    /// Makes the server list these tools from now on.
     pub(crate) fn list(&self, tools: &Value) {
         let draft = self.folder.0.join("draft");
         std::fs::write(&draft, tools.to_string()).unwrap();
@@ -58,7 +58,7 @@ impl ScriptedServer {
         journal.lines().filter_map(|line| line.strip_prefix("called ")).map(str::to_owned).collect()
     }
 
-    /// How to reach it, with a cache of its own.
+    /// Its settings, with a cache of its own.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = match (self.transport, &self.served) {
             (TransportKind::Http, Some(served)) => served.settings(),
@@ -72,7 +72,7 @@ impl ScriptedServer {
         self.folder.0.join("cache")
     }
 
-    /// Waits until the cache holds this text.
+    /// Waits until the cache contains this text.
     pub(crate) async fn cached(&self, ending: &str, text: &str) {
         until("the cache is written", async || files(&self.cache(), ending).iter().any(|file| file.contains(text)))
             .await;
@@ -88,20 +88,20 @@ fn files(folder: &Path, ending: &str) -> Vec<String> {
     ours.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).collect()
 }
 
-/// A tool that reads, as its server declares.
+/// A tool that is declared read-only.
 pub(crate) fn reader(name: &str, description: &str) -> Value {
     json!({ "name": name, "description": description, "annotations": { "readOnlyHint": true },
             "inputSchema": { "type": "object", "properties": { "id": { "type": "integer" } } } })
 }
 
-/// A store that several upstreams share, as processes share a file. It can be made to fail.
+/// A store shared by several upstreams, like a file shared by processes. It can be made to fail.
 pub(crate) struct SharedStore {
     inner: MemoryStore,
     pub(crate) fails_reading: AtomicBool,
     pub(crate) fails_writing: AtomicBool,
-    /// Whether reading takes for ever.
+    /// Whether reads never return.
     pub(crate) hangs_reading: AtomicBool,
-    /// How often somebody began to read while that took for ever.
+    /// How many reads were started that never return.
     pub(crate) hung: AtomicUsize,
 }
 
@@ -173,7 +173,7 @@ impl StateStore for SharedStore {
 }
 
 impl Gateway {
-    /// An upstream whose definitions are pinned in this store. Not waited for.
+    /// An upstream whose definitions are pinned in this store. Does not wait for the server.
     pub(crate) async fn pinned(settings: Settings, store: &Arc<SharedStore>) -> Self {
         Self::with_pinning(settings, store.pinning()).await
     }
@@ -186,7 +186,7 @@ impl Gateway {
         Self { upstream, engine }
     }
 
-    /// The same, once its server has said what it offers.
+    /// Like `pinned`, and waits until the server has listed its tools.
     pub(crate) async fn pinned_and_ready(settings: Settings, store: &Arc<SharedStore>) -> Self {
         let gateway = Self::pinned(settings, store).await;
         gateway.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
@@ -205,7 +205,7 @@ impl Gateway {
         .await;
     }
 
-    /// Everything that callers are told, as text.
+    /// Everything that callers can see, as text.
     pub(crate) async fn visible_text(&self) -> String {
         let mut visible_text = String::new();
         for query in [

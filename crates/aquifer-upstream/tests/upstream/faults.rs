@@ -1,4 +1,5 @@
-//! Upstreams that misbehave: one structured error each, and the next call is answered again. Twenty-five rounds of each.
+//! Misbehaving upstreams: each fault causes one structured error, and the next call is answered again. Each runs 25
+//! times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use serde_json::json;
 
 use crate::support::{Folder, Gateway, ROUNDS, fake, is_alive, kill, until};
 
-/// The timeout of calls of which some have to be answered in it, also on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for calls that must be answered in time even on a busy machine.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::test]
 async fn a_server_killed_during_a_call_is_restarted() {
@@ -33,7 +34,7 @@ async fn a_server_killed_between_calls_is_restarted() {
     for _ in 0..ROUNDS {
         let pid = gateway.pid().await;
         kill(pid);
-        // Whether the call comes before or after the death is noticed: nothing was lost, so nothing is told.
+        // The call may come before or after the exit is noticed. Nothing was lost either way.
         let answer = gateway.ask("echo", json!({ "text": "x" })).await;
         let unlucky = answer["error"]["code"] == "UPSTREAM_UNAVAILABLE";
         assert!(answer["data"]["text"] == "x" || unlucky, "{answer}");
@@ -52,13 +53,13 @@ async fn a_server_that_exits_during_a_call_is_restarted() {
 #[tokio::test]
 async fn a_server_that_hangs_is_restarted() {
     let mut settings = fake(&[]);
-    settings.timeout = TIMEOUT;
+    settings.timeout = CALL_TIMEOUT;
     let gateway = Gateway::ready(settings).await;
     // Each round takes two timeouts.
     for _ in 0..ROUNDS / 4 {
         let pid = gateway.pid().await;
         gateway.refused("hang", json!({}), "UPSTREAM_TIMEOUT").await;
-        // It answers not even a ping, so it is replaced.
+        // It does not even answer a ping, so it is replaced.
         until("it is replaced", async || {
             let answer = gateway.ask("identity", json!({})).await;
             answer["success"] == true && answer["data"][0] != pid
@@ -71,10 +72,10 @@ async fn a_server_that_hangs_is_restarted() {
 #[tokio::test]
 async fn one_unanswered_call_does_not_end_the_server() {
     let mut settings = fake(&[]);
-    settings.timeout = TIMEOUT;
+    settings.timeout = CALL_TIMEOUT;
     let gateway = Gateway::ready(settings).await;
     let pid = gateway.pid().await;
-    // At the same time: every one of them takes a timeout.
+    // Concurrently, because each of them takes a full timeout.
     let calls = (0..ROUNDS).map(|_| gateway.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT"));
     futures::future::join_all(calls).await;
     assert_eq!(gateway.pid().await, pid, "a slow call is no reason to replace it");
@@ -98,7 +99,7 @@ async fn invalid_lines_on_stdout_are_skipped() {
 async fn answers_that_are_too_large_are_refused() {
     let gateway = Gateway::ready(fake(&[])).await;
     for round in 0..ROUNDS {
-        // Fifty million bytes once, then only just too many: the wait is the server's, not ours.
+        // Fifty million bytes once, then only a little too many: the server determines the duration.
         let size = if round == 0 { 50_000_000 } else { 17_000_000 };
         let params = json!({ "size": size, "id_last": round % 2 == 0 });
         let error = gateway.refused("huge", params, "VALIDATION_PAYLOAD_TOO_LARGE").await;
@@ -123,7 +124,7 @@ async fn a_server_that_exits_at_start_is_reported() {
         assert!(words.contains("process ended"), "{words}");
         gateway.refused("upstream_status", json!({}), "UPSTREAM_UNAVAILABLE").await;
         std::fs::remove_file(&broken).unwrap();
-        // Nobody asks for it, and it comes all the same.
+        // It is restarted without a call.
         until("it is there", async || gateway.upstream.is_connected()).await;
         assert_eq!(gateway.get("echo", json!({ "text": "x" })).await["text"], "x");
         assert!(!gateway.operations().contains(&"upstream_status".to_owned()));
@@ -145,7 +146,7 @@ async fn changed_tools_are_listed_again() {
     assert!(!gateway.operations().contains(&"added".to_owned()));
     for _ in 0..ROUNDS {
         gateway.get("change", json!({})).await;
-        // The very next call knows.
+        // The next call already sees the change.
         assert_eq!(gateway.get("added", json!({})).await, "new");
     }
 }

@@ -1,5 +1,4 @@
-//! An MCP server over HTTP that carries calls out and then fails in the way it was told to. It counts what it carried out,
-//! and which sessions were opened and ended.
+//! An MCP server over HTTP that executes calls and then fails as configured. It counts executions and sessions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -14,59 +13,59 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The most bytes of an answer that the gateway takes from this server.
+/// The maximum size of an answer that the gateway accepts from this server.
 pub(crate) const MAX_ANSWER: usize = 64 * 1024;
 
-/// What happens to a tool call after it was carried out.
+/// What happens after a tool call was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// This status, with nothing in the body.
+    /// This status, with an empty body.
     Status(u16),
     /// This status and a `Retry-After`.
     RetryAfter(u16),
     /// This status, with a JSON-RPC error for the request.
     Answer(u16),
-    /// The same as an event.
+    /// The same, as an event.
     AnswerAsEvent(u16),
     /// This status, with a JSON-RPC error whose id is null.
     NullId(u16),
-    /// This status, with a JSON-RPC error whose id is text of the server's own.
+    /// This status, with a JSON-RPC error whose id was chosen by the server.
     ForeignId(u16),
     /// A redirect to another path of the same server.
     Redirect(u16),
     /// The connection is closed.
     Drop,
-    /// Fewer bytes than were announced, then the connection is closed.
+    /// Fewer bytes than announced, then the connection is closed.
     HalfBody,
-    /// Half of a JSON text, and nothing says that it is only half.
+    /// Half of a JSON text without any error.
     HalfJson,
-    /// A result that no tool may have.
+    /// An invalid tool result.
     BadResult,
-    /// A result that says the tool failed.
+    /// A result that reports a failure of the tool.
     ToolError,
-    /// Nothing, ever.
+    /// Never any answer.
     Silence,
-    /// More than is taken.
+    /// More bytes than accepted.
     TooLarge,
-    /// The same without announcing it.
+    /// The same, without announcing the size.
     TooLargeUnannounced,
     /// An answer to another request.
     OtherId,
     /// A stream that ends before the answer.
     StreamEnds,
-    /// The same with an event to resume after, but nothing can be resumed.
+    /// The same, with an event id, but resuming fails.
     StreamCannotResume,
-    /// A result when the test says so.
+    /// A result as soon as the test releases it.
     WhenReleased,
 }
 
-/// What the server answers to a GET.
+/// The answer to a GET request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// A stream that stays open.
     Open,
-    /// A stream that ends at once.
+    /// A stream that ends immediately.
     Ends,
     Status(u16),
 }
@@ -75,13 +74,13 @@ pub(crate) enum Stream {
 pub(crate) struct Behaviour {
     pub(crate) fault: Fault,
     pub(crate) stream: Stream,
-    /// What a request in an unknown session gets.
+    /// The answer to a request in an unknown session.
     pub(crate) unknown_session: Fault,
-    /// Where the server is. Other paths are redirected there.
+    /// The path of the server. Other paths are redirected to it.
     pub(crate) path: &'static str,
     /// Whether a ping fails like a call.
     pub(crate) ping_fails: bool,
-    /// Whether the server speaks the revision without sessions, in which it answers a call with a question first.
+    /// Whether the server speaks the stateless revision, in which it first answers a call with a question.
     pub(crate) questions: Questions,
 }
 
@@ -89,15 +88,15 @@ pub(crate) struct Behaviour {
 pub(crate) enum Questions {
     /// None: the server has sessions.
     None,
-    /// One, and then the call fails as it was told to.
+    /// One, and then the call fails as configured.
     One,
-    /// One, and then the server is gone.
+    /// One, and then the server disappears.
     OneThenGone,
     /// Another after every answer.
     Endless,
-    /// It wants to know the roots again and again.
+    /// It keeps requesting the roots.
     EndlessRoots,
-    /// It wants input without saying what, again and again.
+    /// It keeps requesting input without a question.
     Empty,
 }
 
@@ -107,7 +106,7 @@ pub(crate) struct Log {
     live: HashSet<String>,
     pub(crate) opened: usize,
     pub(crate) streams: usize,
-    /// Sessions that were ended, in order, also those that were not there.
+    /// Ended sessions in order, including unknown ones.
     pub(crate) ended: Vec<String>,
     /// What happened, in order: `execute`, `answer`, `delete`.
     pub(crate) events: Vec<&'static str>,
@@ -120,7 +119,7 @@ struct State {
     gone: CancellationToken,
 }
 
-/// A running server. It ends with this.
+/// A running server. Dropping it ends the server.
 pub(crate) struct FaultyServer {
     state: Arc<State>,
     port: u16,
@@ -176,12 +175,12 @@ impl FaultyServer {
         read(&mut self.state.log.lock().unwrap())
     }
 
-    /// How often a tool was carried out.
+    /// How often a tool was executed.
     pub(crate) fn executed(&self, tool: &str) -> usize {
         self.log(|log| log.executed.get(tool).copied().unwrap_or_default())
     }
 
-    /// As after a restart.
+    /// Forgets all sessions, as after a restart.
     pub(crate) fn forget_sessions(&self) {
         self.log(|log| log.live.clear());
     }
@@ -223,7 +222,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     Some(Request { method, path, session, last_event, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
-/// Says whether the connection can be used again.
+/// Returns whether the connection can be reused.
 async fn answer(stream: &mut BufReader<TcpStream>, request: &Request, state: &Arc<State>) -> bool {
     let behaviour = *state.behaviour.lock().unwrap();
     if request.path != behaviour.path {
@@ -335,7 +334,7 @@ fn tools() -> Value {
     json!({ "tools": [
         tool("get_account", json!({ "readOnlyHint": true })),
         tool("delete_account", json!({ "readOnlyHint": false, "destructiveHint": true })),
-        // Safe to repeat, says the server; not that it only reads.
+        // Declared idempotent, but not read-only.
         tool("set_account", json!({ "readOnlyHint": false, "destructiveHint": false, "idempotentHint": true })),
         tool("frobnicate", json!({})),
     ] })

@@ -1,4 +1,4 @@
-//! What is cached is served at once and never for longer than it takes to ask.
+//! A cached catalog is served at once and refreshed in the background.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -50,7 +50,7 @@ async fn a_catalog_reports_its_origin_and_age() {
     settings.cache_dir = Some(folder.0.join("cache"));
     std::fs::write(&broken, "").unwrap();
     let store = SharedStore::new();
-    // Nothing is known of it.
+    // Nothing is known about it.
     let gateway = Gateway::pinned(settings.clone(), &store).await;
     assert_eq!(gateway.upstream.status().state, CatalogState::Unavailable);
     assert_eq!(gateway.upstream.status().catalog_age, None);
@@ -63,7 +63,7 @@ async fn a_catalog_reports_its_origin_and_age() {
     let gateway = Gateway::pinned(settings, &store).await;
     let age = gateway.upstream.status().catalog_age.unwrap();
     assert!(age.as_secs() < 3_600, "{age:?}");
-    // It is asked without anybody wanting it, and found to be away.
+    // It is contacted without a call and found to be unavailable.
     until("it is known to be away", async || gateway.upstream.status().state == CatalogState::Unavailable).await;
     gateway.refresh();
     let summary = source(&gateway).await;
@@ -73,12 +73,12 @@ async fn a_catalog_reports_its_origin_and_age() {
     assert_eq!(one["operation"]["source_status"]["status"], "unavailable", "{one}");
     let all = gateway.get("introspect", json!({ "query": "operations", "fields": "full", "first": 3 })).await;
     assert_eq!(all["operations"][0]["source_status"], "unavailable", "{all}");
-    // And again and again until it is there.
+    // It is contacted repeatedly until it is available.
     std::fs::remove_file(&broken).unwrap();
     until("it is there", async || gateway.upstream.status().state == CatalogState::Live).await;
     gateway.refresh();
     assert_eq!(source(&gateway).await["status"], "live");
-    // A connection that ends leaves what it said.
+    // After the connection has ended, its catalog is still served.
     gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
     until("the connection has ended", async || !gateway.upstream.is_connected()).await;
     assert_eq!(gateway.upstream.status().state, CatalogState::Cached);
@@ -99,7 +99,7 @@ async fn a_hanging_server_does_not_delay_others() {
         drop(Gateway::pinned_and_ready(named(number, &[]), &store).await);
     }
     until("the caches are written", async || std::fs::read_dir(&folder.0).unwrap().count() == 12).await;
-    // Three that never answer stand in front. Their definitions are not known, so they get no turn either way.
+    // Three servers that never answer come first. Their definitions are unknown, so they do not block the others.
     let mut gateways = Vec::new();
     for number in 10..13 {
         gateways.push(Gateway::pinned(named(number, &["--mute"]), &store).await);
@@ -114,7 +114,7 @@ async fn a_hanging_server_does_not_delay_others() {
     }
 }
 
-/// A changed list has arrived and is not judged yet: calls wait for that.
+/// A changed list has arrived and is not compared yet. Calls wait for that.
 #[tokio::test]
 async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_compared() {
     for transport in TRANSPORTS {
@@ -126,13 +126,13 @@ async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_compared() {
         store.hangs_reading.store(true, Ordering::SeqCst);
         server.list(&json!([reader("get_it", "Something else.")]));
         until("the changed list is judged", async || store.hung.load(Ordering::SeqCst) > 0).await;
-        // Judging goes on with what was read before, once the store has had its time.
+        // The comparison continues with the last known pins after the store has timed out.
         gateway.refused("get_it", json!({}), "PERMISSION_DENIED").await;
         assert_eq!(server.called(), ["get_it"], "{transport:?}");
     }
 }
 
-/// A call that waits for its turn is judged again when that comes.
+/// A queued call is checked again when it gets its permit.
 #[tokio::test]
 async fn r_dis_7a_a_call_does_not_run_if_its_definition_changed_while_it_was_queued() {
     for transport in TRANSPORTS {
@@ -144,7 +144,7 @@ async fn r_dis_7a_a_call_does_not_run_if_its_definition_changed_while_it_was_que
         let gateway = Gateway::pinned_and_ready(settings, &store).await;
         let change = async {
             until("the first call is under way", async || server.called() == ["get_later"]).await;
-            // Long enough to be in the queue. If it is not, it is refused all the same.
+            // Long enough to be queued. Otherwise it is refused as well.
             tokio::time::sleep(Duration::from_millis(100)).await;
             server.list(&tools("Something else."));
             until("the change is noticed", async || gateway.upstream.quarantined().len() == 1).await;
@@ -160,7 +160,7 @@ async fn r_dis_7a_a_call_does_not_run_if_its_definition_changed_while_it_was_que
     }
 }
 
-/// A server that announces other tools and never lists them costs its callers one wait, not one each time.
+/// A server that announces changed tools and never lists them delays only the first caller.
 #[tokio::test]
 async fn r_dis_7_only_the_first_caller_waits_for_a_missing_list() {
     let gateway = Gateway::ready(fake(&["--lists-once"])).await;
@@ -194,10 +194,10 @@ async fn r_dis_7_a_late_server_is_waited_for_again_after_it_has_listed() {
     until("it is waited for again", async || upstream.freshen().now_or_never().is_none()).await;
 }
 
-/// The change that is announced last is found, however many were announced before.
+/// The last announced change is found, however many were announced before.
 #[tokio::test]
 async fn r_dis_7a_the_last_list_changed_notification_is_never_lost() {
-    // The first list is that of the start, five more are asked for in a row.
+    // The first list belongs to the start; five more follow in a row.
     for changed_at in [2, 6, 7] {
         let gateway = Gateway::ready(fake(&["--restless", &changed_at.to_string()])).await;
         gateway.upstream.reload().await.unwrap();

@@ -1,4 +1,4 @@
-//! The same over HTTP: JSON and event streams, sessions lost and found, servers that come and go.
+//! Calls over HTTP: JSON and event streams, lost sessions, restarted servers.
 
 use aquifer_upstream::{BearerToken, Transport};
 use serde_json::json;
@@ -39,7 +39,7 @@ async fn a_lost_session_is_replaced_transparently() {
     let gateway = Gateway::ready(server.settings()).await;
     for _ in 0..ROUNDS {
         assert_eq!(gateway.get("echo", json!({ "text": "x" })).await["text"], "x");
-        // Gone and there again before anybody asks: it has forgotten our session.
+        // Restarted before the next call: it has forgotten our session.
         drop(server);
         server = HttpServer::start(port, &[]);
         assert_eq!(gateway.get("echo", json!({ "text": "x" })).await["text"], "x");
@@ -70,7 +70,7 @@ async fn r_saf_4_a_rate_limited_server_is_left_alone() {
         assert_eq!(error["details"]["retry_after_seconds"], 1, "{what}: {error}");
         assert!(!error.to_string().contains("slow down"), "{error}");
     }
-    // The server refuses once only: had the second of them been sent, it would have been answered.
+    // The server refuses only once. If the second call had been sent, it would have succeeded.
     until("it has rested", async || gateway.ask("echo", json!({ "text": "x" })).await["success"] == true).await;
 }
 

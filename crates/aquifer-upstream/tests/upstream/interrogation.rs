@@ -1,4 +1,4 @@
-//! Interrogation asks who is there and what it offers, and keeps the very bytes.
+//! Interrogation asks for the identity and the tools of a server, and keeps the exact bytes.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, HttpServer, fake, script};
 
-/// What the server writes for its tools, asked without us in between.
+/// The tool list as the server writes it, requested directly.
 fn bytes_of_tools() -> String {
     use std::io::{Read, Write};
     let mut child = std::process::Command::new("python3")
@@ -78,7 +78,7 @@ async fn r_dis_2_no_secret_is_written() {
     }
 }
 
-/// What is logged on this thread, which is where all tasks of such a test run.
+/// The log of this thread, on which all tasks of such a test run.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 

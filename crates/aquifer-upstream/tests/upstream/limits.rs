@@ -1,4 +1,4 @@
-//! A server that defines too much loses what is too much, and nothing else (R-DIS-7).
+//! Tools that exceed a limit are left out, and nothing else (R-DIS-7).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};
 use crate::support::{Gateway, fake, until};
 
-/// A schema of so many properties, each an object.
+/// A schema with this many properties, each of them an object.
 fn wide(count: usize) -> Value {
     let properties: serde_json::Map<String, Value> =
         (0..count).map(|number| (format!("p{number}"), json!({ "type": "string" }))).collect();
@@ -43,7 +43,7 @@ async fn tools_over_a_limit_are_left_out() {
             assert!(status.notes.iter().any(|note| note.contains(key)), "{transport:?} {what}: {:?}", status.notes);
             let summary = gateway.get("introspect", json!({ "query": "summary" })).await;
             assert_eq!(summary["summary"]["sources"][0]["left_out"], 1, "{summary}");
-            // What is cached of it is what is served of it.
+            // The cache contains what is served.
             server.cached(".json", "get_it").await;
             drop(gateway);
             let gateway = Gateway::pinned(server.settings(), &store).await;
@@ -64,7 +64,7 @@ async fn limits_are_configurable() {
     assert_eq!(gateway.get("wide", json!({ "p2499": "x" })).await["arguments"], json!({ "p2499": "x" }));
     server.cached(".json", "p2499").await;
     drop(gateway);
-    // A cache from more generous times is held to today's limits.
+    // A cache written under higher limits is cut to the current ones.
     settings.limits.max_tools = 1;
     settings.limits.max_schema_nodes = 100;
     let gateway = Gateway::pinned(settings, &store).await;
@@ -75,7 +75,7 @@ async fn limits_are_configurable() {
 async fn a_list_with_too_many_tools_is_cut() {
     for flags in [&["--many-tools", "50000"][..], &["--many-tools", "50000", "--pages", "700"]] {
         let mut settings = fake(flags);
-        // Writing and reading so many takes a while on a busy machine.
+        // Writing and reading this many takes a while on a busy machine.
         settings.start_timeout = Duration::from_secs(120);
         let gateway = Gateway::ready(settings).await;
         let count = gateway.operations().len();

@@ -1,4 +1,4 @@
-//! MCP servers behind us: a scripted one that misbehaves in every way, and real ones from npm and PyPI.
+//! Tests of upstreams with a scripted server that misbehaves in many ways, and with real servers from npm and PyPI.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! An operation keeps its name: a server cannot move calls to another tool by listing one more (R-DIS-7a).
+//! Operations keep their names: a server cannot redirect calls to another tool by listing a new one (R-DIS-7a).
 
 use aquifer_discovery::adapter::build;
 use aquifer_discovery::{Adapter, Overrides};
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};
 use crate::support::{Gateway, until};
 
-/// What an operation calls.
+/// The tool behind an operation.
 async fn tool_of(gateway: &Gateway, operation: &str) -> Value {
     gateway.get(operation, json!({})).await["tool"].clone()
 }
 
-/// The operation that stands for a tool.
+/// The operation of a tool.
 fn operation_of(gateway: &Gateway, tool: &str) -> Option<String> {
     let snapshot = gateway.engine.snapshot();
     let found = snapshot.catalog().operations().iter().find(|one| one.backing.tool() == Some(tool));
@@ -34,7 +34,7 @@ async fn listed(gateway: &Gateway, tool: &str) -> String {
 
 #[tokio::test]
 async fn r_dis_7a_a_new_tool_does_not_take_the_name_of_an_established_operation() {
-    // What is served first, what comes later, and the name they both want.
+    // The tools at first, a later tool, and the name that both would get.
     let cases = [
         ("foo-bar", "foo_bar", "foo_bar"),
         ("fooBar", "foo_bar", "foo_bar"),
@@ -48,7 +48,7 @@ async fn r_dis_7a_a_new_tool_does_not_take_the_name_of_an_established_operation(
             let store = SharedStore::new();
             let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
             assert_eq!(tool_of(&gateway, name).await, first);
-            // In front of it and behind it.
+            // Listed before and after it.
             for tools in
                 [[reader(later, "Later."), reader(first, "First.")], [reader(first, "First."), reader(later, "Later.")]]
             {
@@ -67,7 +67,7 @@ async fn r_dis_7a_a_new_tool_does_not_take_the_name_of_an_established_operation(
             gateway.refresh();
             assert_eq!(operation_of(&gateway, first).as_deref(), Some(name), "{transport:?} {first}/{later}: live");
             assert_eq!(tool_of(&gateway, name).await, first);
-            // The name stays its own while it is away.
+            // The name stays reserved while the tool is missing.
             server.list(&json!([reader(later, "Later.")]));
             until("it is gone", async || {
                 gateway.refresh();
@@ -109,7 +109,7 @@ async fn r_dis_7a_a_quarantined_operation_keeps_its_name() {
     gateway.refused("foo_bar", json!({}), "PERMISSION_DENIED").await;
 }
 
-/// The specification does not limit the length of names: what somebody chose is served as it is, with a prefix, too.
+/// The specification does not limit the length of names. Chosen names are served unchanged, also with a prefix.
 #[tokio::test]
 async fn r_req_1_long_names_chosen_by_the_operator_are_kept() {
     let server = ScriptedServer::new(TransportKind::Stdio, &json!([reader("fetch", "Get a page.")]));
@@ -127,7 +127,7 @@ async fn r_req_1_long_names_chosen_by_the_operator_are_kept() {
         by_override.overrides = Some(Overrides::read(&words).unwrap());
         for settings in [by_adapter, by_override] {
             let store = SharedStore::new();
-            // Twice: a name that is pinned is not given anew.
+            // Twice, because pinned names are not assigned again.
             for _ in 0..2 {
                 let gateway = Gateway::pinned_and_ready(settings.clone(), &store).await;
                 assert_eq!(gateway.operations(), [name.as_str()]);

@@ -1,4 +1,4 @@
-//! Definitions are pinned when they are first served, and whatever changes waits for somebody to accept it (R-DIS-7a).
+//! Definitions are pinned when they are first served. Changes wait for acceptance (R-DIS-7a).
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};
 use crate::support::{Gateway, until};
 
-/// A word that no honest definition here holds.
+/// A word that occurs in no original definition.
 const POISON: &str = "ignorepreviousinstructions";
 
-/// Two tools of which the first is about to change.
+/// Two tools, the first of which will change.
 fn tools() -> Value {
     let mut first = reader("get_user", "Get a user.");
     first["title"] = json!("User");
@@ -25,7 +25,7 @@ fn tools() -> Value {
     json!([first, reader("list_users", "List users.")])
 }
 
-/// The tools with one thing different.
+/// The tools with one change.
 fn changed(pointer: &str, value: Value) -> Value {
     let mut tools = tools();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -69,7 +69,7 @@ async fn r_dis_7a_any_change_of_a_definition_quarantines_it() {
             assert_eq!(shown["operation"]["semantic_category"], "READ", "{pointer}: as it was accepted");
             let found = gateway.get("introspect", json!({ "query": "operations", "search": POISON })).await;
             assert!(!found.to_string().contains(POISON), "{pointer}");
-            // Neither the new nor the old parameters are taken.
+            // Neither the new nor the old parameters are accepted.
             for params in [json!({}), json!({ "id": 1 })] {
                 let refused = gateway.refused("get_user", params, "PERMISSION_DENIED").await;
                 assert!(
@@ -77,7 +77,7 @@ async fn r_dis_7a_any_change_of_a_definition_quarantines_it() {
                     "{pointer}: {refused}"
                 );
             }
-            // Its neighbour is what it was, and it is, too, as soon as it says the same again.
+            // The other tool is unaffected, and so is this one as soon as its definition is restored.
             assert_eq!(gateway.get("list_users", json!({})).await["tool"], "list_users");
             server.list(&tools());
             gateway.wait_for_quarantine(&[]).await;
@@ -116,13 +116,13 @@ async fn r_dis_7a_a_restart_accepts_nothing() {
         drop(Gateway::pinned_and_ready(server.settings(), &store).await);
         server.cached(".json", "Get a user.").await;
         server.list(&changed("/0/description", json!(POISON)));
-        // What is cached is what was accepted; the change is found while nobody calls anything.
+        // The cache contains the accepted definitions. The change is found without any call.
         let gateway = Gateway::pinned(server.settings(), &store).await;
         assert!(gateway.operations().contains(&"get_user".to_owned()), "{transport:?}: there at once");
         gateway.wait_for_quarantine(&["get_user"]).await;
         server.cached(".json", POISON).await;
         drop(gateway);
-        // Now the cache holds the change, and it is quarantined from the first moment, also without the server.
+        // Now the cache contains the change. It is quarantined from the beginning, even without the server.
         let gateway = Gateway::pinned(server.settings(), &store).await;
         assert_eq!(gateway.upstream.quarantined().len(), 1, "{transport:?}");
         assert!(!gateway.visible_text().await.contains(POISON), "{transport:?}");
@@ -131,8 +131,7 @@ async fn r_dis_7a_a_restart_accepts_nothing() {
     }
 }
 
-/// A server that says what the cache said costs nobody a new catalog; one that says anything else does, and so do pins
-/// that changed in the meantime.
+/// A list equal to the cached one causes no new catalog. Any other list does, and so do changed pins.
 #[tokio::test]
 async fn r_dis_7_a_list_equal_to_the_cached_one_is_not_processed_again() {
     for transport in TRANSPORTS {
@@ -148,7 +147,7 @@ async fn r_dis_7_a_list_equal_to_the_cached_one_is_not_processed_again() {
         server.list(&changed("/0/description", json!(POISON)));
         gateway.wait_for_quarantine(&["get_user"]).await;
         assert!(gateway.upstream_generation() > cached, "{transport:?}");
-        // Back to what was accepted: callable again, although the list before it was judged otherwise.
+        // Back to the accepted definitions: callable again, although the previous list was quarantined.
         server.list(&tools());
         gateway.wait_for_quarantine(&[]).await;
         assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{transport:?}");
@@ -170,7 +169,7 @@ async fn r_dis_7a_an_edited_cache_is_compared_with_the_pins() {
     std::fs::write(&file, edited).unwrap();
     let gateway = Gateway::pinned(server.settings(), &store).await;
     assert!(!gateway.visible_text().await.contains(POISON));
-    // The server itself says what was accepted, and that is all that counts.
+    // The server itself reports the accepted definitions, and only that counts.
     gateway.wait_for_quarantine(&[]).await;
     assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
 }
@@ -223,7 +222,7 @@ async fn r_dis_7a_a_tool_that_returns_is_still_pinned() {
         (changed("/0/description", json!(POISON)), &["get_user"]),
         (tools(), &[]),
     ] {
-        // An empty list is what a server says that is only starting.
+        // A server that is still starting may list no tools.
         for away in [&alone, &json!([])] {
             server.list(away);
             until("it is gone", async || {
@@ -272,7 +271,7 @@ async fn r_dis_7a_without_the_store_no_unverified_definition_is_called() {
     gateway.wait_for_quarantine(&["get_user", "list_users"]).await;
     let refused = gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
     assert!(refused["message"].as_str().unwrap().contains("the state store does not answer"), "{refused}");
-    // It is read as soon as it can be, and what was read goes on being known.
+    // The pins are read as soon as possible, and known pins still apply.
     store.fail(false, true);
     gateway.wait_for_quarantine(&[]).await;
     assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
@@ -280,7 +279,7 @@ async fn r_dis_7a_without_the_store_no_unverified_definition_is_called() {
     server.list(&json!([tools()[0], tools()[1], reader("get_more", "Get more.")]));
     gateway.wait_for_quarantine(&["get_more"]).await;
     assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-    // What could not be pinned is pinned when that is possible.
+    // What could not be pinned is pinned as soon as possible.
     store.fail(false, false);
     gateway.wait_for_quarantine(&[]).await;
     assert_eq!(gateway.get("get_more", json!({ "id": 1 })).await["tool"], "get_more");
@@ -317,12 +316,12 @@ async fn r_dis_7a_only_the_shown_definition_is_accepted() {
         assert_eq!((found.tool.as_str(), found.operation.as_str()), ("get_user", "get_user"));
         let before = found.accepted.as_ref().and_then(|tool| tool.text("description"));
         assert_eq!((before, found.current.text("description")), (Some("Get a user."), Some("Get a user, politely.")));
-        // While somebody thinks about it, it changes again.
+        // The definition changes again during the review.
         server.list(&changed("/0/description", json!(POISON)));
         seen.remember_shown().await.unwrap();
         let refused = seen.accept(&["get_user"]).await;
         assert!(matches!(&refused, Err(ReviewError::Changed { tool }) if tool == "get_user"), "{transport:?}");
-        // A later look knows that this is not what was shown.
+        // A later review notices that this is not what was shown.
         let later = look().await.unwrap();
         assert!(later.findings[0].is_unseen, "{transport:?}");
         gateway.wait_for_quarantine(&["get_user"]).await;
@@ -335,7 +334,7 @@ async fn r_dis_7a_only_the_shown_definition_is_accepted() {
         let shown = gateway.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
         assert_eq!(shown["operation"]["description"], "Get a user, politely.", "{transport:?}");
         assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-        // And what was accepted before is now the change.
+        // The previously accepted definition now counts as a change.
         server.list(&tools());
         gateway.wait_for_quarantine(&["get_user"]).await;
         drop(gateway);
@@ -397,13 +396,13 @@ async fn r_dis_7a_an_adapter_is_compared_with_its_reviewed_definitions() {
             looked.accept(&["get_user"]).await.unwrap();
             gateway.wait_for_quarantine(&[]).await;
             assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-            // An accepted change does not unmake the review: what was reviewed is accepted as well.
+            // Accepting a change keeps the review valid: the reviewed definition is accepted as well.
             server.list(&tools());
             match sidecar {
                 Some(_) => gateway.wait_for_quarantine(&[]).await,
                 None => gateway.wait_for_quarantine(&["get_user"]).await,
             }
-            // A tool that is not listed has no definition to be held to.
+            // A tool that is not listed has no definition to compare.
             server.list(&json!([tools()[1]]));
             until("it is gone", async || {
                 gateway.refresh();
@@ -414,11 +413,11 @@ async fn r_dis_7a_an_adapter_is_compared_with_its_reviewed_definitions() {
     }
 }
 
-/// A configuration that is touched is no acceptance.
+/// Changing the configuration accepts nothing.
 #[tokio::test]
 async fn r_dis_7a_changed_settings_accept_nothing() {
-    type Touch = fn(&mut Settings);
-    let touched: [(&str, Touch); 3] = [
+    type SettingsChange = fn(&mut Settings);
+    let changes: [(&str, SettingsChange); 3] = [
         ("allow", |settings| settings.allow.elicitation = true),
         ("env", |settings| {
             if let Transport::Stdio { env, .. } = &mut settings.transport {
@@ -431,7 +430,7 @@ async fn r_dis_7a_changed_settings_accept_nothing() {
             }
         }),
     ];
-    for (what, touch) in touched {
+    for (what, touch) in changes {
         let server = ScriptedServer::new(TransportKind::Stdio, &tools());
         let store = SharedStore::new();
         drop(Gateway::pinned_and_ready(server.settings(), &store).await);
@@ -443,11 +442,11 @@ async fn r_dis_7a_changed_settings_accept_nothing() {
         gateway.wait_for_quarantine(&["get_user"]).await;
         gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
         assert_eq!(store.keys().await.len(), 1, "{what}");
-        // A reviewer is shown what it was.
+        // The reviewer sees the accepted definition.
         let found = examine(settings, store.pinning(), Arc::new(SystemClock)).await.unwrap();
         assert!(found.findings[0].accepted.is_some(), "{what}");
     }
-    // Another server under the same name, of which one tool has the name of another.
+    // Another server under the same name, with one tool that has the same name.
     let store = SharedStore::new();
     drop(Gateway::pinned_and_ready(ScriptedServer::new(TransportKind::Stdio, &tools()).settings(), &store).await);
     let other =

@@ -22,7 +22,7 @@ async fn child_processes_and_their_children_are_killed() {
         match round % 3 {
             0 => drop(gateway),
             1 => gateway.upstream.stop(),
-            // The child ends by itself; the grandchild would stay.
+            // The child exits by itself; the grandchild would stay.
             _ => {
                 gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
             }
@@ -40,9 +40,9 @@ fn a_runtime_that_ends_kills_its_children() {
         let spawned = gateway.get("spawn", json!({})).await;
         (gateway, serde_json::from_value::<Vec<u32>>(spawned).unwrap())
     });
-    // The handle is still there: only the runtime ends.
+    // The handle still exists; only the runtime ends.
     drop(runtime);
-    let deadline = std::time::Instant::now() + crate::support::TIMEOUT;
+    let deadline = std::time::Instant::now() + crate::support::WAIT_TIMEOUT;
     while both.iter().any(|pid| is_alive(*pid)) {
         assert!(std::time::Instant::now() < deadline, "{both:?} live on");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -72,7 +72,7 @@ async fn a_child_gets_a_minimal_environment() {
     let got: BTreeMap<String, Value> = serde_json::from_value(gateway.get("environment", json!({})).await).unwrap();
     assert_eq!(got["GIVEN"], "yes");
     assert!(got.contains_key("PATH"));
-    // Set by cargo for every test, and nobody else's business.
+    // Set by cargo for every test and not inherited.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(got.keys().all(|name| !name.starts_with("CARGO")), "{got:?}");
 }

@@ -1,4 +1,4 @@
-//! Tools that their server no longer has: nothing is called, and whoever calls them learns why.
+//! Removed tools are not called, and callers learn why.
 
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
@@ -47,15 +47,15 @@ async fn r_dis_7a_a_removed_tool_is_not_called() {
                     let error = gateway.refused(operation, json!({}), "NOT_FOUND_OPERATION").await;
                     assert_removed(&error, operation);
                     assert_eq!(error["details"]["source"], "fake", "{transport:?} {with_adapter} {when}: {error}");
-                    // Policy may hide it by the name of its tool.
+                    // Policy may conceal the operation by its tool's name.
                     let removed = gateway.upstream.removed_operation(operation).unwrap();
                     assert_eq!(removed.backing.tool(), Some(operation), "{transport:?} {with_adapter} {when}");
                 }
-                // What never was there is unknown, and what is there works.
+                // An operation that never existed is unknown, and existing ones work.
                 let error = gateway.refused("get_account", json!({}), "NOT_FOUND_OPERATION").await;
                 assert!(error["message"].as_str().unwrap().contains("Unknown operation"), "{error}");
                 assert_eq!(gateway.get("list_users", json!({})).await["tool"], "list_users");
-                // It comes back as what it was.
+                // It comes back unchanged.
                 if when == "after a restart" {
                     server.list(&tools());
                     until("it is back", async || {
@@ -71,7 +71,7 @@ async fn r_dis_7a_a_removed_tool_is_not_called() {
     }
 }
 
-/// An adapter names a tool that its server never had while we look.
+/// An adapter names a tool that its server has never listed in this run.
 #[tokio::test]
 async fn r_dis_7a_an_adapter_reports_a_tool_removed_before_the_start() {
     let server = ScriptedServer::new(TransportKind::Stdio, &tools());
@@ -82,7 +82,7 @@ async fn r_dis_7a_an_adapter_reports_a_tool_removed_before_the_start() {
         server.list(&json!([tools()[1]]));
         settings.adapter = Some(Adapter::read(&built.adapter, sidecar).unwrap());
         settings.cache_dir = None;
-        // Not waited for: the operation is in the file.
+        // No waiting: the operation is in the adapter file.
         let gateway = Gateway::pinned(settings.clone(), &SharedStore::new()).await;
         for _ in 0..2 {
             let error = gateway.refused("create_user", json!({}), "NOT_FOUND_OPERATION").await;
@@ -98,7 +98,7 @@ fn unannounced(server: &ScriptedServer, form: &str) -> Settings {
     fake(&["--tools-file", &tools, "--journal", &journal, "--unannounced", form])
 }
 
-/// Not every server says that its tools changed. What it says of a call does.
+/// Not every server announces changed tools, but the error of a call reveals them.
 #[tokio::test]
 async fn r_dis_7a_a_tool_removed_without_notice_is_called_once() {
     for form in ["error", "result"] {
@@ -108,11 +108,11 @@ async fn r_dis_7a_a_tool_removed_without_notice_is_called_once() {
         let error = gateway.refused("get_user", json!({}), "NOT_FOUND_OPERATION").await;
         assert_removed(&error, "get_user");
         assert_removed(&gateway.refused("get_user", json!({}), "NOT_FOUND_OPERATION").await, "get_user");
-        // The list that was got then has the other one, too.
+        // The new list also contains the other tool.
         assert_removed(&gateway.refused("create_user", json!({}), "NOT_FOUND_OPERATION").await, "create_user");
         assert_eq!(server.called(), ["get_user"], "{form}");
     }
-    // A tool's own words do not say that nothing was done.
+    // An error of the tool itself does not prove that nothing was executed.
     let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let gateway = Gateway::pinned_and_ready(unannounced(&server, "result"), &SharedStore::new()).await;
     server.list(&json!([tools()[1]]));

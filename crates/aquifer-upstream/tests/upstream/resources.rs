@@ -1,4 +1,4 @@
-//! Documents and prompts of upstreams, under names that tell them apart.
+//! Resources and prompts of upstreams, under distinct names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn one_source_keeps_its_names() {
     assert_eq!(failure.details()["upstream_error"], "no such document");
 }
 
-/// Every page comes in time, and there is always one more.
+/// Every page arrives in time, and there is always another one.
 const ENDLESS: &str = r#"
 import json, sys, time
 page = 0
@@ -63,7 +63,7 @@ async fn an_endless_resource_list_times_out() {
     settings.timeout = Duration::from_secs(2);
     let upstream = Upstream::new(settings, Arc::new(SystemClock));
     upstream.ready().await.unwrap();
-    // Without a deadline for the whole list it is read for as many pages as a list may have.
+    // Without a deadline for the whole list, all allowed pages would be read.
     let listed = tokio::time::timeout(Duration::from_secs(45), upstream.fetch(Fetch::Prompts, context())).await;
     assert_eq!(listed.unwrap().unwrap_err().code(), Code::UpstreamTimeout);
 }

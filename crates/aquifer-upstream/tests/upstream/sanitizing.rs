@@ -1,4 +1,4 @@
-//! Everything an upstream says that a person or a model sees is clean and without secrets; data stays as it is (R-DIS-7a).
+//! Everything that people or models see of an upstream is clean and without secrets. Data stays unchanged (R-DIS-7a).
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ use crate::support::{Folder, Gateway, HttpServer, context, fake, until};
 /// Every kind of character that is removed.
 const DIRT: &str = "\u{1b}[31m\u{200b}\u{202e}\u{e0041}\u{fe0f}\u{7}";
 
-/// What the configuration keeps secret.
+/// A configured secret.
 const CONFIGURED: &str = "c0nfigured-s3cret";
 
-/// A token that only its format gives away, put together here so that no scanner takes it for a leak.
+/// A token that is recognized by its format, assembled here so that no scanner reports it.
 fn token() -> String {
     ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat()
 }
 
-/// Sanitizer with everything in them that must not be shown. The secrets are split by characters that cannot be seen.
+/// Text with everything that must not be shown. Invisible characters split the secrets.
 fn dirty(text: &str) -> String {
     let split = CONFIGURED.replace("s3", "s\u{200b}3");
     let token = token().replace("42F", "42\u{200d}F");
     format!("{text}{DIRT} {split} {token} {CONFIGURED}")
 }
 
-/// The same after cleaning.
+/// The same text after sanitizing.
 fn cleaned(text: &str) -> String {
     format!("{text} [redacted] [redacted] [redacted]")
 }
 
-/// Nothing of what must not be shown is in a value.
+/// Asserts that a value contains nothing that must not be shown.
 fn check(place: &str, shown: &Value) {
     let check = |text: &str| {
         assert!(aquifer_protocol::text::is_clean(text), "{place}: {text:?}");
@@ -47,7 +47,7 @@ fn check(place: &str, shown: &Value) {
     clean_json(shown.clone(), &check);
 }
 
-/// What a rude server says.
+/// The script of a server with unclean texts.
 fn dirty_script() -> Value {
     let input = json!({ "type": "object", "properties": {
         "kind": { "type": "string", "enum": [dirty("one"), "two"], "description": dirty("d"), "default": dirty("v") },
@@ -87,7 +87,7 @@ fn write_script_file(folder: &Folder, script: &Value) -> String {
     file
 }
 
-/// The server with these words, over each transport.
+/// The server with this script, over each transport.
 fn everywhere(folder: &Folder, script: &Value, flags: &[&str]) -> (Vec<(&'static str, Settings)>, Vec<HttpServer>) {
     let file = write_script_file(folder, script);
     let flags: Vec<&str> = ["--words", &file].into_iter().chain(flags.iter().copied()).collect();
@@ -148,12 +148,12 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
             assert!(text.contains("no") && text.contains("[redacted]"), "{refused}");
             check(transport, &refused);
         }
-        // What it says while it works.
+        // Progress and logs.
         let client = Arc::new(Client::named("reader"));
         let (progress, mut updates) = Progress::channel();
         let listening = Context { progress, ..context_for(&client) };
         assert_eq!(gateway.ask_as("slow", json!({ "seconds": 0.01 }), listening).await["data"], "done");
-        // Over plain HTTP it comes on a stream of its own, perhaps after the answer.
+        // Over plain HTTP it arrives on a separate stream, possibly after the answer.
         if transport != "http" {
             assert_eq!(updates.recv().await.unwrap().message.as_deref(), Some(&*cleaned("step")), "{transport}");
         }
@@ -187,13 +187,13 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
         }
         let completion = Fetch::Completion { of: "greet".to_owned(), by_address: false, params: Map::new() };
         assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["fine"]));
-        // What it says of itself.
+        // Instructions.
         let interrogation = aquifer_upstream::interrogate(&settings).await.unwrap();
         assert_eq!(interrogation.instructions.as_deref(), Some(&*cleaned("Be kind.")));
     }
     until("the server's words are in the log", async || log.text().contains("starting")).await;
     let log = log.text();
-    assert!(log.contains("the upstream logs"));
+    assert!(log.contains("log message of the upstream"));
     for line in log.lines() {
         check("the log", &json!(line));
     }

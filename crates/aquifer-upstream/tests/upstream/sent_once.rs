@@ -1,5 +1,5 @@
-//! A call that may change something is sent once, whatever the server answers, and what may have happened is reported as
-//! unknown. The servers here carry a call out first and fail afterwards.
+//! A call that may change data is sent once, whatever the server answers, and an unclear outcome is reported as
+//! unknown. The servers here execute a call first and fail afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use crate::client_requests::{Client, context_for};
 use crate::faulty_server::{Fault, FaultyServer, Questions};
 use crate::support::{Gateway, context, until};
 
-/// What a caller is told of the outcome.
+/// The outcome that a caller sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The server said that it did not do it.
+    /// The server reported that it did not execute the call.
     Refused,
     Unknown,
 }
 use Outcome::{Refused, Unknown};
 
-/// Fault, code and outcome for a call that may change something, sessions opened in the end.
+/// Fault, code and outcome of a call that may change data, and the number of sessions opened.
 const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::Status(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::Answer(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::NullId(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::ForeignId(400), "UPSTREAM_ERROR", Refused, 1),
-    // Only this says that the session is lost.
+    // Only this status means that the session is lost.
     (Fault::Status(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
     (Fault::NullId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
     (Fault::ForeignId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
@@ -54,7 +54,7 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::Redirect(308), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(202), "UPSTREAM_ERROR", Unknown, 1),
-    // A code of the server's own does not say when it failed.
+    // A server-defined code does not tell when the call failed.
     (Fault::Answer(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::AnswerAsEvent(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::NullId(200), "UPSTREAM_ERROR", Unknown, 1),
@@ -75,7 +75,7 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
 
 fn check_outcome(error: &Value, expected: Outcome, what: &dyn std::fmt::Debug) {
     let message = error["message"].as_str().unwrap();
-    let says_so = message.ends_with("Whether the call was carried out is not known. Check before repeating it");
+    let says_so = message.ends_with("It is unknown whether the call was executed. Check before repeating it");
     assert_eq!(error["details"]["outcome"] == "unknown", expected == Unknown, "{what:?}: {error}");
     assert_eq!(says_so, expected == Unknown, "{what:?}: {error}");
     assert!(!(expected == Unknown && message.contains("was done")), "{what:?}: {error}");
@@ -99,7 +99,7 @@ async fn r_saf_3_a_call_that_may_change_data_is_sent_once() {
                 assert_eq!(server.log(|log| log.opened), *sessions, "{fault:?}");
                 assert_eq!(server.log(|log| log.ended.len()), 0, "{fault:?}: no session of ours is ended");
             }
-            // A server that was lost, or that wants to be left alone, is there again for the next row.
+            // A lost or rate-limited server is available again for the next row.
             server.set(|now| now.fault = Fault::None);
             until("it may be asked again", async || gateway.ask("get_account", json!({})).await["success"] == true)
                 .await;
@@ -109,7 +109,7 @@ async fn r_saf_3_a_call_that_may_change_data_is_sent_once() {
 
 #[tokio::test]
 async fn read_only_calls_are_retried_when_useful() {
-    // Fault, whether it is asked a second time, and the code if both fail.
+    // Fault, whether the call is repeated, and the code if both attempts fail.
     for (fault, again, code) in [
         (Fault::Status(404), true, "UPSTREAM_UNAVAILABLE"),
         (Fault::NullId(404), true, "UPSTREAM_UNAVAILABLE"),
@@ -153,7 +153,7 @@ async fn a_call_that_timed_out_in_the_queue_was_not_executed() {
     settings.timeout = Duration::from_secs(2);
     settings.concurrency = 1;
     let gateway = Gateway::ready(settings).await;
-    // All time out, most of them without having been sent.
+    // All time out, most of them before they were sent.
     let calls = (0..8).map(|_| gateway.ask("delete_account", json!({})));
     let answers = futures::future::join_all(calls).await;
     assert!(answers.iter().all(|answer| answer["error"]["code"] == "UPSTREAM_TIMEOUT"), "{answers:?}");
@@ -166,7 +166,7 @@ async fn a_call_that_timed_out_in_the_queue_was_not_executed() {
 async fn an_unreachable_server_executed_nothing() {
     let server = FaultyServer::start(Fault::None).await;
     let gateway = Gateway::ready(server.settings()).await;
-    // Gone, and the connection that was kept is closed with it.
+    // The server has ended, and its connection is closed.
     drop(server);
     until("the closed connection is noticed", async || {
         let error = gateway.ask("delete_account", json!({})).await["error"].clone();
@@ -178,13 +178,13 @@ async fn an_unreachable_server_executed_nothing() {
 
 #[tokio::test]
 async fn redirects_are_followed_without_sending_a_call_twice() {
-    // Moved from the beginning: the greeting finds it, and calls go straight there.
+    // Moved from the beginning: the handshake finds it, and calls go there directly.
     let server = FaultyServer::start(Fault::None).await;
     server.set(|now| now.path = "/mcp/");
     let gateway = Gateway::ready(server.settings()).await;
     assert_eq!(gateway.get("delete_account", json!({})).await, "done");
     assert_eq!(server.executed("delete_account"), 1);
-    // Moved later: the call is not sent there, and the ones after it arrive.
+    // Moved later: the call is not sent there, but the following ones are.
     server.set(|now| now.path = "/elsewhere");
     let error = gateway.refused("delete_account", json!({}), "UPSTREAM_ERROR").await;
     check_outcome(&error, Unknown, &"moved");
@@ -216,7 +216,7 @@ async fn a_forgotten_session_is_replaced() {
             until("there is a new session", async || gateway.ask("delete_account", json!({})).await["success"] == true)
                 .await;
             assert_eq!(server.executed("delete_account"), round, "{unknown_session:?}");
-            // What only reads is repeated without anybody noticing.
+            // Read-only calls are repeated transparently.
             server.forget_sessions();
             assert_eq!(gateway.get("get_account", json!({})).await, "done", "{unknown_session:?}");
             assert_eq!(server.log(|log| log.opened), 1 + 2 * round, "{unknown_session:?}");
@@ -233,7 +233,7 @@ async fn a_plain_client_sends_a_call_once() {
             aquifer_upstream::PlainClient::open(server.settings(), aquifer_upstream::ClientCapabilities::None).await;
         let failure = connected.unwrap().call("delete_account", &json!({})).await;
         match failure {
-            // Results are given as they came.
+            // Results are returned unchanged.
             Ok(_) => assert!(matches!(fault, Fault::BadResult | Fault::ToolError), "{fault:?}"),
             Err(failure) => {
                 assert_eq!(failure.code().as_str(), *code, "{fault:?}");
@@ -250,8 +250,8 @@ async fn answers_to_questions_do_not_restart_a_call() {
     let able = Arc::new(Client::with_roots("able"));
     let answers = context_for(&able);
     let nobody = context();
-    // What is asked, who is asked, what happens after the answer, the code and outcome, and how often the call was
-    // continued. It is continued for answers of the client only.
+    // The kind of question, who is asked, the fault after the answer, the code and outcome, and how often the call was
+    // continued. Only answers of the client continue it.
     for (questions, client, fault, code, outcome, continued) in [
         (One, &answers, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
         (One, &answers, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
@@ -289,7 +289,7 @@ async fn many_calls_in_a_lost_session_are_sent_once_each() {
     let answers = futures::future::join_all(calls).await;
     let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
     assert_eq!(answers.iter().filter(|answer| answer["success"] == true).count(), 0);
-    // One that found the connection closed before it was sent was sent in the next session, and no other was.
+    // A call that found the connection closed before it was sent went into the next session, and no other did.
     assert_eq!(server.executed("delete_account"), unknown);
     server.set(|now| now.fault = Fault::None);
     assert_eq!(gateway.get("delete_account", json!({})).await, "done");

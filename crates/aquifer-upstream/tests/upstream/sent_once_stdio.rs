@@ -1,4 +1,4 @@
-//! The same over stdio: a call that may change something is written once, and what may have happened is unknown.
+//! Over stdio, a call that may change data is written once, and an unclear outcome is reported as unknown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl CountingServer {
 
 #[tokio::test]
 async fn r_saf_3_a_call_that_may_change_data_is_written_once() {
-    // What the server does after it has carried the call out, the code, whether the outcome is unknown.
+    // What the server does after executing the call, the code, and whether the outcome is unknown.
     for (how, code, is_unknown) in [
         ("exit", "UPSTREAM_UNAVAILABLE", true),
         ("half", "UPSTREAM_UNAVAILABLE", true),
@@ -60,7 +60,7 @@ async fn r_saf_3_a_call_that_may_change_data_is_written_once() {
             let says_so = error["message"].as_str().unwrap().ends_with("Check before repeating it");
             assert_eq!(says_so, is_unknown, "{tool} {how}: {error}");
             assert_eq!(server.executed(tool), 1, "{tool} {how}");
-            // The next call is answered, by a new process if the old one is gone.
+            // The next call is answered, by a new process if the old one has ended.
             assert_eq!(gateway.get("get_account", json!({})).await, "done", "{tool} {how}");
             std::fs::remove_file(server.file()).unwrap();
         }
@@ -90,7 +90,7 @@ async fn an_interrupted_call_has_an_unknown_outcome() {
         tokio::spawn(async move { gateway.ask("delete_account", json!({ "how": "silence" })).await })
     };
     until("the call is under way", async || server.executed("delete_account") == 1).await;
-    // The server ends because another call makes it.
+    // Another call ends the server.
     gateway.refused("frobnicate", json!({ "how": "exit" }), "UPSTREAM_UNAVAILABLE").await;
     let answer = call.await.unwrap();
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");

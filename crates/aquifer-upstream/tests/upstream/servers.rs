@@ -1,5 +1,4 @@
-//! Servers nobody here wrote, called directly and through us: the answers are the same, and no tool and no parameter is
-//! lost on the way.
+//! Real servers, called directly and through the gateway: the answers are the same, and no tool or parameter is lost.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -36,7 +35,7 @@ fn pypi(name: &str, variable: &str, args: &[&str]) -> Settings {
 fn with_long_timeouts(mut settings: Settings) -> Settings {
     settings.timeout = Duration::from_secs(20);
     settings.start_timeout = Duration::from_secs(25);
-    // The servers are also asked directly by a client that can do both, and some have other tools for that one.
+    // The direct client supports both, and some servers offer other tools then.
     settings.allow = AllowedRequests { elicitation: true, sampling: true };
     settings
 }
@@ -57,7 +56,7 @@ fn every(folder: &Folder) -> Vec<Settings> {
     ]
 }
 
-/// A client of the fewest possible words.
+/// A minimal client.
 struct DirectClient {
     process: Child,
     input: ChildStdin,
@@ -121,7 +120,7 @@ impl Drop for DirectClient {
     }
 }
 
-/// What a direct answer comes to here.
+/// The expected data for a direct result.
 fn expected(result: &Value) -> Value {
     if let Some(structured) = result.get("structuredContent") {
         return structured.clone();

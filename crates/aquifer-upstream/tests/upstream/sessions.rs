@@ -1,4 +1,4 @@
-//! A session lasts as long as its connection, and is ended once.
+//! A session lasts as long as its connection and is ended once.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn a_stream_that_is_refused_or_ends_does_not_end_the_session() {
         assert_eq!(server.log(|log| (log.opened, log.ended.len())), (1, 0), "{stream:?}");
         drop(gateway);
         until("the session is ended", async || server.log(|log| !log.ended.is_empty())).await;
-        // The server is gone before it could be told twice, so everything that is spawned gets its turn first.
+        // The server must not be asked twice to end the session, so all spawned tasks run first.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -38,7 +38,7 @@ async fn a_stream_that_ended_is_opened_again() {
     server.set(|now| now.stream = Stream::Ends);
     let _stage = Gateway::ready(server.settings()).await;
     until("it is opened again", async || server.log(|log| log.streams) >= 2).await;
-    // Also if the server is away for a while.
+    // Even if the server is unavailable for a while.
     server.set(|now| now.stream = Stream::Status(503));
     let so_far = server.log(|log| log.streams);
     until("it is opened again", async || server.log(|log| log.streams) >= so_far + 2).await;
@@ -102,7 +102,7 @@ async fn a_session_that_no_longer_works_is_replaced() {
 async fn a_failed_handshake_leaves_no_session_behind() {
     let server = FaultyServer::start(Fault::None).await;
     let mut settings = server.settings();
-    // Enough for the greeting, not for the list of tools.
+    // Enough for the handshake, not for the tool list.
     settings.max_answer_bytes = 300;
     let gateway = Gateway::new(settings);
     assert!(gateway.upstream.ready().await.is_err());

@@ -1,4 +1,4 @@
-//! A change that waits inside its upstream while another configuration takes effect is not sent any more.
+//! A change that is queued while the configuration is replaced is not sent.
 
 use aquifer_engine::Mount;
 use aquifer_upstream::{Settings, Transport};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, HttpServer, fake, kill, until};
 
-/// A scripted server whose tool `get_later` answers when it is let to, and what was called of it.
+/// A scripted server whose tool `get_later` answers when released, and a record of its calls.
 struct HeldServer {
     folder: Folder,
 }
@@ -35,7 +35,7 @@ impl HeldServer {
     }
 }
 
-/// What takes effect meanwhile: the same source again, or none.
+/// The new configuration: the same source again, or none.
 fn mounts(gateway: &Gateway, is_removed: bool) -> Vec<Mount> {
     if is_removed { Vec::new() } else { vec![Mount::new(gateway.upstream.clone())] }
 }

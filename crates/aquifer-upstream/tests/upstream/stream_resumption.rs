@@ -1,5 +1,5 @@
-//! Answers on streams that end before they are complete: resumed after the last complete event, when the server wants it,
-//! and never by sending the call again.
+//! Streams that end before the answer is complete are resumed after the last complete event, at the time the server
+//! asks for. The call is never sent again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 
 use crate::support::{Gateway, until};
 
-/// What one stream of a call does: the first is the answer to the call, every other one that to a reconnection.
+/// What one stream of a call does. The first one answers the call, the others answer reconnections.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Sends this and ends. `ANSWER` stands for the answer to the call.
+    /// Sends this text and ends. `ANSWER` stands for the answer to the call.
     Events(&'static str),
     Status(u16),
-    /// Closes the connection without a word.
+    /// Closes the connection without sending anything.
     Drop,
 }
 
@@ -35,11 +35,11 @@ struct StreamServer {
 #[derive(Default)]
 struct State {
     steps: Mutex<VecDeque<Step>>,
-    /// The answer to the call, once it is known which.
+    /// The answer to the call, once its id is known.
     answer: Mutex<String>,
     calls: Mutex<usize>,
     resumed_after: Mutex<Vec<String>>,
-    /// Whether there is a stream for what nobody asked for: then its steps are these.
+    /// The steps of the notification stream, if there is one.
     has_own_stream: bool,
 }
 
@@ -143,7 +143,7 @@ fn next_step(state: &State) -> Option<String> {
     }
 }
 
-/// The stream of the call, and what it is resumed after.
+/// The streams of the call, and the ids they are resumed after.
 const ANSWERED: &[(&[Step], &[&str])] = &[
     (&[Events("data: ANSWER\n\n")], &[]),
     (&[Events("id: 1\nretry: 300\ndata: \n\n"), Events("id: 2\ndata: ANSWER\n\n")], &["1"]),
@@ -152,7 +152,7 @@ const ANSWERED: &[(&[Step], &[&str])] = &[
     // Cut off in the middle of the answer, which is therefore sent again.
     (&[Events("id: 1\ndata: \n\nid: 2\ndata: {\"jsonrpc\": \"2."), Events("id: 2\ndata: ANSWER\n\n")], &["1"]),
     (&[Events("id: 1\ndata: \n\nid: 2\ndata: ANSWER\n"), Events("id: 2\ndata: ANSWER\n\n")], &["1"]),
-    // A server may have its client poll for as long as it likes.
+    // A server may make its client poll for any time.
     (
         &[
             Events("id: 1\nretry: 250\ndata: \n\n"),
@@ -167,7 +167,7 @@ const ANSWERED: &[(&[Step], &[&str])] = &[
         ],
         &["1", "2", "3", "4", "5", "6", "7", "8"],
     ),
-    // Away for a moment.
+    // Unavailable for a moment.
     (
         &[Events("id: 1\nretry: 250\ndata: \n\n"), Drop, Status(503), Events(""), Events("data: ANSWER\n\n")],
         &["1", "1", "1", "1"],
@@ -197,7 +197,7 @@ async fn r_saf_3_a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
         // Refused.
         (vec![same, Status(404)], 1),
         (vec![same, Status(405)], 1),
-        // Nothing new, again and again.
+        // Repeatedly nothing new.
         (vec![same; 20], 5),
         (vec![same], 5),
     ] {
@@ -217,7 +217,7 @@ async fn the_notification_stream_is_resumed() {
     let steps = [Events(changed), Events("id: 2\ndata: \n\nid: 3\ndata: {\"half"), Drop, Events("id\ndata: \n\n")];
     let server = StreamServer::start_with(&steps, true).await;
     let _stage = Gateway::ready(server.settings()).await;
-    // After the empty id there is nothing to resume after.
+    // An empty id means that there is nothing to resume after.
     until("all steps were taken", async || server.state.steps.lock().unwrap().is_empty()).await;
     assert_eq!(*server.state.resumed_after.lock().unwrap(), ["1", "2", "2"]);
 }

@@ -33,7 +33,7 @@ fn is_admitted(schema: &Value, value: &Value) -> Option<bool> {
 }
 
 #[test]
-fn schemas_that_multiply_are_left_to_the_server() {
+fn exponential_schemas_are_left_to_the_server() {
     let text = json!({ "q": "a" });
     let both = |next: Value| json!({ "properties": { "a": next }, "additionalProperties": next, "not": next });
     let again = |next: Value| json!({ "if": next, "then": next, "else": { "dependentSchemas": { "a": next } } });
@@ -75,7 +75,7 @@ fn schemas_that_multiply_are_left_to_the_server() {
 }
 
 #[test]
-fn honest_schemas_are_checked() {
+fn ordinary_schemas_are_checked() {
     let tree = json!({ "$ref": "#/$defs/node", "$defs": { "node": { "type": "object", "properties": {
         "name": { "type": "string" }, "children": { "type": "array", "items": { "$ref": "#/$defs/node" } },
     } } } });
@@ -98,7 +98,7 @@ fn honest_schemas_are_checked() {
 
 /// The work of one subschema counts every time the subschema is evaluated.
 #[test]
-fn lists_inside_of_a_subschema_count() {
+fn lists_inside_a_subschema_count() {
     let names = |count: usize| -> Vec<String> { (0..count).map(|number| format!("f{number}")).collect() };
     let (many, object) = (names(15_000), json!({ "q": {} }));
     let dependent: Map<String, Value> = (0..15_000).map(|number| (format!("f{number}"), json!(["a"]))).collect();
@@ -128,7 +128,7 @@ fn lists_inside_of_a_subschema_count() {
 
 /// Errors take memory. Where there could be many, a single one is reported.
 #[test]
-fn few_errors_are_collected() {
+fn errors_are_collected_only_if_they_are_few() {
     let names = |count: usize| -> Vec<String> { (0..count).map(|number| format!("f{number}")).collect() };
     let large = json!({ "q": (0..30_000).collect::<Vec<_>>() });
     for (case, schema, value, are_collected) in [
@@ -156,7 +156,7 @@ fn few_errors_are_collected() {
 
 /// Runs on a stack of the size that worker threads have. Without a budget, validation would take years.
 #[test]
-fn checking_ends_whatever_the_schema() {
+fn checking_ends_for_any_schema() {
     let max_depth = MAX_DEPTH - 2;
     let cases = [
         chain(60, applied_twice("anyOf"), json!({ "type": "integer" })),

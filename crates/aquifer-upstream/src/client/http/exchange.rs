@@ -9,7 +9,7 @@ use reqwest::{Response, StatusCode};
 use super::sse::EventParser;
 use super::transport::{DISCONNECTED, HttpTransport, RequestInfo, SESSION, describe_error, has_media_type};
 use crate::client::delivery::Delivery;
-use crate::client::message::{self, Incoming, Json, RpcError};
+use crate::client::message::{self, IncomingMessage, Json, RpcError};
 use crate::client::pending_calls::CallOrigin;
 use crate::client::shared_state::SharedState;
 use crate::error::{Outage, UpstreamError};
@@ -159,7 +159,7 @@ impl HttpTransport {
                 Err(error) => tracing::debug!("a stream cannot be resumed now: {error:?}"),
             }
         }
-        Err(disconnected("its stream ended again and again without an answer".to_owned()))
+        Err(disconnected("its stream ended repeatedly without an answer".to_owned()))
     }
 
     /// Passes every event to `more` until it returns false.
@@ -253,7 +253,7 @@ fn find_answer(
 ) -> BodyMessages {
     let mut messages = BodyMessages::default();
     let mut scan = |text: &Bytes| {
-        let read = message::for_each_message(text, |message: Incoming<'_>| match message.answered_id() {
+        let read = message::for_each_message(text, |message: IncomingMessage<'_>| match message.answered_id() {
             Some(answered) if answered == id => messages.answer = Some(message.outcome(text)),
             None if message.method.is_none() && message.error.is_some() => messages.stray = message.outcome(text).err(),
             _ => shared.handle_message(text, &message, Some(call_origin)),
@@ -276,7 +276,7 @@ fn find_answer(
 pub(super) fn log_unreadable(shared: &SharedState, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
         let cause = shared.sanitizer.for_log(&cause.to_string());
-        tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
+        tracing::warn!(source = &*shared.name, "the upstream sent an invalid message on its stream: {cause}");
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_what_the_server_said_last() {
+    fn the_last_retry_time_of_the_server_applies() {
         let mut resumption = Resumption::default();
         for (stream, expected) in [
             ("id: 1\ndata:\n\n", 250),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_opened_again_when_the_server_wants_it() {
+    fn a_stream_is_reopened_at_the_time_the_server_asks_for() {
         for (retry, brought_events, pause, expected) in [
             (None, false, 1_000, 1_000),
             (None, true, 8_000, 8_000),

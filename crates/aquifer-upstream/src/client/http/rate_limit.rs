@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_4_what_servers_say_about_waiting_is_understood() {
+    fn r_saf_4_rate_limit_headers_are_parsed() {
         let now: Timestamp = "2026-01-28T12:00:00Z".parse().unwrap();
         let table: &[(u16, HeaderPairs, Option<u64>)] = &[
             (429, &[], Some(1)),

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_the_same_however_they_are_cut() {
+    fn events_do_not_depend_on_chunk_boundaries() {
         let stream = "\u{feff}: comment\r\nid: 7\r\nevent: message\ndata: {\"a\":\ndata: 1}\n\n: ping\n\nretry: 50\ndata:x\r\n\r\ndata: last\n\n";
         let bytes = stream.as_bytes();
         for size in 1..bytes.len() {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_never_ends_is_refused() {
+    fn an_endless_event_is_refused() {
         let mut events = EventParser::new(100);
         let outcome = (0..100).try_for_each(|_| {
             events.push(b"data: 0123456789\n")?;

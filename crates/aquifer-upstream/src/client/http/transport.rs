@@ -31,7 +31,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 const UNREACHABLE: &str = "it cannot be reached";
-pub(super) const DISCONNECTED: &str = "the connection broke off";
+pub(super) const DISCONNECTED: &str = "the connection was lost";
 
 /// A transport to an MCP server over HTTP.
 pub(crate) struct HttpTransport {
@@ -67,15 +67,15 @@ impl HttpTransport {
         bearer: Option<&BearerToken>,
         max_bytes: usize,
     ) -> Result<Self, Outage> {
-        const REASON: &str = "its configuration cannot be used";
+        const REASON: &str = "its configuration is invalid";
         let url = Url::parse(url).map_err(|cause| Outage::new(REASON, format!("its URL: {cause}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Outage::new(REASON, "its URL begins neither with http: nor with https:"));
+            return Err(Outage::new(REASON, "its URL begins with neither http: nor https:"));
         }
         let mut all = HeaderMap::new();
         let bearer = bearer.map(|bearer| (AUTHORIZATION.to_string(), format!("Bearer {}", bearer.token)));
         for (name, value) in headers.iter().cloned().chain(bearer) {
-            let name = HeaderName::try_from(&name).map_err(|_| Outage::new(REASON, "a header's name"))?;
+            let name = HeaderName::try_from(&name).map_err(|_| Outage::new(REASON, "an invalid header name"))?;
             let mut value = HeaderValue::try_from(&value).map_err(|_| Outage::new(REASON, format!("header {name}")))?;
             value.set_sensitive(true);
             all.insert(name, value);
@@ -210,7 +210,7 @@ impl HttpTransport {
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let forbidden = self.tokens.as_ref().and_then(|tokens| tokens.forbidden_error(response.headers()));
             self.is_forbidden.store(forbidden.is_some(), Ordering::Relaxed);
-            let unauthorized = || Outage::new("it wants authorization", format!("HTTP status {status}"));
+            let unauthorized = || Outage::new("it requires authorization", format!("HTTP status {status}"));
             return Err(forbidden.unwrap_or_else(|| UpstreamError::Unauthorized(unauthorized())));
         }
         Ok(response)

@@ -99,7 +99,7 @@ impl Child {
         let stderr_tail = Arc::<Mutex<VecDeque<String>>>::default();
         let mut child = Self { process, group, stderr_tail: stderr_tail.clone(), stderr_reader: None };
         let (Some(Ok(input)), Some(Ok(output)), Some(errors)) = (input, output, errors) else {
-            return Err(Outage::new(REASON, "its pipes cannot be had"));
+            return Err(Outage::new(REASON, "its pipes are not available"));
         };
         let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Outage::new(REASON, cause))?;
         let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Outage::new(REASON, cause))?;
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_a_private_key_are_left_out() {
+    fn lines_of_a_private_key_are_hidden() {
         let mut key_filter = PrivateKeyFilter::default();
         let begin = ["-----BEGIN", " PRIVATE KEY-----"].concat();
         for (line, is_inside) in [

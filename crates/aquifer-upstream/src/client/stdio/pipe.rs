@@ -51,7 +51,7 @@ impl Pipe {
         let mut backlog = self.backlog();
         let unread_bytes = backlog.bytes + line.len();
         if unread_bytes > MAX_BACKLOG_BYTES {
-            return Err(Outage::new(NOT_READING, format!("{unread_bytes} bytes wait to be read")));
+            return Err(Outage::new(NOT_READING, format!("{unread_bytes} unread bytes")));
         }
         if backlog.lines.is_empty() {
             match self.sender.try_write(&line) {

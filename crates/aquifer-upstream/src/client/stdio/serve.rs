@@ -43,7 +43,7 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
             // A grandchild may keep the pipe open. The output of the child itself still has to be read.
             () = child.wait() => {
                 let rest = tokio::time::timeout(DRAIN_TIMEOUT, reader.read_all(&shared)).await;
-                rest.unwrap_or_else(|_| Outage::new(PROCESS_ENDED, "only its children are left"))
+                rest.unwrap_or_else(|_| Outage::new(PROCESS_ENDED, "only its child processes are left"))
             }
         };
         // The reason is usually the last line of standard error.
@@ -58,7 +58,7 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
             source = &*shared.name,
             status,
             stderr_tail,
-            "the upstream's process is gone: {}",
+            "the upstream's process has ended: {}",
             outage.cause
         );
     });
@@ -85,12 +85,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                         if invalid_lines == 1 {
                             tracing::warn!(
                                 source = &*shared.name,
-                                "the upstream writes to its standard output what is no message: {}",
+                                "the upstream wrote an invalid message to its standard output: {}",
                                 shared.sanitizer.for_log(&cause.to_string())
                             );
                         }
                         if invalid_lines > MAX_INVALID_LINES {
-                            return Outage::new("it does not speak MCP", "nothing but lines that are no messages");
+                            return Outage::new("it does not speak MCP", "too many invalid lines");
                         }
                     }
                 }
@@ -143,7 +143,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let salvaged = salvage.finish();
         let id = salvaged.id.as_deref().and_then(|id| id.trim_matches('"').parse().ok());
         let size = salvaged.bytes;
-        tracing::warn!(source = &*shared.name, size, "an answer of the upstream is too large and was thrown away");
+        tracing::warn!(source = &*shared.name, size, "discarded an answer of the upstream that is too large");
         if let Some(id) = id.or_else(|| shared.calls.only_id()) {
             shared.calls.settle(id, Err(UpstreamError::TooLarge { size }));
         }
@@ -163,7 +163,7 @@ mod tests {
 
     /// Writing fails before standard error has been read. Nothing else runs while this test blocks.
     #[tokio::test]
-    async fn last_words_are_read_when_writing_fails_first() {
+    async fn standard_error_is_read_when_writing_fails_first() {
         let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];
         let settings = Settings::stdio("git", "sh", args.clone());
         let sanitizer = Sanitizer::new(&settings);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_read_as_servers_write_them() {
+    fn headers_are_parsed_leniently() {
         let metadata = Some("https://a.example/meta?x=1,2".to_owned());
         for (text, expected) in [
             ("Bearer", Some(Challenge::default())),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_header_is_looked_at() {
+    fn all_headers_are_parsed() {
         let mut headers = HeaderMap::new();
         headers.append(WWW_AUTHENTICATE, "Basic realm=x".parse().unwrap());
         headers.append(WWW_AUTHENTICATE, "Bearer scope=y".parse().unwrap());

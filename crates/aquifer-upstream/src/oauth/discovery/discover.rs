@@ -29,7 +29,7 @@ pub(crate) async fn discover(
     drop(answer);
     let described = find_resource_metadata(web, server, &challenge).await?;
     if !wants && described.is_none() {
-        return Err(LoginError::new("the server does not ask for a login"));
+        return Err(LoginError::new("the server does not require a login"));
     }
     let (resource, found, supported) = match described {
         Some(found) => {
@@ -51,10 +51,9 @@ async fn find_resource_metadata(
 ) -> Result<Option<ProtectedResource>, LoginError> {
     if let Some(named) = &challenge.resource_metadata {
         let named = server.join(named);
-        let named = named.map_err(|_| LoginError::new("the server names a description of its login that is no URL"))?;
+        let named = named.map_err(|_| LoginError::new("the server names login metadata with an invalid URL"))?;
         let text = web.get(&named).await?;
-        let text =
-            text.ok_or_else(|| LoginError::new("the server names a description of its login that is not there"))?;
+        let text = text.ok_or_else(|| LoginError::new("the server names login metadata that does not exist"))?;
         return ProtectedResource::read(&text, server).map(Some);
     }
     let text = first_document(web, urls::resource_metadata(server)).await?;
@@ -66,9 +65,7 @@ async fn authorization_server(web: &OAuthHttp, issuer: &str) -> Result<Authoriza
     let url = url.ok_or_else(|| LoginError::new("the server names an authorization server without https"))?;
     match first_document(web, urls::issuer_metadata(&url)).await? {
         Some(text) => AuthorizationServer::read(&text, issuer),
-        None => {
-            Err(LoginError::new("the authorization server does not describe itself (RFC 8414), so nobody can log in"))
-        }
+        None => Err(LoginError::new("the authorization server has no metadata (RFC 8414), so a login is not possible")),
     }
 }
 

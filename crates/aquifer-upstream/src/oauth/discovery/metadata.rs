@@ -22,11 +22,9 @@ impl ProtectedResource {
     /// Parses the metadata of a server. It must describe that server: tokens for other servers are not requested.
     pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found: Self = serde_json::from_slice(text)
-            .map_err(|_| LoginError::new("the server's description of its login (RFC 9728) cannot be read"))?;
+            .map_err(|_| LoginError::new("the server's login metadata (RFC 9728) is invalid"))?;
         if !urls::covers(&found.resource, server) {
-            return Err(LoginError::new(
-                "the server's description of its login is about another server; that is refused",
-            ));
+            return Err(LoginError::new("the server's login metadata describes another server and is refused"));
         }
         Ok(found)
     }
@@ -100,14 +98,13 @@ impl AuthorizationServer {
     }
 
     fn parse(text: &[u8]) -> Result<Self, LoginError> {
-        serde_json::from_slice(text)
-            .map_err(|_| LoginError::new("the authorization server's description of itself cannot be read"))
+        serde_json::from_slice(text).map_err(|_| LoginError::new("the authorization server's metadata is invalid"))
     }
 
     fn checked(self) -> Result<Self, LoginError> {
         if !self.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             return Err(LoginError::new(
-                "the authorization server does not say that it supports PKCE with S256; without it codes can be stolen",
+                "the authorization server does not announce PKCE with S256; without it codes can be stolen",
             ));
         }
         let all = [Some(&self.authorization_endpoint), Some(&self.token_endpoint)];
@@ -120,7 +117,7 @@ impl AuthorizationServer {
 }
 
 fn mismatch() -> LoginError {
-    LoginError::new("the authorization server calls itself something else (issuer mismatch)")
+    LoginError::new("issuer mismatch: the authorization server names another issuer")
 }
 
 #[cfg(test)]
@@ -140,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_description_is_taken() {
+    fn valid_metadata_is_accepted() {
         let found = described(|_| {}).unwrap();
         assert_eq!(found.token_endpoint.as_str(), "https://as.example/token");
         assert!(found.registration_endpoint.is_none() && !found.client_id_metadata_document_supported);
     }
 
     #[test]
-    fn an_unsound_one_is_refused() {
+    fn invalid_metadata_is_refused() {
         for (name, value, expected) in [
             ("issuer", json!("https://as.example.evil.example"), "issuer"),
             ("issuer", json!("https://as.example/tenant"), "issuer"),
@@ -156,7 +153,7 @@ mod tests {
             ("token_endpoint", json!("http://as.example/token"), "https"),
             ("authorization_endpoint", json!("javascript:alert(1)"), "https"),
             ("registration_endpoint", json!("file:///etc/passwd"), "https"),
-            ("token_endpoint", json!(5), "cannot be read"),
+            ("token_endpoint", json!(5), "is invalid"),
         ] {
             let failure = described(|document| document[name] = value.clone()).unwrap_err();
             assert!(failure.to_string().contains(expected), "{name} {value}: {failure}");
@@ -168,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn older_servers_may_call_their_issuer_anything_on_their_origin() {
+    fn older_servers_may_have_any_issuer_on_their_origin() {
         let server = Url::parse("https://a.example:8443/v1/mcp?key=secret").unwrap();
         let read = |issuer: &str, methods: &[&str]| {
             let document = json!({
@@ -206,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_of_another_server_is_refused() {
+    fn metadata_of_another_server_is_refused() {
         let server = Url::parse("https://a.example/mcp").unwrap();
         let read =
             |resource: &str| ProtectedResource::read(json!({ "resource": resource }).to_string().as_bytes(), &server);

@@ -19,7 +19,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_REDIRECTS: usize = 3;
 const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
-const NOT_ALLOWED: &str = "the server names an address that is not its to name";
+const NOT_ALLOWED: &str = "the server names an address in a network that it may not name";
 
 /// An HTTP client for the authorization servers of one MCP server.
 pub(crate) struct OAuthHttp {
@@ -53,7 +53,7 @@ impl OAuthHttp {
             let own = server.host_str().unwrap_or_default().to_owned();
             builder = builder.dns_resolver(Arc::new(FilteringResolver { own, zone }));
         }
-        let client = builder.build().map_err(|_| LoginError::new("no HTTP client can be made"))?;
+        let client = builder.build().map_err(|_| LoginError::new("the HTTP client cannot be created"))?;
         Ok(Self { client, server: server.clone(), zone })
     }
 
@@ -69,7 +69,7 @@ impl OAuthHttp {
                 return match status {
                     _ if status.is_success() => Ok(Some(found.body)),
                     _ if status.is_client_error() => Ok(None),
-                    _ => Err(LoginError::new(format!("a description of the login cannot be had (HTTP {status})"))),
+                    _ => Err(LoginError::new(format!("the login metadata is not available (HTTP {status})"))),
                 };
             }
             let next = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
@@ -146,7 +146,7 @@ async fn read(mut response: Response) -> Result<HttpResponse, LoginError> {
     while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
         body.extend_from_slice(&chunk);
         if body.len() > MAX_RESPONSE_BYTES {
-            return Err(LoginError::new("an answer about the login is far too large"));
+            return Err(LoginError::new("a response during the login is too large"));
         }
     }
     Ok(HttpResponse { status, body })
@@ -172,7 +172,7 @@ fn describe_error(cause: reqwest::Error) -> LoginError {
 }
 
 fn too_many_redirects() -> LoginError {
-    LoginError::new("a description of the login is said to be elsewhere again and again")
+    LoginError::new("the login metadata is redirected too often")
 }
 
 async fn zone_of_server(server: &Url) -> Zone {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn servers_name_only_what_they_may() {
+    async fn servers_may_name_only_allowed_addresses() {
         for (server, named, expected) in [
             ("https://1.1.1.1/mcp", "https://1.1.1.1/.well-known/x", true),
             ("https://1.1.1.1/mcp", "https://as.example/x", true),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_that_lead_home_are_refused_when_they_are_looked_up() {
+    async fn names_that_resolve_to_forbidden_addresses_are_refused() {
         let resolver = FilteringResolver { own: "a.example".to_owned(), zone: Zone::Public };
         assert!(resolver.resolve("localhost".parse().unwrap()).await.is_err());
         let resolver = FilteringResolver { own: "localhost".to_owned(), zone: Zone::Public };

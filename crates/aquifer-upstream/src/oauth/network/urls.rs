@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_looked_for_where_the_standards_say() {
+    fn metadata_urls_follow_the_standards() {
         assert_eq!(
             shown(resource_metadata(&url("https://a.example/public/mcp/?key=x"))),
             [
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_one_server() {
+    fn a_token_is_valid_for_one_server() {
         let server = url("https://a.example:8443/v1/mcp?key=secret#x");
         assert_eq!(resource(&server), "https://a.example:8443/v1/mcp");
         assert_eq!(resource(&url("https://me:pw@a.example/")), "https://a.example");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_go_only_where_nobody_listens() {
+    fn secrets_are_sent_only_over_secure_connections() {
         for (text, expected) in [
             ("https://a.example/x", true),
             ("http://127.0.0.1:80/", true),

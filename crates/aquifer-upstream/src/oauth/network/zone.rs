@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_where_they_are() {
+    fn addresses_are_assigned_to_zones() {
         for (text, expected) in [
             ("127.0.0.1", Zone::Loopback),
             ("127.8.9.1", Zone::Loopback),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_web_may_not_send_us_home() {
+    fn public_servers_may_not_name_private_addresses() {
         use Zone::{Forbidden, Loopback, Private, Public};
         for own in [Public, Private, Loopback, Forbidden] {
             assert!(own.may_name(Public) && !own.may_name(Forbidden), "{own:?}");

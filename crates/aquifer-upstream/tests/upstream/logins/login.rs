@@ -1,4 +1,4 @@
-//! Logins that come about.
+//! Successful logins.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::server::{ProtectedServer, log_in, no_pasted_urls, nothing};
-use crate::support::{Gateway, TIMEOUT, until};
+use crate::support::{Gateway, WAIT_TIMEOUT, until};
 
 #[tokio::test]
 async fn a_login_gives_access_to_the_server() {
@@ -16,8 +16,11 @@ async fn a_login_gives_access_to_the_server() {
     let gateway = Gateway::new(server.settings());
     let failure = gateway.upstream.ready().await.unwrap_err();
     assert_eq!(failure.code().as_str(), "UPSTREAM_UNAVAILABLE");
-    assert!(failure.message().contains("it wants a login; a person runs `aquifer login notes`"), "{failure:?}");
-    // Introspection says what a person is to run, and nothing of where our files are.
+    assert!(
+        failure.message().contains("it requires a login; a person has to run `aquifer login notes`"),
+        "{failure:?}"
+    );
+    // Introspection names the command to run, but no paths of ours.
     gateway.refresh();
     let shown = gateway.get("introspect", json!({ "query": "operations" })).await.to_string();
     assert!(shown.contains("aquifer login notes") && !shown.contains("/full/path"), "{shown}");
@@ -25,7 +28,7 @@ async fn a_login_gives_access_to_the_server() {
     let logged_in = server.log_in().await;
     assert_eq!(logged_in.scopes, ["notes.read"], "what the challenge wanted");
     assert!(logged_in.renews);
-    // The same upstream, nobody restarted anything.
+    // The same upstream, without a restart.
     until("it is found", async || {
         gateway.refresh();
         gateway.ask("read_note", json!({})).await["success"] == true
@@ -77,7 +80,7 @@ async fn the_login_file_is_readable_by_its_owner_only() {
 
 #[tokio::test]
 async fn clients_come_in_three_kinds() {
-    // Registered on the spot, with a secret, shown in either way.
+    // Registered dynamically, with a secret sent in either way.
     for method in ["client_secret_basic", "client_secret_post"] {
         let server = ProtectedServer::start(json!({ "secret": method, "lifetime": 0 })).await;
         server.log_in().await;
@@ -85,7 +88,7 @@ async fn clients_come_in_three_kinds() {
         Gateway::ready(server.settings()).await;
         assert_eq!(server.count("refresh").await, 1, "{method}");
     }
-    // Registered by the operator, whose secret is not written down.
+    // Registered by the operator. The secret is not stored.
     let server = ProtectedServer::start(json!({ "registration": false, "secret": "client_secret_post", "known_secret": "s3cr3t-client", "lifetime": 0 })).await;
     let mut settings = server.settings();
     let login = settings.login.as_mut().unwrap();
@@ -109,7 +112,7 @@ async fn clients_come_in_three_kinds() {
     log_in(&settings, &[]).await.unwrap();
     assert_eq!(server.recorded_events().await["forms"][0]["client_id"], "https://client.example/aquifer.json");
     assert_eq!(server.count("register").await, 0);
-    // Where documents are not read, one registers.
+    // If documents are not supported, a client is registered.
     server.set(json!({ "documents": false })).await;
     log_in(&settings, &[]).await.unwrap();
     assert_eq!(server.count("register").await, 1);
@@ -132,11 +135,11 @@ async fn older_servers_are_their_own_authorization_servers() {
     server.log_in().await;
     let gateway = Gateway::ready(server.settings()).await;
     assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
-    // Their issuer may have a path, on their own origin.
+    // The issuer may have a path on the same origin.
     let server = ProtectedServer::start(json!({ "describe": false, "iss": "none", "own_issuer": "/oauth" })).await;
     assert_eq!(server.log_in().await.issuer, server.url("/oauth"));
     Gateway::ready(server.settings()).await;
-    // And those that do not say where their description is keep it where the standard says.
+    // Servers that do not name their metadata have it at the standard location.
     let server = ProtectedServer::start(json!({ "metadata_url": "" })).await;
     server.log_in().await;
     Gateway::ready(server.settings()).await;
@@ -154,7 +157,7 @@ async fn servers_without_metadata_use_the_endpoints_of_2025_03_26() {
     for (what, count) in [("default /register", 1), ("default /authorize", 1), ("default /token", 2)] {
         assert_eq!(server.count(what).await, count, "{what}");
     }
-    // A client of the operator's, whose secret is for this issuer.
+    // A client registered by the operator, with a secret for this issuer.
     let server = ProtectedServer::start(options).await;
     server.set(json!({ "secret": "client_secret_basic", "known_secret": "s3cr3t-client" })).await;
     let mut settings = server.settings();
@@ -179,7 +182,7 @@ async fn the_redirect_url_can_be_pasted() {
     for line in ["", "what?", &ended_at.replace("state=", "state=x"), &ended_at] {
         sender.send(format!(" {line}\n")).await.unwrap();
     }
-    attempt.finish(TIMEOUT, pasted).await.unwrap();
+    attempt.finish(WAIT_TIMEOUT, pasted).await.unwrap();
     Gateway::ready(server.settings()).await;
 }
 
@@ -206,7 +209,7 @@ async fn callbacks_without_the_state_are_refused() {
         }
         assert!(reqwest::get(url).await.unwrap().status().is_success());
     });
-    attempt.finish(TIMEOUT, no_pasted_urls()).await.unwrap();
+    attempt.finish(WAIT_TIMEOUT, no_pasted_urls()).await.unwrap();
     visits.await.unwrap();
 }
 

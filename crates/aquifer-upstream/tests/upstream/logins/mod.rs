@@ -1,4 +1,4 @@
-//! Servers that want a login, with the authorization server they trust: a real one, which does wrong what it is told to.
+//! Servers that require a login, with a real authorization server that misbehaves as configured.
 
 mod login;
 #[cfg(feature = "servers")]

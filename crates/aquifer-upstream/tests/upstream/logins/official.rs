@@ -1,4 +1,4 @@
-//! The example server of the official SDK, with the authorization server that comes with it: nobody here wrote either.
+//! The example server of the official SDK, with its authorization server.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -29,7 +29,7 @@ async fn the_official_example_accepts_a_login() {
     let [port, authorization_port] = free.map(|listener| listener.local_addr().unwrap().port());
     let mut command = Command::new("node");
     command.arg("--require").arg(loopback).arg(examples.join("simpleStreamableHttp.js"));
-    // Strict: it takes only tokens that were given for it.
+    // Strict mode: it accepts only tokens that were issued for it.
     command.args(["--oauth", "--oauth-strict"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("MCP_PORT", port.to_string()).env("MCP_AUTH_PORT", authorization_port.to_string());
     let _example = Example(command.spawn().unwrap());
@@ -45,7 +45,7 @@ async fn the_official_example_accepts_a_login() {
     });
     let gateway = Gateway::new(settings.clone());
     let failure = gateway.upstream.ready().await.unwrap_err();
-    assert!(failure.message().contains("it wants a login"), "{failure:?}");
+    assert!(failure.message().contains("it requires a login"), "{failure:?}");
     let logged_in = log_in(&settings, &[]).await.unwrap();
     assert_eq!(logged_in.scopes, ["mcp:tools"]);
     until("it is found", async || {

@@ -1,4 +1,4 @@
-//! Tokens that end, are taken back, or do not allow enough.
+//! Tokens that expire, are revoked, or lack scopes.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ async fn rotated_refresh_tokens_are_stored() {
     let gateway = Gateway::ready(server.settings()).await;
     for round in 1..=5 {
         let before = server.stored_login();
-        // Sooner than it said: the server knows best.
+        // Earlier than announced: the server decides.
         server.set(json!({ "expire_all": true })).await;
         assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
         assert_eq!(server.count("refresh").await, round);
@@ -43,7 +43,7 @@ async fn rotated_refresh_tokens_are_stored() {
 async fn concurrent_requests_renew_a_token_once() {
     let server = ProtectedServer::start(json!({ "rotate": true })).await;
     server.log_in().await;
-    // Two upstreams as two processes would be: they share the file and nothing else.
+    // Two upstreams that share only the file, like two processes.
     let stages = [Gateway::ready(server.settings()).await, Gateway::ready(server.settings()).await];
     for round in 1..=5 {
         server.set(json!({ "expire_all": true })).await;
@@ -78,7 +78,7 @@ async fn a_revoked_login_is_requested_again() {
     server.set(json!({ "revoke_all": true })).await;
     let error = gateway.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("no longer accepted; a person runs `aquifer login notes`"), "{message}");
+    assert!(message.contains("no longer accepted; a person has to run `aquifer login notes`"), "{message}");
     assert!(server.file().is_none(), "what is no good is not kept");
     gateway.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
     gateway.refresh();
@@ -96,7 +96,7 @@ async fn a_login_without_a_refresh_token_expires() {
     assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
     server.set(json!({ "expire_all": true })).await;
     let error = gateway.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    assert!(error["message"].as_str().unwrap().contains("its login has ended; a person runs"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("its login has expired; a person has to run"), "{error}");
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn an_insufficient_login_is_reported() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("`aquifer login notes --scope notes.read --scope notes.write`"), "{message}");
     assert_eq!(error["details"]["required_scopes"], json!(["notes.write"]));
-    // The connection is none the worse for it.
+    // The connection still works.
     assert!(gateway.upstream.is_connected());
     assert_eq!(gateway.get("read_note", json!({})).await["note"], "read_note");
     server.set(json!({ "need_write": "notes.write;$(reboot)" })).await;
@@ -143,13 +143,13 @@ async fn a_step_up_login_is_kept() {
         assert_eq!(error["details"]["required_scopes"], json!(["notes.write"]), "{status}: {error}");
         assert_eq!(server.count("refresh").await, 0, "{status}: another token would allow no more");
         assert!(gateway.upstream.is_connected(), "{status}");
-        // The command that the refusal names asks for both.
+        // The command in the refusal requests both scopes.
         log_in(&server.settings(), &["notes.read", "notes.write"]).await.unwrap();
         assert_eq!(gateway.get("write_note", json!({})).await["note"], "write_note", "{status}");
-        // A later login, for which the server says only what it wants of everybody, takes nothing back.
+        // A later login, for which the server names only the basic scopes, keeps the others.
         assert_eq!(server.log_in().await.scopes, ["notes.read", "notes.write"], "{status}");
         until("the new login is found", async || gateway.ask("write_note", json!({})).await["success"] == true).await;
-        // What somebody says is what is asked for, and what is forgotten is not asked for again.
+        // Explicit scopes replace all others, and removed ones are not requested again.
         assert_eq!(log_in(&server.settings(), &["notes.read"]).await.unwrap().scopes, ["notes.read"], "{status}");
         assert_eq!(server.log_in().await.scopes, ["notes.read"], "{status}");
     }
@@ -169,11 +169,11 @@ async fn r_saf_3_a_call_that_may_change_data_is_not_repeated_with_another_token(
     log_in(&server.settings(), &["notes.read", "notes.write"]).await.unwrap();
     let gateway = Gateway::ready(server.settings()).await;
     for round in 1..=3 {
-        // 401 says that nothing was done, so the caller may repeat it.
+        // 401 means that nothing was executed, so the caller may repeat the call.
         server.set(json!({ "expire_all": true })).await;
         let error = gateway.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("has been renewed. The call was not carried out and can be repeated"), "{message}");
+        assert!(message.contains("has been renewed. The call was not executed and can be repeated"), "{message}");
         assert!(error["details"]["outcome"].is_null(), "{error}");
         assert_eq!(server.count("received write_note").await, 2 * round - 1, "sent once");
         assert_eq!(server.count("refresh").await, round);
@@ -181,10 +181,10 @@ async fn r_saf_3_a_call_that_may_change_data_is_not_repeated_with_another_token(
         assert_eq!(gateway.get("write_note", json!({})).await["note"], "write_note");
         assert_eq!(server.count("received write_note").await, 2 * round);
     }
-    // One that cannot be renewed.
+    // A login that cannot be renewed.
     server.set(json!({ "revoke_all": true })).await;
     let error = gateway.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    assert!(error["message"].as_str().unwrap().contains("a person runs `aquifer login notes`"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("a person has to run `aquifer login notes`"), "{error}");
     assert!(error["details"]["outcome"].is_null(), "{error}");
     assert_eq!(server.count("received write_note").await, 7);
 }
@@ -194,7 +194,7 @@ async fn r_saf_3_a_newer_login_is_used_before_a_call_and_not_after_it() {
     let server = ProtectedServer::start(nothing()).await;
     server.log_in().await;
     let gateway = Gateway::ready(server.settings()).await;
-    // Somebody logs in for more before anything was refused: the call is refused once, then it has the login.
+    // A person logs in with more scopes in advance: the call is refused once and then uses the new login.
     log_in(&server.settings(), &["notes.read", "notes.write"]).await.unwrap();
     let error = gateway.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
     assert!(error["message"].as_str().unwrap().contains("can be repeated"), "{error}");

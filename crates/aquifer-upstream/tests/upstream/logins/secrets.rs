@@ -1,4 +1,4 @@
-//! Nothing secret of a login is ever told: not in logs, answers, errors, bundles, caches.
+//! No secret of a login appears in logs, answers, errors, bundles or caches.
 
 use aquifer_upstream::{interrogate, logout};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! The server, and a browser for its login.
+//! The test server, and a browser for its login.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,9 +9,9 @@ use aquifer_upstream::{LoginAttempt, LoginError, LoginSettings, LoginSummary, Se
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::support::{Folder, TIMEOUT};
+use crate::support::{Folder, WAIT_TIMEOUT};
 
-/// An MCP server that wants a login.
+/// An MCP server that requires a login.
 pub(crate) struct ProtectedServer {
     process: Child,
     pub(crate) port: u16,
@@ -33,19 +33,19 @@ impl ProtectedServer {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Changes what the server does.
+    /// Changes the behaviour of the server.
     pub(crate) async fn set(&self, options: Value) {
         let sent = reqwest::Client::new().post(self.url("/control")).body(options.to_string()).send();
         assert!(sent.await.unwrap().status().is_success());
     }
 
-    /// What happened at the server.
+    /// What the server has recorded.
     pub(crate) async fn recorded_events(&self) -> Value {
         let events = reqwest::get(self.url("/control")).await.unwrap().text().await.unwrap();
         serde_json::from_str(&events).unwrap()
     }
 
-    /// How often something happened.
+    /// How often an event was recorded.
     pub(crate) async fn count(&self, what: &str) -> usize {
         self.recorded_events().await["journal"].as_array().unwrap().iter().filter(|word| *word == what).count()
     }
@@ -67,7 +67,7 @@ impl ProtectedServer {
         log_in(&self.settings(), &[]).await.unwrap()
     }
 
-    /// The file that the login is in.
+    /// The file of the login.
     pub(crate) fn file(&self) -> Option<std::path::PathBuf> {
         let entries = std::fs::read_dir(self.folder.0.join("logins")).into_iter().flatten();
         let mut files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().unwrap() == "json");
@@ -88,24 +88,24 @@ impl Drop for ProtectedServer {
     }
 }
 
-/// Logs in with a browser that agrees to everything.
+/// Logs in with a browser that accepts everything.
 pub(crate) async fn log_in(settings: &Settings, scopes: &[&str]) -> Result<LoginSummary, LoginError> {
     let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
     let attempt = LoginAttempt::start(settings, &scopes).await?;
     let url = attempt.url().to_owned();
     let browser = tokio::spawn(async move { reqwest::get(url).await.unwrap().text().await.unwrap() });
-    let finished = attempt.finish(TIMEOUT, no_pasted_urls()).await;
+    let finished = attempt.finish(WAIT_TIMEOUT, no_pasted_urls()).await;
     let page = browser.await.unwrap();
     assert!(page.contains("terminal"), "{page}");
     finished
 }
 
-/// Nobody types anything.
+/// Nothing is pasted.
 pub(crate) fn no_pasted_urls() -> mpsc::Receiver<String> {
     mpsc::channel(1).1
 }
 
-/// Why a login fails that must.
+/// The error of a login that must fail.
 pub(crate) async fn failure(options: Value) -> String {
     let server = ProtectedServer::start(options.clone()).await;
     let failure = log_in(&server.settings(), &[]).await.expect_err(&options.to_string()).to_string();
