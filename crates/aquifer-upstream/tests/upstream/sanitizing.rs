@@ -234,13 +234,13 @@ async fn r_dis_7a_cached_definitions_are_sanitized_after_a_restart() {
     let folder = Folder::new();
     let file = write_script_file(&folder, &dirty_script());
     let mut settings = fake(&["--words", &file]);
-    settings.cache_dir = Some(folder.0.join("catalogues"));
+    settings.cache_dir = Some(folder.0.join("catalogs"));
     if let Transport::Stdio { env, .. } = &mut settings.transport {
         env.push(("API_KEY".to_owned(), CONFIGURED.to_owned()));
     }
     let first = Gateway::ready(settings.clone()).await;
-    until("the catalogue is kept", async || {
-        folder.0.join("catalogues").read_dir().is_ok_and(|mut all| all.next().is_some())
+    until("the catalog is cached", async || {
+        folder.0.join("catalogs").read_dir().is_ok_and(|mut all| all.next().is_some())
     })
     .await;
     drop(first);

@@ -16,7 +16,7 @@ async fn r_dis_2_no_token_is_shown() {
     let server =
         ProtectedServer::start(json!({ "rotate": true, "repeat": true, "secret": "client_secret_basic" })).await;
     let mut settings = server.settings();
-    settings.cache_dir = Some(server.folder.0.join("catalogues"));
+    settings.cache_dir = Some(server.folder.0.join("catalogs"));
     let mut events = String::new();
     let mut tell = |words: String| events.push_str(&words);
     tell(format!("{:?}", log_in(&settings, &[]).await.unwrap()));
@@ -39,7 +39,7 @@ async fn r_dis_2_no_token_is_shown() {
     server.set(json!({ "token_status": 503, "expire_all": true })).await;
     tell(format!("{:?}", gateway.upstream.ready().await.unwrap_err()));
     tell(format!("{:?}", logout(&settings).await.unwrap()));
-    for entry in std::fs::read_dir(server.folder.0.join("catalogues")).unwrap() {
+    for entry in std::fs::read_dir(server.folder.0.join("catalogs")).unwrap() {
         tell(std::fs::read_to_string(entry.unwrap().path()).unwrap());
     }
     let log = log.text();
