@@ -1,4 +1,4 @@
-//! What goes wrong between us and an upstream, and what a caller is told of it.
+//! Errors between us and an upstream, and the failures that callers see.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,127 +8,127 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
-use crate::child::NOT_FOUND;
-use crate::delivery::Delivery;
-use crate::message::RpcError;
+use crate::client::delivery::Delivery;
+use crate::client::message::RpcError;
+use crate::client::stdio::child::NOT_FOUND;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// What went wrong.
+/// An error of a request to an upstream.
 #[derive(Debug, Clone)]
 pub(crate) enum UpstreamError {
-    /// It is not there, or was gone before it answered.
-    Gone(Gone),
-    /// It was gone before anything was sent.
-    Unsent(Gone),
-    /// The connection broke off before the answer had arrived.
-    Broke(Gone),
-    /// It no longer knows our session.
+    /// It is unavailable, or was lost before it answered.
+    Unavailable(Outage),
+    /// It was unavailable before anything was sent.
+    Unsent(Outage),
+    /// The connection broke before the answer arrived.
+    Disconnected(Outage),
+    /// It does not know our session any more.
     SessionLost,
     /// It did not answer in time.
     TimedOut,
     /// It answered with an error.
     Refused(RpcError),
-    /// It, or a proxy in front of it, failed with an HTTP status that does not say whether the request was handled.
+    /// It or a proxy failed with an HTTP status that does not tell whether the request was handled.
     ServerError {
         status: u16,
-        /// The error in the body, where it is not an answer to our request.
+        /// The error in the body, if it is not the answer to our request.
         error: Option<RpcError>,
     },
-    /// It redirects a call that is sent once only.
+    /// It redirected a once-only call.
     Redirected { status: u16 },
     /// Its answer is too large.
     TooLarge {
-        /// How many bytes it has, as far as they were counted.
+        /// Its size in bytes, as far as it was read.
         size: usize,
     },
-    /// It wants a login or does not accept ours. By RFC 9110 the request was not handled.
-    Unauthorized(Gone),
-    /// It did not accept the login, which is renewed by now, and the call is sent once only.
+    /// It requires a login or does not accept ours. By RFC 9110, the request was not handled.
+    Unauthorized(Outage),
+    /// It refused the login, which has since been renewed. The call is once-only and not repeated.
     LoginRenewed,
-    /// It knows us, and we may not do this.
+    /// It knows us, but does not allow the request.
     Forbidden {
-        /// Why, and what can be done about it.
+        /// Why, and what to do about it.
         reason: String,
-        /// What a login would have to allow.
+        /// The scopes that a login would need.
         scopes: Vec<String>,
     },
-    /// It wants to be asked less often. What was asked was not done.
-    TooOften {
-        /// How long it is left alone.
+    /// It refused the request because of a rate limit. Nothing was executed.
+    RateLimited {
+        /// How long to wait.
         wait: Duration,
     },
-    /// Its answer is none.
-    Unintelligible(String),
-    /// It asked for input that it did not get, so the call was not finished.
-    Unfinished(&'static str),
-    /// The request was sent before and is sent once only.
+    /// Its answer is not valid.
+    InvalidResponse(String),
+    /// It requested input that it did not get, so the call was not completed.
+    MissingInput(&'static str),
+    /// The once-only request was already sent.
     AlreadySent,
-    /// Another configuration is in force than the one the request was decided under, so nothing more is sent.
+    /// The configuration has changed since the request was decided, so nothing more is sent.
     ConfigurationChanged,
 }
 
-/// Why an upstream is not there.
+/// Why an upstream is unavailable.
 #[derive(Debug, Clone)]
-pub(crate) struct Gone {
-    /// For the caller: a few words without names or paths.
+pub(crate) struct Outage {
+    /// For the caller: a short text without names or paths.
     pub(crate) reason: Cow<'static, str>,
     /// For the log.
     pub(crate) cause: String,
 }
 
-impl Gone {
+impl Outage {
     pub(crate) fn new(reason: impl Into<Cow<'static, str>>, cause: impl std::fmt::Display) -> Self {
         Self { reason: reason.into(), cause: cause.to_string() }
     }
 
-    /// The same, with something more for the log.
-    pub(crate) fn because(mut self, cause: &dyn std::fmt::Display) -> Self {
+    /// Adds detail for the log.
+    pub(crate) fn with_cause(mut self, cause: &dyn std::fmt::Display) -> Self {
         self.cause = format!("{}: {cause}", self.cause);
         self
     }
 
     pub(crate) fn into_failure(self, source: &str) -> Failure {
-        unavailable(source, &self.reason).because(self.cause)
+        unavailable_failure(source, &self.reason).because(self.cause)
     }
 }
 
-impl From<Gone> for UpstreamError {
-    fn from(gone: Gone) -> Self {
-        UpstreamError::Gone(gone)
+impl From<Outage> for UpstreamError {
+    fn from(outage: Outage) -> Self {
+        UpstreamError::Unavailable(outage)
     }
 }
 
 impl UpstreamError {
-    pub(crate) fn gone(reason: &'static str, cause: impl std::fmt::Display) -> Self {
-        UpstreamError::Gone(Gone::new(reason, cause))
+    pub(crate) fn unavailable(reason: &'static str, cause: impl std::fmt::Display) -> Self {
+        UpstreamError::Unavailable(Outage::new(reason, cause))
     }
 
-    /// Whether the upstream itself said that it did not carry out the request. After everything else a request that
-    /// was sent may have been carried out.
+    /// Whether the upstream itself reported that it did not execute the request. After any other error, a request that
+    /// was sent may have been executed.
     fn is_refusal(&self) -> bool {
         match self {
             UpstreamError::Refused(error) => error.is_refusal(),
             UpstreamError::Unauthorized(_)
             | UpstreamError::LoginRenewed
             | UpstreamError::Forbidden { .. }
-            | UpstreamError::TooOften { .. } => true,
-            UpstreamError::Gone(_)
+            | UpstreamError::RateLimited { .. } => true,
+            UpstreamError::Unavailable(_)
             | UpstreamError::Unsent(_)
-            | UpstreamError::Broke(_)
+            | UpstreamError::Disconnected(_)
             | UpstreamError::SessionLost
             | UpstreamError::TimedOut
             | UpstreamError::ServerError { .. }
             | UpstreamError::Redirected { .. }
             | UpstreamError::TooLarge { .. }
-            | UpstreamError::Unintelligible(_)
-            | UpstreamError::Unfinished(_)
+            | UpstreamError::InvalidResponse(_)
+            | UpstreamError::MissingInput(_)
             | UpstreamError::AlreadySent
             | UpstreamError::ConfigurationChanged => false,
         }
     }
 
-    /// The upstream's words, if they may say that there is no such tool.
+    /// The upstream's error, if it may mean that the tool does not exist.
     pub(crate) fn as_unknown_tool(&self) -> Option<&RpcError> {
         match self {
             UpstreamError::Refused(error) if error.may_be_unknown_tool() => Some(error),
@@ -136,52 +136,55 @@ impl UpstreamError {
         }
     }
 
-    /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
+    /// Whether another attempt may succeed. [`Delivery`] decides whether it is allowed.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Broke(_))
+        matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
     }
 
-    /// What the caller of an operation is told. This is the one place that decides whether its outcome is unknown.
+    /// The failure for the caller of an operation. Only this function decides whether the outcome is unknown.
     pub(crate) fn into_call_failure(
         self,
         delivery: &Delivery,
         source: &str,
         sanitizer: &Sanitizer,
-        largest: usize,
+        max_bytes: usize,
     ) -> Failure {
         let is_unknown = delivery.is_in_doubt() && !self.is_refusal();
         if !is_unknown {
-            return self.into_failure(source, sanitizer, largest);
+            return self.into_failure(source, sanitizer, max_bytes);
         }
         let problem = match &self {
-            UpstreamError::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
-            UpstreamError::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
+            UpstreamError::TooLarge { .. } => {
+                Some(format!("The answer of source '{source}' exceeds {max_bytes} bytes"))
+            }
+            UpstreamError::InvalidResponse(_) => Some(format!("The answer of source '{source}' is invalid")),
             UpstreamError::ServerError { status, .. } => {
                 Some(format!("Source '{source}' failed with HTTP status {status}"))
             }
             UpstreamError::Redirected { status } => Some(format!(
                 "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
             )),
-            UpstreamError::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
+            UpstreamError::MissingInput(_) => Some(format!("Source '{source}' did not finish the call")),
             UpstreamError::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
             UpstreamError::ConfigurationChanged => {
                 Some(format!("The configuration changed before source '{source}' had finished the call"))
             }
             _ => None,
         };
-        with_unknown_outcome(problem, self.into_failure(source, sanitizer, largest))
+        with_unknown_outcome(problem, self.into_failure(source, sanitizer, max_bytes))
     }
 
-    /// What is told of a server that could not be reached or does not list its tools: nobody has called anything yet.
+    /// The failure for a server that could not be started, reached or listed. No operation was called.
     pub(crate) fn into_start_failure(self, settings: &Settings, sanitizer: &Sanitizer) -> Failure {
         let source = &settings.name;
         match self {
             UpstreamError::TimedOut => {
                 let seconds = settings.start_timeout.as_secs();
-                unavailable(source, "it did not finish starting in time").because(format!("no answer in {seconds} s"))
+                unavailable_failure(source, "it did not finish starting in time")
+                    .because(format!("no answer in {seconds} s"))
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
-                unavailable(source, "it refuses to start")
+                unavailable_failure(source, "it refuses to start")
                     .detail("upstream_error", sanitizer.for_caller(&error.message))
                     .because(sanitizer.for_log(&error.message))
             }
@@ -189,36 +192,38 @@ impl UpstreamError {
         }
     }
 
-    /// What a caller is told of a request that changes nothing.
-    pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, largest: usize) -> Failure {
+    /// The failure for a request that changes nothing.
+    pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, max_bytes: usize) -> Failure {
         match self {
-            UpstreamError::Gone(gone)
-            | UpstreamError::Unsent(gone)
-            | UpstreamError::Broke(gone)
-            | UpstreamError::Unauthorized(gone) => gone.into_failure(source),
-            UpstreamError::SessionLost => unavailable(source, "it lost our session"),
-            UpstreamError::AlreadySent => unavailable(source, "it gave no answer, and the call is not sent again"),
+            UpstreamError::Unavailable(outage)
+            | UpstreamError::Unsent(outage)
+            | UpstreamError::Disconnected(outage)
+            | UpstreamError::Unauthorized(outage) => outage.into_failure(source),
+            UpstreamError::SessionLost => unavailable_failure(source, "it lost our session"),
+            UpstreamError::AlreadySent => {
+                unavailable_failure(source, "it did not answer, and the call is not sent again")
+            }
             UpstreamError::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
                     .detail("source", source)
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
-                let mut failure = refused(source, sanitizer.for_caller(&error.message));
+                let mut failure = refused_failure(source, sanitizer.for_caller(&error.message));
                 if error.code != 0 {
                     failure = failure.detail("upstream_code", error.code);
                 }
                 failure
             }
             UpstreamError::ServerError { status, error: None } => {
-                Gone::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
+                Outage::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
             }
             UpstreamError::Redirected { status } => {
-                let words = format!("HTTP status {status}: redirects are not followed for calls with side effects");
-                refused(source, words).detail("upstream_code", status)
+                let text = format!("HTTP status {status}: redirects are not followed for calls with side effects");
+                refused_failure(source, text).detail("upstream_code", status)
             }
             UpstreamError::LoginRenewed => {
                 let message = format!(
-                    "Source '{source}' did not accept the login, which has been renewed. The call was not carried out and \
+                    "Source '{source}' did not accept the login, which has been renewed. The call was not executed and \
                      can be repeated"
                 );
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
@@ -228,42 +233,42 @@ impl UpstreamError {
                     .detail("source", source)
                     .detail("required_scopes", scopes)
             }
-            UpstreamError::TooOften { wait } => {
-                let message = format!("Rate limit exceeded: source '{source}' wants to be asked less often");
+            UpstreamError::RateLimited { wait } => {
+                let message = format!("Rate limit exceeded: source '{source}' limits the rate of requests");
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 Failure::new(Code::RateLimitExceeded, message)
                     .detail("source", source)
                     .detail("retry_after_seconds", seconds)
             }
             UpstreamError::TooLarge { size } => {
-                too_large(LimitKind::ResponseSize, largest, size).detail("source", source)
+                too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
-            UpstreamError::Unintelligible(cause) => {
-                refused(source, "The answer was not what MCP allows".to_owned()).because(sanitizer.for_log(&cause))
+            UpstreamError::InvalidResponse(cause) => {
+                refused_failure(source, "The answer is not valid MCP".to_owned()).because(sanitizer.for_log(&cause))
             }
-            UpstreamError::Unfinished(problem) => refused(source, problem.to_owned()),
+            UpstreamError::MissingInput(problem) => refused_failure(source, problem.to_owned()),
             UpstreamError::ConfigurationChanged => configuration_changed(),
         }
     }
 }
 
-/// What an operator is told of a failure: with the cause, and with the upstream's own words, neither of which is in the
-/// message for callers.
+/// Describes a failure to the operator, with the cause and the upstream's own text. Neither is part of the message for
+/// callers.
 pub fn describe_failure(failure: &Failure) -> String {
     let source = failure.details().get("source").and_then(|source| source.as_str());
-    let words = failure.details().get("upstream_error").and_then(|words| words.as_str());
-    match (failure.cause(), words, source) {
+    let text = failure.details().get("upstream_error").and_then(|text| text.as_str());
+    match (failure.cause(), text, source) {
         (Some(cause), _, Some(source)) if cause.ends_with(NOT_FOUND) => format!("{cause}; used by source '{source}'"),
         (Some(cause), ..) => format!("{} ({})", failure.message(), cause.trim()),
-        (None, Some(words), _) if !words.is_empty() => format!("{}: {words}", failure.message()),
+        (None, Some(text), _) if !text.is_empty() => format!("{}: {text}", failure.message()),
         (None, ..) => failure.message().to_owned(),
     }
 }
 
-/// The same failure, saying that the operation may have been carried out.
+/// The same failure with an unknown outcome.
 fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     let problem = problem.as_deref().unwrap_or(failure.message());
-    let message = format!("{problem}. Whether the call was carried out is not known. Check before repeating it");
+    let message = format!("{problem}. It is unknown whether the call was executed. Check before repeating it");
     let mut unknown = Failure::new(failure.code(), message);
     for (name, value) in failure.details() {
         unknown = unknown.detail(name, value.clone());
@@ -274,14 +279,14 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     unknown.with_unknown_outcome()
 }
 
-/// The upstream refused, in its own words.
-pub(crate) fn refused(source: &str, words: String) -> Failure {
+/// The upstream refused the call, with its own text.
+pub(crate) fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
-    failure.detail("source", source).detail("upstream_error", words)
+    failure.detail("source", source).detail("upstream_error", text)
 }
 
-/// The upstream is not there.
-pub(crate) fn unavailable(source: &str, reason: &str) -> Failure {
+/// The upstream is unavailable.
+pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
     Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
         .detail("source", source)
 }

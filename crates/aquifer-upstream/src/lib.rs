@@ -1,68 +1,43 @@
-//! MCP servers behind us: connect, interrogate, call, supervise, reload.
+//! MCP servers as sources of the engine: connect, interrogate, call, supervise, reload.
 //!
-//! An [`Upstream`] is a source of the engine. One task, the supervisor, starts the server when it is wanted and watches over
-//! it; a `Link` is one live connection, over the pipes of a child process or over HTTP; what it offers is a snapshot
-//! that is replaced whole. Calls go straight from the caller's task to the wire.
+//! An [`Upstream`] is a source. One task, the supervisor, starts the server on demand and watches it. A `Connection` is
+//! one live connection, over the pipes of a child process or over HTTP. The catalog is a snapshot that is replaced as a
+//! whole. Calls go directly from the caller's task to the transport.
 //!
-//! The wire is ours, not the SDK's: discovery keeps the very bytes, every buffer is bounded, an answer too large or a
-//! line of nonsense costs one call and not the connection, and a result is read once. What never happens here: a tool is
-//! called that nobody called, or a schema from outside reaches out.
+//! The protocol is implemented here, not by the SDK: discovery keeps the original bytes, every buffer is bounded, an
+//! answer that is too large or an invalid line costs one call and not the connection, and a result is parsed once. No
+//! tool is ever called without a caller, and no schema can make us fetch anything.
 
-mod accepted;
-mod answer;
-mod arguments;
-mod cache;
-mod calls;
-mod child;
-mod compact;
-mod configured;
-mod connection;
-mod delivery;
+mod catalog;
+mod client;
+mod configured_secrets;
 mod error;
-mod http;
-mod interrogate;
-mod link;
-mod message;
 mod oauth;
-mod pacing;
-mod pinning;
-mod pipe;
-mod quarantine;
-mod relay;
-mod resources;
-mod review;
-mod roots;
 mod sanitize;
-mod schema_cost;
-mod served;
 mod settings;
-mod shared;
-mod sse;
-mod stdio;
+mod source;
 mod supervisor;
-mod tool_call;
-mod upstream;
 
-pub use connection::ClientCapabilities;
-pub use connection::Connection;
+pub use client::ClientCapabilities;
+pub use client::Interrogation;
+pub use client::PlainClient;
+pub use client::interrogate;
 pub use error::describe_failure;
-pub use interrogate::Interrogation;
-pub use interrogate::interrogate;
-pub use oauth::Attempt;
-pub use oauth::LoggedIn;
-pub use oauth::LoggedOut;
-pub use oauth::Login;
-pub use oauth::LoginFailure;
+pub use oauth::LoginAttempt;
+pub use oauth::LoginError;
+pub use oauth::LoginSummary;
+pub use oauth::LogoutOutcome;
 pub use oauth::logout;
-pub use pinning::DefinitionObserver;
-pub use pinning::Pinning;
-pub use quarantine::QuarantinePolicy;
-pub use review::Examination;
-pub use review::Finding;
-pub use review::ReviewError;
-pub use review::examine;
-pub use settings::Allowed;
-pub use settings::Bearer;
+pub use settings::AllowedRequests;
+pub use settings::BearerToken;
+pub use settings::LoginSettings;
+pub use settings::QuarantinePolicy;
 pub use settings::Settings;
 pub use settings::Transport;
-pub use upstream::Upstream;
+pub use source::Upstream;
+pub use supervisor::DefinitionObserver;
+pub use supervisor::Examination;
+pub use supervisor::Finding;
+pub use supervisor::PinStore;
+pub use supervisor::ReviewError;
+pub use supervisor::examine;

@@ -1,6 +1,6 @@
-//! What an upstream says, made fit to be shown: no secrets, no traces, no escapes, not too long.
+//! Sanitizes text of an upstream: removes secrets, stack traces and escapes, and limits its length.
 //!
-//! One [`Sanitizer`] belongs to each upstream and is shared by its connections. Text is cleaned first and searched for secrets
+//! Each upstream has one [`Sanitizer`], shared by its connections. Text is cleaned first and searched for secrets
 //! afterwards, so that a hidden character inside a secret does not hide it from the search.
 
 use std::collections::HashMap;
@@ -11,33 +11,33 @@ use aquifer_protocol::secrets::{self, REDACTED};
 use aquifer_protocol::text;
 use serde_json::Value;
 
-use crate::configured::{self, Configured, MIN_SECRET};
-use crate::settings::{Allowed, Settings};
+use crate::configured_secrets::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
+use crate::settings::{AllowedRequests, Settings};
 
-/// The most characters of an upstream's words that a caller sees.
-const MAX_COUNT: usize = 2_000;
+/// Characters of an upstream's text that a caller sees.
+const MAX_CALLER_CHARS: usize = 2_000;
 
-/// Spellings of secrets that are remembered beside the configured ones.
-const MAX_LEARNED: usize = 128;
+/// Spellings of secrets remembered in addition to the configured ones.
+const MAX_ADDED: usize = 128;
 
-/// Knows what must not be repeated, and how names are shown.
+/// Knows the secrets of an upstream and how its names are shown.
 #[derive(Clone)]
 pub(crate) struct Sanitizer(Arc<Inner>);
 
 struct Inner {
     source: Arc<str>,
-    allowed: Allowed,
-    configured: Configured,
-    /// Secrets that came later: tokens are given and renewed.
-    learned: RwLock<Vec<String>>,
-    /// Names and addresses that are shown otherwise than the upstream writes them, by list.
+    allowed: AllowedRequests,
+    configured: ConfiguredSecrets,
+    /// Secrets that were added later, such as renewed tokens.
+    added: RwLock<Vec<String>>,
+    /// Names and addresses that are shown differently from the upstream's spelling, by list.
     exact_names: RwLock<HashMap<&'static str, HashMap<String, String>>>,
-    explained: Explained,
+    warned: OneTimeWarnings,
 }
 
-/// What was said once in the log, for as long as the upstream is served.
+/// Warnings that are logged once for each upstream.
 #[derive(Default)]
-pub(crate) struct Explained {
+pub(crate) struct OneTimeWarnings {
     pub(crate) elicitation: AtomicBool,
     pub(crate) sampling: AtomicBool,
     pub(crate) url: AtomicBool,
@@ -49,113 +49,113 @@ impl Sanitizer {
         Self(Arc::new(Inner {
             source: settings.name.as_str().into(),
             allowed: settings.allow,
-            configured: Configured::read(settings),
-            learned: RwLock::default(),
+            configured: ConfiguredSecrets::from_settings(settings),
+            added: RwLock::default(),
             exact_names: RwLock::default(),
-            explained: Explained::default(),
+            warned: OneTimeWarnings::default(),
         }))
     }
 
-    /// The upstream they belong to.
+    /// The name of the upstream.
     pub(crate) fn source(&self) -> &str {
         &self.0.source
     }
 
-    /// What the operator lets it ask of clients.
-    pub(crate) fn allowed(&self) -> Allowed {
+    /// The requests to clients that the operator allows.
+    pub(crate) fn allowed(&self) -> AllowedRequests {
         self.0.allowed
     }
 
-    pub(crate) fn explained(&self) -> &Explained {
-        &self.0.explained
+    pub(crate) fn warned(&self) -> &OneTimeWarnings {
+        &self.0.warned
     }
 
-    /// From now on this is not to be repeated either. The oldest of many are forgotten: they hold no longer.
-    pub(crate) fn learn(&self, secret: &str) {
-        let mut learned = self.0.learned.write().unwrap_or_else(PoisonError::into_inner);
-        for secret in configured::spellings(secret) {
-            if secret.chars().count() >= MIN_SECRET && !learned.contains(&secret) {
-                if learned.len() == MAX_LEARNED {
-                    learned.remove(0);
+    /// Adds a secret. If there are too many, the oldest one is dropped.
+    pub(crate) fn add_secret(&self, secret: &str) {
+        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
+        for secret in configured_secrets::spellings(secret) {
+            if secret.chars().count() >= MIN_SECRET_CHARS && !added.contains(&secret) {
+                if added.len() == MAX_ADDED {
+                    added.remove(0);
                 }
-                learned.push(secret);
+                added.push(secret);
             }
         }
     }
 
-    /// The text for a log: one line.
-    pub(crate) fn for_log(&self, said: &str) -> String {
-        const MAX_LEN: usize = 1_000;
-        self.reported(said).trim_end().replace('\n', " ").chars().take(MAX_LEN).collect()
+    /// Text for a log: a single line.
+    pub(crate) fn for_log(&self, text: &str) -> String {
+        const MAX_LOG_CHARS: usize = 1_000;
+        self.for_report(text).trim_end().replace('\n', " ").chars().take(MAX_LOG_CHARS).collect()
     }
 
-    /// The text of a failure or of progress, for a caller.
-    pub(crate) fn for_caller(&self, said: &str) -> String {
-        shortened(without_trace(&self.reported(said)).trim(), MAX_COUNT)
+    /// Text of a failure or of progress, for a caller.
+    pub(crate) fn for_caller(&self, text: &str) -> String {
+        truncated(without_stack_trace(&self.for_report(text)).trim(), MAX_CALLER_CHARS)
     }
 
-    /// Text that describes something: clean and without secrets.
-    pub(crate) fn presentable(&self, said: &str) -> String {
-        secrets::redact(&self.without_secrets(text::clean(said).into_owned())).into_owned()
+    /// Descriptive text: clean and without secrets.
+    pub(crate) fn presentable(&self, text: &str) -> String {
+        secrets::redact(&self.without_secrets(text::clean(text).into_owned())).into_owned()
     }
 
-    /// A name or address that leads back to something: clean and without our own secrets. What looks like a secret is
-    /// part of it, as the signature of a URL is.
-    pub(crate) fn address(&self, said: &str) -> String {
-        self.without_secrets(text::clean(said).into_owned())
+    /// A name or address that is sent back: clean and without our own secrets. Parts that look like a secret stay, such
+    /// as the signature of a URL.
+    pub(crate) fn clean_address(&self, text: &str) -> String {
+        self.without_secrets(text::clean(text).into_owned())
     }
 
-    /// A JSON value with every string of it presentable.
-    pub(crate) fn clean_json(&self, said: Value) -> Value {
-        text::clean_json(said, &|text| self.presentable(text))
+    /// A JSON value with all strings sanitized.
+    pub(crate) fn clean_json(&self, value: Value) -> Value {
+        text::clean_json(value, &|text| self.presentable(text))
     }
 
-    /// The text without our own secrets.
-    pub(crate) fn without_secrets(&self, said: String) -> String {
-        let learned = self.0.learned.read().unwrap_or_else(PoisonError::into_inner);
-        without(said, self.0.configured.secrets.iter().chain(&*learned))
+    /// The text without configured and added secrets.
+    pub(crate) fn without_secrets(&self, text: String) -> String {
+        let added = self.0.added.read().unwrap_or_else(PoisonError::into_inner);
+        redact_all(text, self.0.configured.secrets.iter().chain(&*added))
     }
 
-    /// What went wrong, or is logged: without any value of the configuration.
-    fn reported(&self, said: &str) -> String {
-        let clean = self.without_secrets(text::clean(said).into_owned());
-        secrets::redact(&without(clean, &self.0.configured.values)).into_owned()
+    /// Text for an error or a log: without any configured value.
+    fn for_report(&self, text: &str) -> String {
+        let clean = self.without_secrets(text::clean(text).into_owned());
+        secrets::redact(&redact_all(clean, &self.0.configured.values)).into_owned()
     }
 
-    /// Remembers which names of a list are shown otherwise than the upstream writes them.
+    /// Remembers which names of a list are shown differently.
     pub(crate) fn remember_names(&self, list: &'static str, exact_by_shown: HashMap<String, String>) {
         self.0.exact_names.write().unwrap_or_else(PoisonError::into_inner).insert(list, exact_by_shown);
     }
 
-    /// The upstream's own name for one that was shown.
+    /// The upstream's spelling of a shown name.
     pub(crate) fn exact_name(&self, list: &'static str, shown: &str) -> String {
         let names = self.0.exact_names.read().unwrap_or_else(PoisonError::into_inner);
         names.get(list).and_then(|names| names.get(shown)).cloned().unwrap_or_else(|| shown.to_owned())
     }
 }
 
-/// The beginning of a text, and a mark where there is more.
-pub(crate) fn shortened(text: &str, max: usize) -> String {
+/// The beginning of a text, with an ellipsis if it was cut.
+pub(crate) fn truncated(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }
 
-fn without<'a>(mut said: String, secrets: impl IntoIterator<Item = &'a String>) -> String {
+fn redact_all<'a>(mut text: String, secrets: impl IntoIterator<Item = &'a String>) -> String {
     for secret in secrets {
-        if said.contains(secret.as_str()) {
-            said = said.replace(secret.as_str(), REDACTED);
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), REDACTED);
         }
     }
-    said
+    text
 }
 
-/// The lines that are no part of a stack trace. A Python trace ends with the one line worth reading.
-fn without_trace(said: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+/// The text without stack traces. A Python trace ends with the one relevant line.
+fn without_stack_trace(text: &str) -> String {
+    let mut remaining: Vec<&str> = Vec::new();
     let mut in_python = false;
-    for line in said.lines() {
+    for line in text.lines() {
         let trimmed = line.trim_start();
         if trimmed.starts_with("Traceback (most recent call last)") {
             in_python = true;
@@ -168,10 +168,10 @@ fn without_trace(said: &str) -> String {
         in_python = false;
         let frame = indented && (trimmed.starts_with("at ") || trimmed.starts_with("File \""));
         if !frame {
-            kept.push(line);
+            remaining.push(line);
         }
     }
-    kept.join("\n")
+    remaining.join("\n")
 }
 
 #[cfg(test)]
@@ -189,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn traces_secrets_and_escapes_are_left_out() {
+    fn stack_traces_secrets_and_escapes_are_removed() {
         let sanitizer = sanitizer();
-        for (said, expected) in [
+        for (text, expected) in [
             ("plain", "plain"),
             ("bad s3cret-value-of-args and s3cret-value", "bad [redacted] and [redacted]"),
             ("bad s3cret\u{200b}-value, s3c\u{1b}[0mret-value", "bad [redacted], [redacted]"),
@@ -200,26 +200,26 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("region eu-west-1", "region [redacted]"),
         ] {
-            assert_eq!(sanitizer.for_caller(said), expected, "{said}");
+            assert_eq!(sanitizer.for_caller(text), expected, "{text}");
         }
-        assert_eq!(sanitizer.for_caller(&"x".repeat(5_000)).chars().count(), MAX_COUNT + 1);
+        assert_eq!(sanitizer.for_caller(&"x".repeat(5_000)).chars().count(), MAX_CALLER_CHARS + 1);
         assert_eq!(sanitizer.for_log("one\nforged line\r\u{1b}[2Jtwo"), "one forged line two");
-        sanitizer.learn("renewed-token");
+        sanitizer.add_secret("renewed-token");
         assert_eq!(sanitizer.for_log("it was renewed-token"), "it was [redacted]");
         assert_eq!(sanitizer.presentable("Regions: eu-west-1, not s3cret-value"), "Regions: eu-west-1, not [redacted]");
     }
 
-    /// The same table as the audit's.
+    /// Uses the same table as the audit.
     #[test]
-    fn r_dis_7a_every_format_of_credentials_is_left_out_of_errors_and_logs() {
+    fn r_dis_7a_every_credential_format_is_removed_from_errors_and_logs() {
         let sanitizer = sanitizer();
         let lines = include_str!("../../aquifer-protocol/tests/data/credentials.txt").lines();
         let mut count = 0;
         for line in lines.filter(|line| !line.starts_with('#')) {
             let marked = line.split_once('\t').unwrap().1.replacen('~', "", 1).replace("\\n", "\n");
             let secret = marked.split_once('«').unwrap().1.split_once('»').unwrap().0.to_owned();
-            let said = format!("it failed: {}", marked.replace(['«', '»'], ""));
-            for shown in [sanitizer.for_caller(&said), sanitizer.for_log(&said), sanitizer.presentable(&said)] {
+            let text = format!("it failed: {}", marked.replace(['«', '»'], ""));
+            for shown in [sanitizer.for_caller(&text), sanitizer.for_log(&text), sanitizer.presentable(&text)] {
                 assert!(!shown.contains(&secret) && shown.contains(REDACTED), "{line}: {shown}");
             }
             count += 1;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn innocent_words_stay_in_errors_and_logs() {
+    fn harmless_text_stays_in_errors_and_logs() {
         let sanitizer = sanitizer();
         for text in include_str!("../../aquifer-protocol/tests/data/innocent.txt").lines() {
             assert_eq!((sanitizer.for_caller(text).as_str(), sanitizer.for_log(text).as_str()), (text, text));

@@ -1,4 +1,4 @@
-//! What an operator says of an upstream. Whatever could be secret is never shown.
+//! Settings of an upstream. Values that may be secret are never shown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,108 +13,140 @@ use aquifer_protocol::hex::hex_prefix;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::oauth::Login;
-use crate::quarantine::QuarantinePolicy;
-
-/// What an operator says of one MCP server behind us.
+/// Settings of one MCP server.
 #[derive(Clone)]
 pub struct Settings {
-    /// What it is called here; prefixes its operations where there are several sources.
+    /// Its name. It prefixes the operations if there are several sources.
     pub name: String,
     /// How it is reached.
     pub transport: Transport,
-    /// How long a call may take without a sign of life.
+    /// How long a call may take without activity.
     pub timeout: Duration,
-    /// How long it may take to start and to say what it offers.
+    /// How long it may take to start and to list its tools.
     pub start_timeout: Duration,
-    /// How many calls may be under way at once; more wait for their turn.
+    /// How many calls may run at once. Further calls wait.
     pub concurrency: usize,
-    /// The most bytes of one answer.
+    /// The maximum size of one answer, in bytes.
     pub max_answer_bytes: usize,
-    /// Where catalogues are kept between runs.
+    /// The folder for cached catalogs.
     pub cache_dir: Option<PathBuf>,
-    /// What a reviewer decided, applied to what the server says.
+    /// Decisions of a reviewer that override what the server reports.
     pub overrides: Option<Overrides>,
-    /// A reviewed adapter to be served instead of what the server says.
+    /// A reviewed adapter that is served instead of the server's own definitions.
     pub adapter: Option<Adapter>,
-    /// How many controls READ operations get for shaping their results (R-DIS-8).
+    /// How many controls READ operations get to shape their results (R-DIS-8).
     pub controls: Controls,
-    /// The same for single operations, by their names without prefix.
-    pub controls_of: BTreeMap<String, Controls>,
-    /// How one logs in to it, if it is reached over HTTP and wants that.
-    pub login: Option<Login>,
-    /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
+    /// Controls of single operations, by their names without prefix.
+    pub operation_controls: BTreeMap<String, Controls>,
+    /// How to log in, if it is reached over HTTP and requires a login.
+    pub login: Option<LoginSettings>,
+    /// Where the rows are in the results of an operation, by its name without prefix. Detected if not set.
     pub rows: BTreeMap<String, String>,
-    /// The danger of single operations, by their names without prefix: the operator's last word.
-    pub danger_of: BTreeMap<String, Danger>,
-    /// Whether the operator trusts the adapter's file, so that it settles what the evidence leaves open.
+    /// The danger of single operations, by their names without prefix. Overrides everything else.
+    pub operation_dangers: BTreeMap<String, Danger>,
+    /// Whether the operator trusts the adapter file, so that it decides what the evidence leaves open.
     pub is_adapter_settled: bool,
-    /// Which definitions wait until somebody accepts them.
+    /// Which definitions wait for acceptance.
     pub quarantine: QuarantinePolicy,
-    /// How much it may define.
+    /// Limits on its definitions.
     pub limits: DefinitionLimits,
-    /// What the server may ask of the clients behind its calls.
-    pub allow: Allowed,
-    /// Whether a command waits for it that reports failures itself. They are not logged as well, then.
+    /// The requests that the server may make to the clients behind its calls.
+    pub allow: AllowedRequests,
+    /// Whether a command waits for it and reports failures itself. They are logged at debug level then.
     pub is_watched: bool,
-    /// Where somebody gave it its name, such as the path of a configuration. None if the name was made up: then everything
-    /// that tells how it is reached is part of what it is.
+    /// Where its name was given, such as the path of a configuration. `None` if the name was generated: its identity
+    /// then includes how it is reached.
     pub named_in: Option<String>,
-    /// The name that its accepted definitions are kept under, if that is not its own: a number that tells it from others
-    /// depends on those others.
+    /// The name under which its accepted definitions are stored, if it differs. A generated number depends on the other
+    /// sources.
     pub pinned_as: Option<String>,
-    /// Whether a source that has no accepted definitions yet is held to those of others of its name. Otherwise a moved
-    /// configuration or a changed command would accept whatever the server says by then.
+    /// Whether a source without accepted definitions is compared with those of other sources of its name. Otherwise a
+    /// moved configuration or a changed command would accept whatever the server reports.
     pub inherits_pins: bool,
 }
 
-/// What a server may ask of the client behind a call, beside its roots. Nothing, unless the operator says so: to the
-/// person who answers, a question of a server looks like one of the client.
+/// The requests that a server may make to the client behind a call, besides roots. None by default: to a person, a
+/// question of a server looks like one of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Allowed {
-    /// Have the person fill in a form.
+pub struct AllowedRequests {
+    /// Ask a person to fill in a form.
     pub elicitation: bool,
-    /// Have the client's model complete a conversation.
+    /// Ask the client's model for a completion.
     pub sampling: bool,
 }
 
 /// How an upstream is reached.
 #[derive(Clone)]
 pub enum Transport {
-    /// As a child process of ours, over its standard input and output.
+    /// A child process, over its standard input and output.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Environment variables beside the few that every child gets.
+        /// Environment variables in addition to those that every child inherits.
         env: Vec<(String, String)>,
-        /// The folder it runs in; ours if none.
+        /// The working folder. Ours if not set.
         cwd: Option<PathBuf>,
     },
     /// Over HTTP.
     Http {
-        /// Where.
+        /// The URL.
         url: String,
         /// Headers for every request.
         headers: Vec<(String, String)>,
-        /// A token for every request.
-        bearer: Option<Bearer>,
+        /// A bearer token for every request.
+        bearer: Option<BearerToken>,
     },
 }
 
 /// A token for the `Authorization` header.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Bearer {
+pub struct BearerToken {
     /// The token.
     pub token: String,
     /// The environment variable it came from, which may be shown.
     pub env: Option<String>,
 }
 
+/// Which definitions of a known upstream wait for acceptance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuarantinePolicy {
+    /// Changed definitions.
+    #[default]
+    Changed,
+    /// Changed and new definitions.
+    New,
+    /// None. All definitions are accepted.
+    Off,
+}
+
+/// How to log in to a server.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct LoginSettings {
+    /// The folder for stored logins.
+    pub folder: PathBuf,
+    /// The command that a person runs to log in. Callers see it.
+    pub command: String,
+    /// The same command with full paths, for the log.
+    pub command_in_full: String,
+    /// The client id that the operator registered with the authorization server.
+    pub client_id: Option<String>,
+    /// Its secret, if it has one.
+    pub client_secret: Option<String>,
+    /// The authorization server that the secret belongs to.
+    pub issuer: Option<String>,
+    /// The URL of a client metadata document, for authorization servers that support it.
+    pub client_document: Option<String>,
+    /// The scopes to request instead of those that the server asks for.
+    pub scopes: Vec<String>,
+    /// The port for the redirect of the browser. Any port if not set.
+    pub port: Option<u16>,
+}
+
 impl Settings {
-    /// Settings for a server, everything else as most people want it.
-    pub fn of(name: &str, transport: Transport) -> Self {
+    /// Settings with default values.
+    pub fn new(name: &str, transport: Transport) -> Self {
         Self {
             name: name.to_owned(),
             transport,
@@ -127,13 +159,13 @@ impl Settings {
             adapter: None,
             controls: Controls::default(),
             login: None,
-            controls_of: BTreeMap::new(),
+            operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
-            danger_of: BTreeMap::new(),
+            operation_dangers: BTreeMap::new(),
             is_adapter_settled: false,
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),
-            allow: Allowed::default(),
+            allow: AllowedRequests::default(),
             is_watched: false,
             named_in: Some(String::new()),
             pinned_as: None,
@@ -141,23 +173,23 @@ impl Settings {
         }
     }
 
-    /// The name that accepted definitions are kept under.
+    /// The name under which accepted definitions are stored.
     pub(crate) fn pin_name(&self) -> &str {
         self.pinned_as.as_deref().unwrap_or(&self.name)
     }
 
-    /// Settings for a program that is started.
+    /// Settings for a child process.
     pub fn stdio<S: Into<String>>(name: &str, command: &str, args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self::of(name, Transport::Stdio { command: command.to_owned(), args, env: Vec::new(), cwd: None })
+        Self::new(name, Transport::Stdio { command: command.to_owned(), args, env: Vec::new(), cwd: None })
     }
 
-    /// Settings for a server at a URL.
+    /// Settings for a server over HTTP.
     pub fn http(name: &str, url: &str) -> Self {
-        Self::of(name, Transport::Http { url: url.to_owned(), headers: Vec::new(), bearer: None })
+        Self::new(name, Transport::Http { url: url.to_owned(), headers: Vec::new(), bearer: None })
     }
 
-    /// The `source` of a bundle: where a capture was made, without secrets (R-DIS-2).
+    /// The `source` of a bundle: where the capture was made, without secrets (R-DIS-2).
     pub fn source(&self, captured_at: Timestamp, server: Option<ServerIdentity>) -> bundle::Source {
         let (server_url, transport, auth, configuration) = match &self.transport {
             Transport::Stdio { command, args, env, .. } => (
@@ -184,8 +216,8 @@ impl Settings {
         }
     }
 
-    /// What accepted definitions belong to: the name and who gave it. How it is reached can change without anybody having
-    /// looked at its definitions, so that counts only where nobody gave it a name. What it may do never counts.
+    /// The identity that accepted definitions belong to: the name and who gave it. How the server is reached may change
+    /// without a review of its definitions, so it counts only for generated names. Permissions never count.
     pub(crate) fn identity(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
@@ -209,7 +241,7 @@ impl Settings {
         hex_prefix(&hash.finalize(), 16)
     }
 
-    /// What tells this upstream from others, without anything secret: the name of its cache file.
+    /// Distinguishes this upstream from others, without secrets. Part of the name of its cache file.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
@@ -235,15 +267,17 @@ impl Settings {
                 names.into_iter().for_each(&mut add);
             }
         }
-        // Some servers have other tools for clients that can be asked.
-        if self.allow != Allowed::default() {
-            add(&format!("{:?}", self.allow));
+        // Some servers offer other tools to clients with more capabilities.
+        if self.allow != AllowedRequests::default() {
+            // The text is part of existing file names and must not change.
+            let AllowedRequests { elicitation, sampling } = self.allow;
+            add(&format!("Allowed {{ elicitation: {elicitation}, sampling: {sampling} }}"));
         }
         hex_prefix(&hash.finalize(), 16)
     }
 }
 
-fn auth(headers: &[(String, String)], bearer: Option<&Bearer>) -> Auth {
+fn auth(headers: &[(String, String)], bearer: Option<&BearerToken>) -> Auth {
     let header = |name: &str, prefix: Option<&str>, env: Option<&str>| Auth {
         kind: AuthKind::Bearer,
         header: Some(name.to_owned()),
@@ -283,8 +317,14 @@ impl fmt::Debug for Transport {
     }
 }
 
-impl fmt::Debug for Bearer {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bearer").field("env", &self.env).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LoginSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("command", &self.command).field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }

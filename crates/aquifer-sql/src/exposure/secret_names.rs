@@ -8,7 +8,7 @@
 use aquifer_protocol::case::snake_identifier;
 use aquifer_query::FieldType;
 
-use crate::schema::names::to_snake_case;
+use aquifer_protocol::case::snake_identifier;
 
 /// Words that are a secret at the end of a name.
 const SECRETS: &[&[&str]] = &[
@@ -251,7 +251,7 @@ fn words_of(snake: &str) -> Vec<&str> {
 }
 
 fn find_secret(column: &str) -> Option<Kind> {
-    let snake = to_snake_case(column);
+    let snake = snake_identifier(column);
     let words = words_of(&snake);
     let mut words = words.as_slice();
     if words.first().is_some_and(|first| EXISTENCE_PREFIXES.contains(first)) {
@@ -293,7 +293,7 @@ fn has_purpose(words: &[&str]) -> bool {
 /// Whether the column is the secret of a table of secrets: `api_keys.key`, `api_keys.hashed_key`,
 /// `recovery_codes.code`.
 fn is_content_of(table: &str, column: &str) -> bool {
-    let (table, column) = (to_snake_case(table), to_snake_case(column));
+    let (table, column) = (snake_identifier(table), snake_identifier(column));
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
     let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
     let is_joined = rows.last().is_some_and(|word| is_joined(word));

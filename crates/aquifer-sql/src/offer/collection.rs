@@ -197,7 +197,7 @@ fn computed(
         let several = incoming.iter().filter(|other| other.relationship.from == relationship.from).count() > 1;
         let own = relationship.from == relationship.to;
         let name = if several || own {
-            format!("{}_by_{}_count", words.plural, names::to_snake_case(&relationship.columns.join("_")))
+            format!("{}_by_{}_count", words.plural, snake_identifier(&relationship.columns.join("_")))
         } else {
             format!("{}_count", words.plural)
         };

@@ -22,7 +22,7 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::exposed_table::{ExposedTable, GenericShapes};
 use crate::schema::field_names::RESERVED;
 use crate::schema::model::{Column, Key};
-use crate::schema::names::to_snake_case;
+use aquifer_protocol::case::snake_identifier;
 use crate::schema::relationship::Relationship;
 
 /// Translates a generic request into an operation of its table.
@@ -90,7 +90,7 @@ const COLUMN_OBJECTS: [&str; 3] = ["key", "values", "input"];
 /// The column with this name; callers may use the database's name or camelCase.
 fn column_of<'a>(exposed: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let in_snake_case = || exposed.table.column(&to_snake_case(name)).filter(|_| is_camel_case);
+    let in_snake_case = || exposed.table.column(&snake_identifier(name)).filter(|_| is_camel_case);
     exposed.table.column(name).or_else(in_snake_case)
 }
 

@@ -142,11 +142,11 @@ impl Offer {
 
     /// Tables with this name in another case or style, such as `OrderLine` for `order_line`.
     fn tables_spelled(&self, name: &str) -> Vec<usize> {
-        let (lower, snake) = (name.to_lowercase(), names::to_snake_case(name));
+        let (lower, snake) = (name.to_lowercase(), snake_identifier(name));
         // Not every table that contains the same words.
         let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
         match is_name && !snake.is_empty() {
-            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::to_snake_case(alias) == snake),
+            true => self.tables_called(|alias| alias.to_lowercase() == lower || snake_identifier(alias) == snake),
             false => Vec::new(),
         }
     }

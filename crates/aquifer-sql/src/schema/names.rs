@@ -17,35 +17,10 @@ pub(crate) struct Words {
     pub(crate) plural: String,
 }
 
-/// Converts a name to ASCII snake_case: `OrderLine` and `Order Line` become `order_line`, `Käufer` becomes `kaufer`.
-pub(crate) fn to_snake_case(name: &str) -> String {
-    let plain = deunicode::deunicode(name);
-    let mut snake = String::with_capacity(plain.len() + 4);
-    let mut previous = ' ';
-    let mut letters = plain.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let next_is_small = letters.peek().is_some_and(|next| next.is_ascii_lowercase());
-            let begins_word = letter.is_ascii_uppercase()
-                && (previous.is_ascii_lowercase()
-                    || previous.is_ascii_digit()
-                    || (previous.is_ascii_uppercase() && next_is_small));
-            if begins_word && !snake.ends_with('_') && !snake.is_empty() {
-                snake.push('_');
-            }
-            snake.push(letter.to_ascii_lowercase());
-        } else if !snake.ends_with('_') && !snake.is_empty() && letter != '\'' {
-            snake.push('_');
-        }
-        previous = letter;
-    }
-    let snake = snake.trim_end_matches('_');
-    if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
-}
 
 /// A table's own name as a word: snake_case, and short enough for operation names.
 pub(crate) fn table_word(name: &str) -> String {
-    let word = shorten(&to_snake_case(name));
+    let word = shorten(&snake_identifier(name));
     if word.is_empty() { "table".to_owned() } else { word }
 }
 
@@ -62,7 +37,7 @@ pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) 
 /// The configured words: singular and plural.
 pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Option<String>, Option<String>) {
     let own = |table_settings: Option<&String>| {
-        table_settings.map(|word| shorten(&to_snake_case(word))).filter(|word| !word.is_empty())
+        table_settings.map(|word| shorten(&snake_identifier(word))).filter(|word| !word.is_empty())
     };
     (
         own(table_settings.and_then(|table_settings| table_settings.singular.as_ref())),
@@ -135,7 +110,7 @@ impl Target {
                 name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
             }
         };
-        let name = to_snake_case(&name.unwrap_or_default());
+        let name = snake_identifier(&name.unwrap_or_default());
         if name.is_empty() { "database".to_owned() } else { name }
     }
 }

@@ -1,55 +1,53 @@
-//! As whom we ask: a client that the operator registered, a document that describes us, or one registered on the spot.
+//! The OAuth client: registered by the operator, described by a document, or registered dynamically.
 
 use base64::Engine as _;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Login;
-use super::failure::LoginFailure;
-use super::metadata::AuthorizationServer;
-use super::places;
-use super::web::{Web, encoded};
+use super::error::LoginError;
+use crate::oauth::discovery::metadata::AuthorizationServer;
+use crate::oauth::network::http::{OAuthHttp, form_encoded};
+use crate::oauth::network::urls;
+use crate::settings::LoginSettings;
 
-/// Who we are to an authorization server.
+/// Our identity with an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Client {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<String>,
-    /// Whether the secret goes into the form, not into a header.
+    /// Whether the secret goes into the form instead of a header.
     #[serde(default)]
     secret_in_form: bool,
-    /// Whether the secret is the operator's, who keeps it: then it is not written down here.
+    /// Whether the secret comes from the configuration. It is not stored with the login then.
     #[serde(default)]
     has_own_secret: bool,
 }
 
 impl Client {
-    /// The client that a login is made as, in the order that MCP gives: registered by the operator, described by a
-    /// document, registered now.
+    /// Chooses the client in the order that MCP defines: registered by the operator, described by a document,
+    /// registered dynamically.
     pub(crate) async fn choose(
-        web: &Web,
+        web: &OAuthHttp,
         server: &AuthorizationServer,
-        login: &Login,
+        login: &LoginSettings,
         redirect: &str,
-    ) -> Result<Self, LoginFailure> {
-        // A server that names another authorization server must not get a secret there.
+    ) -> Result<Self, LoginError> {
+        // The secret must not go to an authorization server that the operator did not name.
         match &login.issuer {
-            Some(issuer) if !places::same_issuer(issuer, &server.issuer) => {
-                return Err(LoginFailure::new(
+            Some(issuer) if !urls::is_same_issuer(issuer, &server.issuer) => {
+                return Err(LoginError::new(
                     "the server names another authorization server than the configured issuer",
                 ));
             }
             None if login.client_secret.is_some() => {
-                return Err(LoginFailure::new(
-                    "a client secret needs the 'issuer' that it is for in its configuration",
-                ));
+                return Err(LoginError::new("a client secret needs its 'issuer' in the configuration"));
             }
             _ => {}
         }
         if let Some(id) = &login.client_id {
-            let secret_in_form = preferred(server) == "client_secret_post";
+            let secret_in_form = preferred_secret_method(server) == "client_secret_post";
             return Ok(Self {
                 id: id.clone(),
                 secret: login.client_secret.clone(),
@@ -64,10 +62,10 @@ impl Client {
         Self::register(web, server, redirect).await
     }
 
-    /// Registers (RFC 7591).
-    async fn register(web: &Web, server: &AuthorizationServer, redirect: &str) -> Result<Self, LoginFailure> {
+    /// Registers a client (RFC 7591).
+    async fn register(web: &OAuthHttp, server: &AuthorizationServer, redirect: &str) -> Result<Self, LoginError> {
         #[derive(Deserialize)]
-        struct Registered {
+        struct RegistrationResponse {
             client_id: String,
             #[serde(default)]
             client_secret: Option<String>,
@@ -75,13 +73,13 @@ impl Client {
             token_endpoint_auth_method: Option<String>,
         }
         let Some(endpoint) = &server.registration_endpoint else {
-            return Err(LoginFailure::new(
-                "the authorization server registers nobody by itself: register a client with it and configure its 'client_id'",
+            return Err(LoginError::new(
+                "the authorization server does not support dynamic registration: register a client and configure its 'client_id'",
             ));
         };
         let takes_none = |methods: &Vec<String>| methods.iter().any(|method| method == "none");
         let needs_no_secret = server.token_endpoint_auth_methods_supported.as_ref().is_none_or(takes_none);
-        let method = if needs_no_secret { "none" } else { preferred(server) };
+        let method = if needs_no_secret { "none" } else { preferred_secret_method(server) };
         let about = json!({
             "client_name": "Aquifer",
             "redirect_uris": [redirect],
@@ -92,15 +90,15 @@ impl Client {
         });
         let answer = web.post_json(endpoint, &about).await?;
         if server.is_assumed && answer.status.is_client_error() {
-            return Err(LoginFailure::new(
-                "the server describes no login and registers no clients: it may want a token instead ('bearer_env' or a header in its configuration)",
+            return Err(LoginError::new(
+                "the server describes no login and registers no clients: it may need a token instead ('bearer_env' or a header in its configuration)",
             ));
         }
         if !answer.status.is_success() {
-            return Err(super::grant::refused("the authorization server refuses to register us", &answer, &[]));
+            return Err(super::grant::refusal("the authorization server refused to register a client", &answer, &[]));
         }
-        let made: Registered = serde_json::from_slice(&answer.body)
-            .map_err(|_| LoginFailure::new("the authorization server's registration cannot be read"))?;
+        let made: RegistrationResponse = serde_json::from_slice(&answer.body)
+            .map_err(|_| LoginError::new("the authorization server's registration response is invalid"))?;
         let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
         Ok(Self {
             id: made.client_id,
@@ -110,21 +108,21 @@ impl Client {
         })
     }
 
-    /// What is written down of it.
-    pub(crate) fn to_keep(&self) -> Self {
+    /// The client as it is stored: without a configured secret.
+    pub(crate) fn without_own_secret(&self) -> Self {
         Self { secret: self.secret.clone().filter(|_| !self.has_own_secret), ..self.clone() }
     }
 
-    /// What was written down, with the secret that was not.
-    pub(crate) fn completed(&self, own_secret: Option<&str>) -> Result<Self, LoginFailure> {
+    /// The stored client with the configured secret.
+    pub(crate) fn with_own_secret(&self, own_secret: Option<&str>) -> Result<Self, LoginError> {
         match (self.has_own_secret, own_secret) {
             (false, _) => Ok(self.clone()),
             (true, Some(secret)) => Ok(Self { secret: Some(secret.to_owned()), ..self.clone() }),
-            (true, None) => Err(LoginFailure::new("the client's secret is not configured any more")),
+            (true, None) => Err(LoginError::new("the client's secret is no longer configured")),
         }
     }
 
-    /// What a form to the authorization server says of us.
+    /// The form fields that identify the client.
     pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
         let mut fields = vec![("client_id", self.id.as_str())];
         if let Some(secret) = self.secret.as_deref().filter(|_| self.secret_in_form) {
@@ -133,11 +131,11 @@ impl Client {
         fields
     }
 
-    /// What a header says of us.
+    /// The header that identifies the client.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let secret = self.secret.as_deref().filter(|_| !self.secret_in_form)?;
-        // As a form would hold them (RFC 6749, 2.3.1).
-        let part = |text: &str| encoded(&[(text, "")]).trim_end_matches('=').to_owned();
+        // Form-encoded (RFC 6749, 2.3.1).
+        let part = |text: &str| form_encoded(&[(text, "")]).trim_end_matches('=').to_owned();
         let both = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", part(&self.id), part(secret)));
         let mut value = HeaderValue::from_str(&format!("Basic {both}")).ok()?;
         value.set_sensitive(true);
@@ -145,12 +143,12 @@ impl Client {
     }
 }
 
-/// How a server wants a secret: in the first of the ways it names that is known here.
-fn preferred(server: &AuthorizationServer) -> &'static str {
+/// The first method the server lists for sending a secret that is supported here.
+fn preferred_secret_method(server: &AuthorizationServer) -> &'static str {
     const KNOWN: [&str; 2] = ["client_secret_basic", "client_secret_post"];
     let named = server.token_endpoint_auth_methods_supported.iter().flatten();
     let known = |method: &String| KNOWN.into_iter().find(|known| known == method);
-    // What the standard says of servers that do not say.
+    // The default of the standard.
     named.filter_map(known).next().unwrap_or("client_secret_basic")
 }
 
@@ -160,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_go_where_the_server_wants_them() {
+    fn client_secrets_are_sent_as_the_server_prefers() {
         let secret = Some("c d".to_owned());
         let mut client = Client { id: "a:b".to_owned(), secret, secret_in_form: false, has_own_secret: true };
-        let kept = serde_json::to_string(&client.to_keep()).unwrap();
-        assert!(!kept.contains("c d"), "{kept}");
-        let kept: Client = serde_json::from_str(&kept).unwrap();
-        assert!(kept.completed(Some("c d")).unwrap() == client && kept.completed(None).is_err());
+        let stored = serde_json::to_string(&client.without_own_secret()).unwrap();
+        assert!(!stored.contains("c d"), "{stored}");
+        let stored: Client = serde_json::from_str(&stored).unwrap();
+        assert!(stored.with_own_secret(Some("c d")).unwrap() == client && stored.with_own_secret(None).is_err());
         assert_eq!(client.header().unwrap(), "Basic YSUzQWI6Yytk");
         assert_eq!(client.fields(), [("client_id", "a:b")]);
         client.secret_in_form = true;

@@ -1,7 +1,7 @@
-//! Logins on disk: one file for each server, for nobody else to read, there whole or not at all.
+//! Logins on disk: one private file for each server, written atomically.
 //!
-//! The file is the truth that all processes share. Refresh tokens are often good for one use only, so whoever renews a
-//! login holds its lock and looks into the file first: another may have been faster.
+//! The file is shared by all processes. Refresh tokens are often valid for one use only, so a process that renews a
+//! login takes its lock and reads the file again first: another process may have renewed it already.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -15,29 +15,29 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::client::Client;
-use super::grant::Granted;
-use super::places;
-use super::written;
+use super::grant::TokenGrant;
+use super::url_serde;
+use crate::oauth::network::urls;
 
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
-/// A larger file is none of ours.
-const MAX_BYTES: u64 = 1024 * 1024;
+/// Larger files are ignored.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// A token that holds no longer than this is renewed before it is used, unless it is short-lived by nature.
-const SKEW_SECONDS: i64 = 60;
+/// Tokens are renewed this long before they expire, short-lived ones at a quarter of their lifetime.
+const MAX_EXPIRY_SKEW_SECONDS: i64 = 60;
 
-/// A login, with everything that it takes to renew it.
+/// A login with everything needed to renew it.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredLogin {
     version: u32,
-    /// The server it is for.
+    /// The server that the login is for.
     server: String,
     pub(crate) issuer: String,
     pub(crate) resource: String,
-    #[serde(with = "written")]
+    #[serde(with = "url_serde")]
     pub(crate) token_endpoint: Url,
-    #[serde(default, with = "written::optional")]
+    #[serde(default, with = "url_serde::optional")]
     pub(crate) revocation_endpoint: Option<Url>,
     pub(crate) client: Client,
     pub(crate) access_token: String,
@@ -47,14 +47,14 @@ pub(crate) struct Kept {
     pub(crate) scopes: Vec<String>,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for StoredLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Kept").field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }
 
-/// What a login is besides its tokens.
-pub(crate) struct About<'a> {
+/// The parts of a login besides its tokens.
+pub(crate) struct LoginDetails<'a> {
     pub(crate) server: &'a Url,
     pub(crate) issuer: &'a str,
     pub(crate) resource: &'a str,
@@ -64,29 +64,33 @@ pub(crate) struct About<'a> {
     pub(crate) scopes: &'a [String],
 }
 
-impl Kept {
-    pub(crate) fn new(about: &About<'_>, granted: Granted, now: i64) -> Self {
-        let kept = Self {
-            version: VERSION,
-            server: places::resource(about.server),
+impl StoredLogin {
+    pub(crate) fn new(about: &LoginDetails<'_>, granted: TokenGrant, now: i64) -> Self {
+        let stored = Self {
+            version: FORMAT_VERSION,
+            server: urls::resource(about.server),
             issuer: about.issuer.to_owned(),
             resource: about.resource.to_owned(),
             token_endpoint: about.token_endpoint.clone(),
             revocation_endpoint: about.revocation_endpoint.cloned(),
-            client: about.client.to_keep(),
+            client: about.client.without_own_secret(),
             access_token: String::new(),
             refresh_token: None,
             obtained_at: now,
             expires_at: None,
             scopes: about.scopes.to_vec(),
         };
-        kept.renewed(granted, now)
+        stored.renewed(granted, now)
     }
 
-    /// The same login with what was given for its refresh token, which may be another one now.
-    pub(crate) fn renewed(&self, granted: Granted, now: i64) -> Self {
+    /// The login with new tokens. The refresh token may have changed.
+    pub(crate) fn renewed(&self, granted: TokenGrant, now: i64) -> Self {
         let expires_at = granted.expires_in().map(|seconds| now.saturating_add(seconds));
-        let scopes = granted.scope.as_deref().map(super::challenge::scopes).filter(|scopes| !scopes.is_empty());
+        let scopes = granted
+            .scope
+            .as_deref()
+            .map(crate::oauth::discovery::challenge::split_scopes)
+            .filter(|scopes| !scopes.is_empty());
         Self {
             access_token: granted.access_token,
             refresh_token: granted.refresh_token.or_else(|| self.refresh_token.clone()),
@@ -97,55 +101,55 @@ impl Kept {
         }
     }
 
-    /// Whether the token will still hold when it arrives.
+    /// Whether the token will still be valid when it arrives.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         let Some(end) = self.expires_at else { return true };
-        let skew = (end.saturating_sub(self.obtained_at) / 4).clamp(0, SKEW_SECONDS);
+        let skew = (end.saturating_sub(self.obtained_at) / 4).clamp(0, MAX_EXPIRY_SKEW_SECONDS);
         now.saturating_add(skew) < end
     }
 
-    /// Everything in it that must not be shown.
+    /// All secrets of the login.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
         secrets.into_iter().flatten().map(String::as_str)
     }
 }
 
-/// Where the login of one server is kept.
-pub(crate) struct Store {
+/// The file of one server's login.
+pub(crate) struct LoginStore {
     path: PathBuf,
     server: String,
 }
 
-/// Held by whoever changes a login.
-pub(crate) struct Locked {
+/// Held while a login is changed.
+pub(crate) struct LockGuard {
     _file: File,
 }
 
-impl Store {
-    pub(crate) fn of(folder: &Path, server: &Url) -> Self {
+impl LoginStore {
+    pub(crate) fn new(folder: &Path, server: &Url) -> Self {
         let mut whole = server.clone();
         whole.set_fragment(None);
         let digest = Sha256::digest(whole.as_str().as_bytes());
         let name = hex_prefix(&digest, 16);
-        Self { path: folder.join(format!("{name}.json")), server: places::resource(server) }
+        Self { path: folder.join(format!("{name}.json")), server: urls::resource(server) }
     }
 
-    /// The login, if there is one that can be read.
-    pub(crate) fn read(&self) -> Option<Kept> {
+    /// The login, if there is a valid one.
+    pub(crate) fn read(&self) -> Option<StoredLogin> {
         let file = File::open(&self.path).ok()?;
         let mut text = String::new();
-        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-        let kept: Kept = serde_json::from_str(&text).ok()?;
-        (kept.version == VERSION && kept.server == self.server).then_some(kept)
+        file.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
+        let stored: StoredLogin = serde_json::from_str(&text).ok()?;
+        (stored.version == FORMAT_VERSION && stored.server == self.server).then_some(stored)
     }
 
-    pub(crate) fn write(&self, kept: &Kept) -> io::Result<()> {
+    pub(crate) fn write(&self, stored: &StoredLogin) -> io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         self.make_folder()?;
         let draft = format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let draft = self.path.with_extension(draft);
-        let text = serde_json::to_vec(kept)?;
+        let text = serde_json::to_vec(stored)?;
         let written = private(OpenOptions::new().write(true).create_new(true)).open(&draft).and_then(|mut file| {
             file.write_all(&text)?;
             file.sync_all()
@@ -157,7 +161,7 @@ impl Store {
         replaced
     }
 
-    /// Forgets the login. Says whether there was one.
+    /// Deletes the login. Returns whether there was one.
     pub(crate) fn remove(&self) -> io::Result<bool> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
@@ -166,15 +170,15 @@ impl Store {
         }
     }
 
-    /// Waits until nobody else changes the login, not for ever.
-    pub(crate) async fn lock(&self, within: Duration) -> io::Result<Locked> {
+    /// Waits for the lock of the login, up to the timeout.
+    pub(crate) async fn lock(&self, timeout: Duration) -> io::Result<LockGuard> {
         self.make_folder()?;
         let path = self.path.with_extension("lock");
         let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
-        let deadline = tokio::time::Instant::now() + within;
+        let deadline = tokio::time::Instant::now() + timeout;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Locked { _file: file }),
+                Ok(()) => return Ok(LockGuard { _file: file }),
                 Err(TryLockError::WouldBlock) if tokio::time::Instant::now() < deadline => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -191,7 +195,7 @@ impl Store {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
-        // It may have been there before.
+        // The folder may have existed before with another mode.
         #[cfg(unix)]
         fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(())
@@ -204,7 +208,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Seconds since 1970.
+/// The current Unix time in seconds.
 pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
@@ -214,12 +218,12 @@ pub(crate) fn now() -> i64 {
 mod tests {
     use super::*;
 
-    fn kept(lifetime: Option<i64>) -> Kept {
+    fn stored(lifetime: Option<i64>) -> StoredLogin {
         let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
         let endpoint = Url::parse("https://as.example/token").unwrap();
         let client: Client = serde_json::from_str(r#"{"id": "c"}"#).unwrap();
         let granted = granted(r#"{"access_token": "one", "token_type": "Bearer", "refresh_token": "two"}"#);
-        let about = About {
+        let about = LoginDetails {
             server: &server,
             issuer: "https://as.example",
             resource: "https://a.example/mcp",
@@ -228,29 +232,29 @@ mod tests {
             client: &client,
             scopes: &["read".to_owned()],
         };
-        let mut kept = Kept::new(&about, granted, 1_000);
-        kept.expires_at = lifetime.map(|lifetime| 1_000 + lifetime);
-        kept
+        let mut stored = StoredLogin::new(&about, granted, 1_000);
+        stored.expires_at = lifetime.map(|lifetime| 1_000 + lifetime);
+        stored
     }
 
-    fn granted(text: &str) -> Granted {
+    fn granted(text: &str) -> TokenGrant {
         serde_json::from_str(text).unwrap()
     }
 
     #[test]
-    fn tokens_are_renewed_before_they_end() {
-        assert!(kept(None).is_fresh(i64::MAX));
-        assert!(kept(Some(3_600)).is_fresh(1_000 + 3_539));
-        assert!(!kept(Some(3_600)).is_fresh(1_000 + 3_540));
-        // What lives for eight seconds is not old after none.
-        assert!(kept(Some(8)).is_fresh(1_000) && !kept(Some(8)).is_fresh(1_006));
-        assert!(!kept(Some(0)).is_fresh(1_000));
+    fn tokens_are_renewed_before_they_expire() {
+        assert!(stored(None).is_fresh(i64::MAX));
+        assert!(stored(Some(3_600)).is_fresh(1_000 + 3_539));
+        assert!(!stored(Some(3_600)).is_fresh(1_000 + 3_540));
+        // A token that lives for eight seconds is not expired immediately.
+        assert!(stored(Some(8)).is_fresh(1_000) && !stored(Some(8)).is_fresh(1_006));
+        assert!(!stored(Some(0)).is_fresh(1_000));
     }
 
     #[test]
-    fn a_refresh_token_is_kept_until_there_is_another() {
+    fn a_refresh_token_is_kept_until_it_is_replaced() {
         let same =
-            kept(None).renewed(granted(r#"{"access_token": "x", "token_type": "bearer", "expires_in": 9}"#), 2_000);
+            stored(None).renewed(granted(r#"{"access_token": "x", "token_type": "bearer", "expires_in": 9}"#), 2_000);
         assert_eq!((same.refresh_token.as_deref(), same.expires_at), (Some("two"), Some(2_009)));
         assert_eq!(same.scopes, ["read"]);
         let other = r#"{"access_token": "x", "token_type": "bearer", "refresh_token": "three", "scope": "read write"}"#;
@@ -260,26 +264,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_private_whole_and_locked() {
+    async fn files_are_private_atomic_and_locked() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("aquifer-logins-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
-        let store = Store::of(&folder, &server);
+        let store = LoginStore::new(&folder, &server);
         assert!(store.read().is_none());
-        store.write(&kept(None)).unwrap();
+        store.write(&stored(None)).unwrap();
         assert_eq!(store.read().unwrap().access_token, "one");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&store.path)), (0o700, 0o600));
         assert!(!fs::read_to_string(&store.path).unwrap().contains("hidden"));
-        // Another server's login is not there.
-        let other = Store::of(&folder, &Url::parse("https://b.example/mcp").unwrap());
+        // The login of another server is not used.
+        let other = LoginStore::new(&folder, &Url::parse("https://b.example/mcp").unwrap());
         fs::copy(&store.path, &other.path).unwrap();
         assert!(other.read().is_none());
-        let held = store.lock(Duration::from_secs(1)).await.unwrap();
+        let held_lock = store.lock(Duration::from_secs(1)).await.unwrap();
         assert!(store.lock(Duration::from_millis(50)).await.is_err());
-        drop(held);
+        drop(held_lock);
         assert!(store.lock(Duration::from_secs(1)).await.is_ok());
         fs::write(&store.path, "{\"version\": 1").unwrap();
         assert!(store.read().is_none());

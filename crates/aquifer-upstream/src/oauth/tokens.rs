@@ -1,4 +1,4 @@
-//! The token that goes with every request to a server somebody has logged in to.
+//! The token that is sent with every request to a server with a login.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,160 +8,164 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio::sync::Mutex;
 
-use super::Login;
-use super::challenge::Challenge;
-use super::grant::{Granted, Ungranted};
-use super::places;
-use super::store::{self, Kept, Store};
-use super::web::Web;
-use crate::error::{Gone, UpstreamError};
+use super::grant::{GrantError, TokenGrant};
+use super::store::{self, LoginStore, StoredLogin};
+use crate::error::{Outage, UpstreamError};
+use crate::oauth::discovery::challenge::Challenge;
+use crate::oauth::network::http::OAuthHttp;
+use crate::oauth::network::urls;
 use crate::sanitize::Sanitizer;
+use crate::settings::LoginSettings;
 
-/// How long another process may take to renew the same login.
-const LOCKED: Duration = Duration::from_secs(30);
+/// How long another process may hold the lock of the same login.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The token of one connection. The file is the truth; this is what was read there last.
-pub(crate) struct Tokens {
+/// The token of one connection, as last read from the file.
+pub(crate) struct LoginTokens {
     server: Url,
-    store: Store,
-    login: Login,
+    store: LoginStore,
+    login: LoginSettings,
     sanitizer: Sanitizer,
-    held: ArcSwapOption<Kept>,
+    current_login: ArcSwapOption<StoredLogin>,
     renewing: Mutex<()>,
 }
 
-impl Tokens {
-    /// The tokens for a server, unless they could be read on the way to it.
-    pub(crate) fn new(server: &Url, login: &Login, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
-        if !places::is_secure(server) {
+impl LoginTokens {
+    /// The tokens for a server. `None` if the connection is not encrypted.
+    pub(crate) fn new(server: &Url, login: &LoginSettings, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
+        if !urls::is_secure(server) {
             return None;
         }
         let tokens = Self {
             server: server.clone(),
-            store: Store::of(&login.folder, server),
+            store: LoginStore::new(&login.folder, server),
             login: login.clone(),
             sanitizer: sanitizer.clone(),
-            held: ArcSwapOption::empty(),
+            current_login: ArcSwapOption::empty(),
             renewing: Mutex::new(()),
         };
-        if let Some(kept) = tokens.store.read() {
-            tokens.hold(kept);
+        if let Some(stored) = tokens.store.read() {
+            tokens.set_current(stored);
         }
         Some(Arc::new(tokens))
     }
 
-    fn hold(&self, kept: Kept) -> Arc<Kept> {
-        // Whatever the server says, it does not repeat these.
-        kept.secrets().for_each(|secret| self.sanitizer.learn(secret));
-        let kept = Arc::new(kept);
-        self.held.store(Some(kept.clone()));
-        kept
+    fn set_current(&self, stored: StoredLogin) -> Arc<StoredLogin> {
+        // The server must not see its own tokens repeated.
+        stored.secrets().for_each(|secret| self.sanitizer.add_secret(secret));
+        let stored = Arc::new(stored);
+        self.current_login.store(Some(stored.clone()));
+        stored
     }
 
-    /// The token to send now, renewed if it is about to end.
-    pub(crate) async fn current(self: &Arc<Self>) -> Option<Arc<Kept>> {
-        let held = self.held.load_full()?;
-        if held.is_fresh(store::now()) {
-            return Some(held);
+    /// The token to send now, renewed if it is about to expire.
+    pub(crate) async fn current(self: &Arc<Self>) -> Option<Arc<StoredLogin>> {
+        let current_login = self.current_login.load_full()?;
+        if current_login.is_fresh(store::now()) {
+            return Some(current_login);
         }
-        // One that cannot be renewed is sent as it is: the server decides.
-        Some(self.renew(Some(held.clone())).await.unwrap_or(held))
+        // A token that cannot be renewed is sent anyway; the server decides.
+        Some(self.renew(Some(current_login.clone())).await.unwrap_or(current_login))
     }
 
-    /// The token that was held last, for a word of farewell.
-    pub(crate) fn last(&self) -> Option<Arc<Kept>> {
-        self.held.load_full()
+    /// The last known token, for ending a session.
+    pub(crate) fn last(&self) -> Option<Arc<StoredLogin>> {
+        self.current_login.load_full()
     }
 
-    /// Another token after the server refused this one, if there is another.
-    pub(crate) async fn instead_of(self: &Arc<Self>, refused: Option<Arc<Kept>>) -> Result<Arc<Kept>, Gone> {
+    /// Another token after the server refused this one.
+    pub(crate) async fn replacement_for(
+        self: &Arc<Self>,
+        refused: Option<Arc<StoredLogin>>,
+    ) -> Result<Arc<StoredLogin>, Outage> {
         self.renew(refused).await
     }
 
-    /// The token of a login that was made since this one, if there is one.
-    pub(crate) fn newer_than(&self, used: Option<&Kept>) -> Option<Arc<Kept>> {
-        let kept = self.store.read()?;
-        let is_other = used.is_none_or(|used| used.access_token != kept.access_token);
-        (is_other && kept.is_fresh(store::now())).then(|| self.hold(kept))
+    /// The token of a login that is newer than this one, if there is one.
+    pub(crate) fn newer_than(&self, used: Option<&StoredLogin>) -> Option<Arc<StoredLogin>> {
+        let stored = self.store.read()?;
+        let is_other = used.is_none_or(|used| used.access_token != stored.access_token);
+        (is_other && stored.is_fresh(store::now())).then(|| self.set_current(stored))
     }
 
-    /// Renews in a task of its own: a caller who gives up must not lose a refresh token that was given meanwhile.
-    async fn renew(self: &Arc<Self>, used: Option<Arc<Kept>>) -> Result<Arc<Kept>, Gone> {
+    /// Renews in a separate task, so that a cancelled caller does not lose a new refresh token.
+    async fn renew(self: &Arc<Self>, used: Option<Arc<StoredLogin>>) -> Result<Arc<StoredLogin>, Outage> {
         let tokens = self.clone();
         let renewing = tokio::spawn(async move { tokens.renew_now(used).await });
-        renewing.await.unwrap_or_else(|cause| Err(Gone::new("its login cannot be renewed now", cause)))
+        renewing.await.unwrap_or_else(|cause| Err(Outage::new("its login cannot be renewed now", cause)))
     }
 
-    async fn renew_now(&self, used: Option<Arc<Kept>>) -> Result<Arc<Kept>, Gone> {
-        let unrenewed = |cause: String| Gone::new("its login cannot be renewed now", cause);
+    async fn renew_now(&self, used: Option<Arc<StoredLogin>>) -> Result<Arc<StoredLogin>, Outage> {
+        let unrenewed = |cause: String| Outage::new("its login cannot be renewed now", cause);
         let _turn = self.renewing.lock().await;
-        let Some(mut kept) = self.store.read() else {
-            self.held.store(None);
-            return Err(self.wanted("it wants a login"));
+        let Some(mut stored) = self.store.read() else {
+            self.current_login.store(None);
+            return Err(self.login_required("it requires a login"));
         };
-        let is_used = |kept: &Kept| used.as_ref().is_some_and(|used| used.access_token == kept.access_token);
-        // Somebody logged in or renewed meanwhile.
-        if !is_used(&kept) && kept.is_fresh(store::now()) {
-            return Ok(self.hold(kept));
+        let is_used = |stored: &StoredLogin| used.as_ref().is_some_and(|used| used.access_token == stored.access_token);
+        // Another login or renewal has happened in the meantime.
+        if !is_used(&stored) && stored.is_fresh(store::now()) {
+            return Ok(self.set_current(stored));
         }
-        let _locked = self.store.lock(LOCKED).await.map_err(|cause| unrenewed(format!("its lock: {cause}")))?;
-        // Perhaps while we waited.
+        let _lock = self.store.lock(LOCK_TIMEOUT).await.map_err(|cause| unrenewed(format!("its lock: {cause}")))?;
+        // It may have happened while we waited for the lock.
         match self.store.read() {
-            Some(now) => kept = now,
-            None => return Err(self.wanted("it wants a login")),
+            Some(now) => stored = now,
+            None => return Err(self.login_required("it requires a login")),
         }
-        if !is_used(&kept) && kept.is_fresh(store::now()) {
-            return Ok(self.hold(kept));
+        if !is_used(&stored) && stored.is_fresh(store::now()) {
+            return Ok(self.set_current(stored));
         }
-        let Some(refresh_token) = &kept.refresh_token else {
-            return Err(self.wanted("its login has ended"));
+        let Some(refresh_token) = &stored.refresh_token else {
+            return Err(self.login_required("its login has expired"));
         };
-        let web = Web::around(&self.server).await.map_err(|failure| unrenewed(failure.to_string()))?;
-        let client = kept.client.completed(self.login.client_secret.as_deref());
+        let web = OAuthHttp::for_server(&self.server).await.map_err(|failure| unrenewed(failure.to_string()))?;
+        let client = stored.client.with_own_secret(self.login.client_secret.as_deref());
         let client = client.map_err(|failure| unrenewed(failure.to_string()))?;
-        let shown = [
+        let grant = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh_token.as_str()),
-            ("resource", kept.resource.as_str()),
+            ("resource", stored.resource.as_str()),
         ];
-        match Granted::ask(&web, &kept.token_endpoint, &client, &shown).await {
+        match TokenGrant::request(&web, &stored.token_endpoint, &client, &grant).await {
             Ok(granted) => {
-                let renewed = kept.renewed(granted, store::now());
+                let renewed = stored.renewed(granted, store::now());
                 if let Err(cause) = self.store.write(&renewed) {
-                    tracing::warn!(%cause, "a renewed login cannot be kept");
+                    tracing::warn!(%cause, "a renewed login cannot be stored");
                 }
-                Ok(self.hold(renewed))
+                Ok(self.set_current(renewed))
             }
-            Err(Ungranted::Refused(failure)) => {
+            Err(GrantError::Refused(failure)) => {
                 let _ = self.store.remove();
-                self.held.store(None);
-                Err(self.wanted("its login is no longer accepted").because(&failure))
+                self.current_login.store(None);
+                Err(self.login_required("its login is no longer accepted").with_cause(&failure))
             }
-            Err(Ungranted::Failed(failure)) => Err(unrenewed(failure.to_string())),
+            Err(GrantError::Failed(failure)) => Err(unrenewed(failure.to_string())),
         }
     }
 
-    /// That a person must log in, and how. The log is told where the files are; callers are not.
-    pub(crate) fn wanted(&self, why: &str) -> Gone {
-        let Login { command, command_in_full, .. } = &self.login;
-        let cause = if command == command_in_full { "no token that it takes" } else { command_in_full };
-        Gone::new(format!("{why}; a person runs `{command}`"), cause)
+    /// A person has to log in. Callers see the command; the log also has the full paths.
+    pub(crate) fn login_required(&self, why: &str) -> Outage {
+        let LoginSettings { command, command_in_full, .. } = &self.login;
+        let cause = if command == command_in_full { "no valid token" } else { command_in_full };
+        Outage::new(format!("{why}; a person has to run `{command}`"), cause)
     }
 
-    /// Whether the token was refused for what it does not allow: then renewing it changes nothing, whatever the status.
+    /// Whether the token was refused for missing scopes. Renewing it does not help then, whatever the status.
     pub(crate) fn is_insufficient(&self, headers: &HeaderMap) -> bool {
-        self.held.load().is_some()
+        self.current_login.load().is_some()
             && Challenge::read(headers).is_some_and(|challenge| challenge.is_insufficient_scope())
     }
 
-    /// What a refusal means that another token of the same login would not change, if the server says so.
-    pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError> {
+    /// The error for missing scopes, if the server reports them.
+    pub(crate) fn forbidden_error(&self, headers: &HeaderMap) -> Option<UpstreamError> {
         let challenge = Challenge::read(headers).filter(Challenge::is_insufficient_scope)?;
-        let mut scopes = self.held.load().as_ref().map(|kept| kept.scopes.clone()).unwrap_or_default();
+        let mut scopes = self.current_login.load().as_ref().map(|stored| stored.scopes.clone()).unwrap_or_default();
         scopes.extend(challenge.scopes.iter().filter(|scope| !scopes.contains(scope)).cloned().collect::<Vec<_>>());
-        let asked: String =
+        let scope_flags: String =
             scopes.iter().filter(|scope| is_plain(scope)).map(|scope| format!(" --scope {scope}")).collect();
-        let reason = format!("its login does not allow this; a person runs `{}{asked}`", self.login.command);
+        let reason =
+            format!("its login does not allow this; a person has to run `{}{scope_flags}`", self.login.command);
         Some(UpstreamError::Forbidden {
             reason,
             scopes: challenge.scopes.into_iter().filter(|scope| is_plain(scope)).collect(),
@@ -169,8 +173,8 @@ impl Tokens {
     }
 }
 
-impl Kept {
-    /// The header that it goes into.
+impl StoredLogin {
+    /// The `Authorization` header.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", self.access_token)).ok()?;
         value.set_sensitive(true);
@@ -178,7 +182,7 @@ impl Kept {
     }
 }
 
-/// Whether a scope may stand in a command that a person is asked to run.
+/// Whether a scope can be part of a command line shown to a person.
 fn is_plain(scope: &str) -> bool {
     !scope.starts_with('-')
         && scope.chars().count() <= 200
@@ -190,7 +194,7 @@ mod tests {
     use super::is_plain;
 
     #[test]
-    fn commands_hold_no_scope_that_a_shell_would_read() {
+    fn commands_contain_no_scope_with_shell_syntax() {
         for scope in ["files:read", "https://www.example.com/auth/drive.readonly", "user@example.com", "a+b"] {
             assert!(is_plain(scope), "{scope}");
         }

@@ -1,4 +1,4 @@
-//! What callers send is what the upstream gets, and what it answers is what callers get.
+//! Parameters reach the upstream unchanged, and results reach the caller unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,64 +8,64 @@ use aquifer_engine::{Caller, Context};
 use aquifer_protocol::response::Attachment;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Stage, context, fake, until};
+use crate::support::{Folder, Gateway, context, fake, until};
 
 #[tokio::test]
 async fn r_dis_7_names_and_values_reach_the_upstream_unchanged() {
-    let stage = Stage::up(fake(&[])).await;
+    let gateway = Gateway::ready(fake(&[])).await;
     let sent = json!({
         "text": "ä\u{1f600}\n", "camel_case": [1, 2.5, null, { "keepMe": true }], "nested": { "camelCase": { "_x": 1 } },
         "operation": "an ordinary parameter", "number": 7,
     });
-    let got = stage.get("echo", sent).await;
+    let got = gateway.get("echo", sent).await;
     let expected = json!({
         "text": "ä\u{1f600}\n", "camelCase": [1, 2.5, null, { "keepMe": true }], "nested": { "camelCase": { "_x": 1 } },
         "operation": "an ordinary parameter", "number": 7,
     });
     assert_eq!(got, expected);
-    let details = stage.get("introspect", json!({ "query": "operations", "name": "echo" })).await;
+    let details = gateway.get("introspect", json!({ "query": "operations", "name": "echo" })).await;
     let names: Vec<&str> =
         details["operation"]["parameters"].as_array().unwrap().iter().filter_map(|p| p["name"].as_str()).collect();
     let hidden = names.iter().find(|name| name.contains("hidden")).unwrap();
-    let got = stage.get("echo", json!({ *hidden: "x" })).await;
+    let got = gateway.get("echo", json!({ *hidden: "x" })).await;
     assert_eq!(got, json!({ "_hidden": "x" }));
-    assert_eq!(stage.get("echo", json!({})).await, json!({}), "nothing is added");
+    assert_eq!(gateway.get("echo", json!({})).await, json!({}), "nothing is added");
 }
 
 #[tokio::test]
 async fn r_dis_7_the_whole_schema_is_enforced_before_the_call() {
-    let stage = Stage::up(fake(&[])).await;
-    assert_eq!(stage.get("either", json!({ "user_name": "x" })).await, json!("fine"));
-    let error = stage.refused("either", json!({ "user_name": "x", "number": 1 }), "VALIDATION_INVALID_VALUE").await;
+    let gateway = Gateway::ready(fake(&[])).await;
+    assert_eq!(gateway.get("either", json!({ "user_name": "x" })).await, json!("fine"));
+    let error = gateway.refused("either", json!({ "user_name": "x", "number": 1 }), "VALIDATION_INVALID_VALUE").await;
     assert!(error["message"].as_str().unwrap().contains("exactly one"), "{error}");
-    stage.refused("either", json!({}), "VALIDATION_INVALID_VALUE").await;
-    let error = stage.refused("echo", json!({ "number": 0 }), "VALIDATION_INVALID_VALUE").await;
+    gateway.refused("either", json!({}), "VALIDATION_INVALID_VALUE").await;
+    let error = gateway.refused("echo", json!({ "number": 0 }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], "number", "{error}");
 }
 
 #[tokio::test]
 async fn r_dis_7_parameters_that_a_tool_does_not_name_reach_it_unchanged() {
-    let stage = Stage::up(fake(&[])).await;
+    let gateway = Gateway::ready(fake(&[])).await;
     let anything = json!({
         "camelCase": [1, 2.5, null, { "keepMe": true }], "snake_case": "ä\u{1f600}", "_x": null, "with space/~": {}, "": 0,
     });
-    assert_eq!(stage.get("anything", anything.clone()).await, anything);
-    assert_eq!(stage.get("anything", json!({})).await, json!({}));
+    assert_eq!(gateway.get("anything", anything.clone()).await, anything);
+    assert_eq!(gateway.get("anything", json!({})).await, json!({}));
     let some = json!({ "user_name": "ada", "red": 1, "Blue": 2, "x-more": "free" });
     let expected = json!({ "userName": "ada", "red": 1, "Blue": 2, "x-more": "free" });
-    assert_eq!(stage.get("labels", some).await, expected);
+    assert_eq!(gateway.get("labels", some).await, expected);
     assert_eq!(
-        stage.get("labels", json!({ "userName": "ada", "red": 1 })).await,
+        gateway.get("labels", json!({ "userName": "ada", "red": 1 })).await,
         json!({ "userName": "ada", "red": 1 })
     );
-    assert_eq!(stage.get("patterned", json!({ "xa": "b" })).await, json!({ "xa": "b" }));
+    assert_eq!(gateway.get("patterned", json!({ "xa": "b" })).await, json!({ "xa": "b" }));
 }
 
 #[tokio::test]
 async fn r_dis_7_unnamed_parameters_that_the_schema_refuses_are_refused_by_name() {
     let folder = Folder::new();
     let journal = folder.file("journal");
-    let stage = Stage::up(fake(&["--journal", &journal])).await;
+    let gateway = Gateway::ready(fake(&["--journal", &journal])).await;
     for (operation, params, code, named) in [
         ("labels", json!({ "red": "one" }), "VALIDATION_INVALID_TYPE", "red"),
         ("labels", json!({ "user_name": 5, "red": 1 }), "VALIDATION_INVALID_TYPE", "user_name"),
@@ -74,17 +74,17 @@ async fn r_dis_7_unnamed_parameters_that_the_schema_refuses_are_refused_by_name(
         ("patterned", json!({ "xa": 5 }), "VALIDATION_INVALID_TYPE", "xa"),
         ("patterned", json!({ "xa": "b", "ya": "b" }), "VALIDATION_UNKNOWN_PARAM", "ya"),
     ] {
-        let error = stage.refused(operation, params, code).await;
+        let error = gateway.refused(operation, params, code).await;
         let details = &error["details"];
-        let told = [&details["param_name"], &details["unknown_params"][0], &details["errors"][0]["path"]];
-        assert_eq!(told.iter().find_map(|told| told.as_str()), Some(named), "{error}");
+        let named_fields = [&details["param_name"], &details["unknown_params"][0], &details["errors"][0]["path"]];
+        assert_eq!(named_fields.iter().find_map(|named_fields| named_fields.as_str()), Some(named), "{error}");
         assert!(error["message"].as_str().unwrap().contains(&format!("'{named}'")), "{error}");
     }
-    // Under its own name and under ours.
-    let shown = stage.get("introspect", json!({ "query": "operations", "name": "labels" })).await;
+    // Both spellings of the name.
+    let shown = gateway.get("introspect", json!({ "query": "operations", "name": "labels" })).await;
     let names = shown["operation"]["parameters"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str());
     let from = names.into_iter().find(|name| name.contains("from")).unwrap();
-    let error = stage.refused("labels", json!({ from: "a", "_from": "b" }), "VALIDATION_INVALID_VALUE").await;
+    let error = gateway.refused("labels", json!({ from: "a", "_from": "b" }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], from, "{error}");
     let asked = std::fs::read_to_string(journal).unwrap();
     assert!(!asked.contains("tools/call"), "nothing of this reached the server: {asked}");
@@ -92,28 +92,28 @@ async fn r_dis_7_unnamed_parameters_that_the_schema_refuses_are_refused_by_name(
 
 #[tokio::test]
 async fn r_dis_7_introspection_says_which_operations_take_any_name() {
-    let stage = Stage::up(fake(&[])).await;
+    let gateway = Gateway::ready(fake(&[])).await;
     for (operation, open) in [("anything", true), ("labels", true), ("patterned", true), ("echo", false)] {
         let asked = json!({ "query": "operations", "name": operation, "fields": "full" });
-        let shown = stage.get("introspect", asked).await["operation"].clone();
-        let said = shown["description"].as_str().unwrap().contains("Takes further parameters of any name.");
-        assert_eq!(said, open, "{shown}");
+        let shown = gateway.get("introspect", asked).await["operation"].clone();
+        let is_described = shown["description"].as_str().unwrap().contains("Takes further parameters of any name.");
+        assert_eq!(is_described, open, "{shown}");
         assert_eq!(shown["input_schema"]["additionalProperties"] != json!(false), open, "{shown}");
     }
 }
 
 #[tokio::test]
 async fn r_dis_7_results_keep_text_structure_pictures_sound_and_resources() {
-    let stage = Stage::up(fake(&[])).await;
-    assert_eq!(stage.get("structured", json!({})).await, json!({ "rows": [1, 2] }));
-    let (answer, blocks) = stage.ask_whole("get_picture", json!({}), context()).await;
+    let gateway = Gateway::ready(fake(&[])).await;
+    assert_eq!(gateway.get("structured", json!({})).await, json!({ "rows": [1, 2] }));
+    let (answer, blocks) = gateway.ask_whole("get_picture", json!({}), context()).await;
     assert_eq!(answer["data"][0], "a picture");
     assert_eq!(answer["data"][1], json!({ "_attachment": 0, "type": "image", "media_type": "image/png" }));
     let [Attachment::Verbatim(picture)] = blocks.as_slice() else { panic!("{blocks:?}") };
     let picture: Value = serde_json::from_str(picture).unwrap();
     assert_eq!(picture["annotations"]["priority"], 0.5);
     assert!(picture["data"].as_str().unwrap().starts_with("iVBOR"));
-    let (answer, blocks) = stage.ask_whole("blocks", json!({}), context()).await;
+    let (answer, blocks) = gateway.ask_whole("blocks", json!({}), context()).await;
     assert_eq!(answer["data"][0], json!({ "a": 1 }));
     let kinds: Vec<&str> = answer["data"].as_array().unwrap().iter().filter_map(|item| item["type"].as_str()).collect();
     assert_eq!(kinds, ["audio", "resource_link", "resource", "resource"]);
@@ -122,24 +122,24 @@ async fn r_dis_7_results_keep_text_structure_pictures_sound_and_resources() {
 }
 
 #[tokio::test]
-async fn r_res_3_an_upstreams_refusal_is_told_in_its_words_without_trace_and_secret() {
+async fn r_res_3_an_upstream_error_keeps_its_text_without_stack_trace_or_secrets() {
     let mut settings = fake(&[]);
     let aquifer_upstream::Transport::Stdio { env, .. } = &mut settings.transport else { unreachable!() };
     env.push(("SECRET".to_owned(), "hunter2-hunter2".to_owned()));
-    let stage = Stage::up(settings).await;
-    let error = stage.refused("refuse", json!({}), "UPSTREAM_ERROR").await;
+    let gateway = Gateway::ready(settings).await;
+    let error = gateway.refused("refuse", json!({}), "UPSTREAM_ERROR").await;
     assert_eq!(error["details"]["upstream_error"], "No. The secret was [redacted]");
-    let error = stage.refused("protest", json!({}), "UPSTREAM_ERROR").await;
+    let error = gateway.refused("protest", json!({}), "UPSTREAM_ERROR").await;
     assert_eq!(error["details"]["upstream_error"], "unheard of");
     assert_eq!(error["details"]["upstream_code"], -32603);
 }
 
 #[tokio::test]
-async fn progress_comes_through() {
-    let stage = Stage::up(fake(&[])).await;
+async fn progress_is_forwarded() {
+    let gateway = Gateway::ready(fake(&[])).await;
     let (progress, mut updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = stage.ask_as("slow", json!({ "seconds": 0.3, "steps": 3 }), context).await;
+    let answer = gateway.ask_as("slow", json!({ "seconds": 0.3, "steps": 3 }), context).await;
     assert_eq!(answer["data"], "done");
     let mut seen = Vec::new();
     while let Ok(update) = updates.try_recv() {
@@ -147,55 +147,55 @@ async fn progress_comes_through() {
     }
     let expected = [1.0, 2.0, 3.0].map(|step| (step, Some(3.0), format!("step {step}")));
     assert_eq!(seen, expected);
-    // Nobody listens: the upstream is not asked to report.
-    assert_eq!(stage.get("last_meta", json!({})).await, json!({}));
+    // Without a listener, the upstream is not asked to report progress.
+    assert_eq!(gateway.get("last_meta", json!({})).await, json!({}));
 }
 
 #[tokio::test]
 async fn progress_keeps_a_call_alive_beyond_its_timeout() {
     let mut settings = fake(&[]);
     settings.timeout = Duration::from_secs(2);
-    let stage = Stage::up(settings).await;
+    let gateway = Gateway::ready(settings).await;
     let (progress, _updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = stage.ask_as("slow", json!({ "seconds": 5, "steps": 50 }), context).await;
+    let answer = gateway.ask_as("slow", json!({ "seconds": 5, "steps": 50 }), context).await;
     assert_eq!(answer["data"], "done", "{answer}");
-    stage.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT").await;
+    gateway.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT").await;
 }
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_upstream() {
-    let stage = Arc::new(Stage::up(fake(&[])).await);
+    let gateway = Arc::new(Gateway::ready(fake(&[])).await);
     let context = Context::new(Caller::session("tests"), "req_cancelled");
     let cancelled = context.cancelled.clone();
     let call = {
-        let stage = stage.clone();
-        tokio::spawn(async move { stage.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
+        let gateway = gateway.clone();
+        tokio::spawn(async move { gateway.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
     };
-    until("the call is under way", async || stage.get("max_at_once", json!({})).await == json!([1])).await;
+    until("the call is under way", async || gateway.get("max_at_once", json!({})).await == json!([1])).await;
     cancelled.cancel();
     assert_eq!(call.await.unwrap()["success"], false);
     until("the upstream knows", async || {
-        stage.get("cancelled", json!({})).await.as_array().is_some_and(|ids| ids.len() == 1)
+        gateway.get("cancelled", json!({})).await.as_array().is_some_and(|ids| ids.len() == 1)
     })
     .await;
 }
 
 #[tokio::test]
-async fn calls_run_side_by_side_and_wait_their_turn() {
+async fn calls_run_concurrently_up_to_the_limit() {
     let mut settings = fake(&[]);
     settings.concurrency = 4;
-    let stage = Arc::new(Stage::up(settings).await);
+    let gateway = Arc::new(Gateway::ready(settings).await);
     let calls = (0..8).map(|index| {
-        let stage = stage.clone();
+        let gateway = gateway.clone();
         tokio::spawn(async move {
-            stage.get("slow", json!({ "seconds": 2 })).await;
-            stage.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
+            gateway.get("slow", json!({ "seconds": 2 })).await;
+            gateway.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
         })
     });
     let answers = futures::future::join_all(calls).await;
     for (index, answer) in answers.into_iter().enumerate() {
         assert_eq!(answer.unwrap(), index.to_string());
     }
-    assert_eq!(stage.get("max_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
+    assert_eq!(gateway.get("max_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
 }

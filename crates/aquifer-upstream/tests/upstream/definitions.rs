@@ -1,4 +1,4 @@
-//! Servers whose definitions are written by the test, and stores that can be made to fail.
+//! Servers whose definitions the test writes, and stores that can fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Engine, Source};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
-use aquifer_upstream::{Pinning, Settings, Upstream};
+use aquifer_upstream::{PinStore, Settings, Upstream};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Served, Stage, fake, until};
+use crate::support::{Folder, Gateway, HttpServer, fake, until};
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransportKind {
     Stdio,
     Http,
 }
 
-pub(crate) const WAYS: [Way; 2] = [Way::Stdio, Way::Http];
+pub(crate) const TRANSPORTS: [TransportKind; 2] = [TransportKind::Stdio, TransportKind::Http];
 
-/// A server that lists what the test writes.
-pub(crate) struct Scripted {
+/// A server that lists the tools in a file.
+pub(crate) struct ScriptedServer {
     pub(crate) folder: Folder,
-    way: Way,
-    /// Held so that it ends with the test.
-    served: Option<Served>,
+    transport: TransportKind,
+    /// Ends with the test.
+    served: Option<HttpServer>,
 }
 
-impl Scripted {
-    pub(crate) fn new(way: Way, tools: &Value) -> Self {
+impl ScriptedServer {
+    pub(crate) fn new(transport: TransportKind, tools: &Value) -> Self {
         let folder = Folder::new();
-        let mut scripted = Self { folder, way, served: None };
-        scripted.list(tools);
-        if way == Way::Http {
-            let (file, journal) = (scripted.folder.file("tools.json"), scripted.folder.file("journal"));
-            scripted.served = Some(Served::start(0, &["--tools-file", &file, "--journal", &journal]));
+        let mut server = Self { folder, transport, served: None };
+        server.list(tools);
+        if transport == TransportKind::Http {
+            let (file, journal) = (server.folder.file("tools.json"), server.folder.file("journal"));
+            server.served = Some(HttpServer::start(0, &["--tools-file", &file, "--journal", &journal]));
         }
-        scripted
+        server
     }
 
-    /// Has the server list these tools from now on.
+    /// Makes the server list these tools from now on.
     pub(crate) fn list(&self, tools: &Value) {
         let draft = self.folder.0.join("draft");
         std::fs::write(&draft, tools.to_string()).unwrap();
@@ -58,10 +58,10 @@ impl Scripted {
         journal.lines().filter_map(|line| line.strip_prefix("called ")).map(str::to_owned).collect()
     }
 
-    /// How to reach it, with a cache of its own.
+    /// Its settings, with a cache of its own.
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = match (self.way, &self.served) {
-            (Way::Http, Some(served)) => served.settings(),
+        let mut settings = match (self.transport, &self.served) {
+            (TransportKind::Http, Some(served)) => served.settings(),
             _ => fake(&["--tools-file", &self.folder.file("tools.json"), "--journal", &self.folder.file("journal")]),
         };
         settings.cache_dir = Some(self.cache());
@@ -72,7 +72,7 @@ impl Scripted {
         self.folder.0.join("cache")
     }
 
-    /// Waits until the cache holds this text.
+    /// Waits until the cache contains this text.
     pub(crate) async fn cached(&self, ending: &str, text: &str) {
         until("the cache is written", async || files(&self.cache(), ending).iter().any(|file| file.contains(text)))
             .await;
@@ -88,20 +88,20 @@ fn files(folder: &Path, ending: &str) -> Vec<String> {
     ours.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).collect()
 }
 
-/// A tool that reads, as its server declares.
+/// A tool that is declared read-only.
 pub(crate) fn reader(name: &str, description: &str) -> Value {
     json!({ "name": name, "description": description, "annotations": { "readOnlyHint": true },
             "inputSchema": { "type": "object", "properties": { "id": { "type": "integer" } } } })
 }
 
-/// A store that several upstreams share, as processes share a file. It can be made to fail.
+/// A store shared by several upstreams, like a file shared by processes. It can be made to fail.
 pub(crate) struct SharedStore {
     inner: MemoryStore,
     pub(crate) fails_reading: AtomicBool,
     pub(crate) fails_writing: AtomicBool,
-    /// Whether reading takes for ever.
+    /// Whether reads never return.
     pub(crate) hangs_reading: AtomicBool,
-    /// How often somebody began to read while that took for ever.
+    /// How many reads were started that never return.
     pub(crate) hung: AtomicUsize,
 }
 
@@ -121,8 +121,8 @@ impl SharedStore {
         self.fails_writing.store(writing, Ordering::SeqCst);
     }
 
-    pub(crate) fn pinning(self: &Arc<Self>) -> Pinning {
-        Pinning::new(self.clone())
+    pub(crate) fn pinning(self: &Arc<Self>) -> PinStore {
+        PinStore::new(self.clone())
     }
 
     /// The keys of all pins.
@@ -172,13 +172,13 @@ impl StateStore for SharedStore {
     }
 }
 
-impl Stage {
-    /// An upstream whose definitions are pinned in this store. Not waited for.
+impl Gateway {
+    /// An upstream whose definitions are pinned in this store. Does not wait for the server.
     pub(crate) async fn pinned(settings: Settings, store: &Arc<SharedStore>) -> Self {
         Self::with_pinning(settings, store.pinning()).await
     }
 
-    pub(crate) async fn with_pinning(settings: Settings, pinning: Pinning) -> Self {
+    pub(crate) async fn with_pinning(settings: Settings, pinning: PinStore) -> Self {
         let upstream = Upstream::open(settings, Arc::new(SystemClock), pinning).await;
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let engine =
@@ -186,16 +186,16 @@ impl Stage {
         Self { upstream, engine }
     }
 
-    /// The same, once its server has said what it offers.
-    pub(crate) async fn pinned_up(settings: Settings, store: &Arc<SharedStore>) -> Self {
-        let stage = Self::pinned(settings, store).await;
-        stage.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
-        stage.refresh();
-        stage
+    /// Like `pinned`, and waits until the server has listed its tools.
+    pub(crate) async fn pinned_and_ready(settings: Settings, store: &Arc<SharedStore>) -> Self {
+        let gateway = Self::pinned(settings, store).await;
+        gateway.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        gateway.refresh();
+        gateway
     }
 
     /// Waits until exactly these operations are quarantined.
-    pub(crate) async fn quarantines(&self, names: &[&str]) {
+    pub(crate) async fn wait_for_quarantine(&self, names: &[&str]) {
         let mut found = Vec::new();
         until(&format!("{names:?} are quarantined"), async || {
             self.refresh();
@@ -205,23 +205,23 @@ impl Stage {
         .await;
     }
 
-    /// Everything that callers are told, as text.
-    pub(crate) async fn told(&self) -> String {
-        let mut told = String::new();
+    /// Everything that callers can see, as text.
+    pub(crate) async fn visible_text(&self) -> String {
+        let mut visible_text = String::new();
         for query in [
             json!({ "query": "operations", "fields": "full" }),
             json!({ "query": "types" }),
             json!({ "query": "summary" }),
             json!({ "query": "policy" }),
         ] {
-            told.push_str(&self.get("introspect", query).await.to_string());
+            visible_text.push_str(&self.get("introspect", query).await.to_string());
         }
         for name in self.operations() {
             let one = json!({ "query": "operations", "name": name, "fields": "full" });
-            told.push_str(&self.get("introspect", one).await.to_string());
+            visible_text.push_str(&self.get("introspect", one).await.to_string());
         }
-        told.push_str(&format!("{:?}", self.engine.snapshot().tools()));
-        told.push_str(&format!("{:?}", self.upstream.offering()));
-        told
+        visible_text.push_str(&format!("{:?}", self.engine.snapshot().tools()));
+        visible_text.push_str(&format!("{:?}", self.upstream.offering()));
+        visible_text
     }
 }

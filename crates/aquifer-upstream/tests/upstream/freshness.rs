@@ -1,4 +1,4 @@
-//! What is cached is served at once and never for longer than it takes to ask.
+//! A cached catalog is served at once and refreshed in the background.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,82 +8,85 @@ use aquifer_engine::source::CatalogState;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use crate::definitions::{Scripted, SharedStore, WAYS, reader};
-use crate::support::{Folder, Served, Stage, fake, until};
+use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, reader};
+use crate::support::{Folder, Gateway, HttpServer, fake, until};
 
-async fn source(stage: &Stage) -> Value {
-    stage.get("introspect", json!({ "query": "summary" })).await["summary"]["sources"][0].clone()
+async fn source(gateway: &Gateway) -> Value {
+    gateway.get("introspect", json!({ "query": "summary" })).await["summary"]["sources"][0].clone()
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_calls_is_asked_all_the_same() {
-    for way in WAYS {
+async fn a_server_without_calls_is_still_listed() {
+    for transport in TRANSPORTS {
         let unsure = json!({ "name": "frobnicate", "description": "Frobnicate.", "inputSchema": { "type": "object" } });
-        let server = Scripted::new(way, &json!([unsure]));
+        let server = ScriptedServer::new(transport, &json!([unsure]));
         let store = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &store).await);
+        drop(Gateway::pinned_and_ready(server.settings(), &store).await);
         server.cached(".json", "Frobnicate.").await;
         // It gains a tool while it is not served.
         server.list(&json!([unsure, reader("get_it", "Get it.")]));
-        let stage = Stage::pinned(server.settings(), &store).await;
-        assert_eq!(stage.operations(), ["frobnicate"], "{way:?}: there at once");
+        let gateway = Gateway::pinned(server.settings(), &store).await;
+        assert_eq!(gateway.operations(), ["frobnicate"], "{transport:?}: there at once");
         until("the new tool is there", async || {
-            stage.refresh();
-            stage.operations() == ["frobnicate", "get_it"]
+            gateway.refresh();
+            gateway.operations() == ["frobnicate", "get_it"]
         })
         .await;
-        assert!(server.called().is_empty(), "{way:?}: nobody called anything");
-        let told = source(&stage).await;
-        assert_eq!((&told["name"], &told["status"], &told["quarantined"]), (&json!("fake"), &json!("live"), &json!(0)));
-        assert!(told["catalog_age_seconds"].is_u64(), "{told}");
+        assert!(server.called().is_empty(), "{transport:?}: nobody called anything");
+        let summary = source(&gateway).await;
+        assert_eq!(
+            (&summary["name"], &summary["status"], &summary["quarantined"]),
+            (&json!("fake"), &json!("live"), &json!(0))
+        );
+        assert!(summary["catalog_age_seconds"].is_u64(), "{summary}");
     }
 }
 
 #[tokio::test]
-async fn a_catalog_says_where_it_comes_from_and_how_old_it_is() {
+async fn a_catalog_reports_its_origin_and_age() {
     let folder = Folder::new();
     let broken = folder.file("broken");
     let mut settings = fake(&["--exit-while", &broken]);
     settings.cache_dir = Some(folder.0.join("cache"));
     std::fs::write(&broken, "").unwrap();
     let store = SharedStore::new();
-    // Nothing is known of it.
-    let stage = Stage::pinned(settings.clone(), &store).await;
-    assert_eq!(stage.upstream.status().state, CatalogState::Unavailable);
-    assert_eq!(stage.upstream.status().catalog_age, None);
+    // Nothing is known about it.
+    let gateway = Gateway::pinned(settings.clone(), &store).await;
+    assert_eq!(gateway.upstream.status().state, CatalogState::Unavailable);
+    assert_eq!(gateway.upstream.status().catalog_age, None);
     std::fs::remove_file(&broken).unwrap();
-    until("it is asked again and again", async || stage.upstream.is_up()).await;
-    assert_eq!(stage.upstream.status().state, CatalogState::Live);
+    until("it is asked again and again", async || gateway.upstream.is_connected()).await;
+    assert_eq!(gateway.upstream.status().state, CatalogState::Live);
     crate::support::until_cached(&folder.0.join("cache")).await;
-    drop(stage);
+    drop(gateway);
     std::fs::write(&broken, "").unwrap();
-    let stage = Stage::pinned(settings, &store).await;
-    let age = stage.upstream.status().catalog_age.unwrap();
+    let gateway = Gateway::pinned(settings, &store).await;
+    let age = gateway.upstream.status().catalog_age.unwrap();
     assert!(age.as_secs() < 3_600, "{age:?}");
-    // It is asked without anybody wanting it, and found to be away.
-    until("it is known to be away", async || stage.upstream.status().state == CatalogState::Unavailable).await;
-    stage.refresh();
-    let told = source(&stage).await;
-    assert_eq!(told["status"], "unavailable", "{told}");
+    // It is contacted without a call and found to be unavailable.
+    until("it is known to be away", async || gateway.upstream.status().state == CatalogState::Unavailable).await;
+    gateway.refresh();
+    let summary = source(&gateway).await;
+    assert_eq!(summary["status"], "unavailable", "{summary}");
     let one = json!({ "query": "operations", "name": "echo", "fields": "full" });
-    let one = stage.get("introspect", one).await;
+    let one = gateway.get("introspect", one).await;
     assert_eq!(one["operation"]["source_status"]["status"], "unavailable", "{one}");
-    let all = stage.get("introspect", json!({ "query": "operations", "fields": "full", "first": 3 })).await;
+    let all = gateway.get("introspect", json!({ "query": "operations", "fields": "full", "first": 3 })).await;
     assert_eq!(all["operations"][0]["source_status"], "unavailable", "{all}");
-    // And again and again until it is there.
+    // It is contacted repeatedly until it is available.
     std::fs::remove_file(&broken).unwrap();
-    until("it is there", async || stage.upstream.status().state == CatalogState::Live).await;
-    stage.refresh();
-    assert_eq!(source(&stage).await["status"], "live");
-    // A connection that ends leaves what it said.
-    stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    until("the connection has ended", async || !stage.upstream.is_up()).await;
-    assert_eq!(stage.upstream.status().state, CatalogState::Cached);
+    until("it is there", async || gateway.upstream.status().state == CatalogState::Live).await;
+    gateway.refresh();
+    assert_eq!(source(&gateway).await["status"], "live");
+    // After the connection has ended, its catalog is still served.
+    gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    until("the connection has ended", async || !gateway.upstream.is_connected()).await;
+    assert_eq!(gateway.upstream.status().state, CatalogState::Cached);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_servers_are_asked_and_none_waits_for_one_that_hangs() {
-    let server = Served::start(0, &[]);
+async fn a_hanging_server_does_not_delay_others() {
+    let server = HttpServer::start(0, &[]);
     let folder = Folder::new();
     let store = SharedStore::new();
     let named = |number: usize, flags: &[&str]| {
@@ -93,76 +96,76 @@ async fn many_servers_are_asked_and_none_waits_for_one_that_hangs() {
         settings
     };
     for number in 0..6 {
-        drop(Stage::pinned_up(named(number, &[]), &store).await);
+        drop(Gateway::pinned_and_ready(named(number, &[]), &store).await);
     }
     until("the caches are written", async || std::fs::read_dir(&folder.0).unwrap().count() == 12).await;
-    // Three that never answer stand in front. Their definitions are not known, so they get no turn either way.
-    let mut stages = Vec::new();
+    // Three servers that never answer come first. Their definitions are unknown, so they do not block the others.
+    let mut gateways = Vec::new();
     for number in 10..13 {
-        stages.push(Stage::pinned(named(number, &["--mute"]), &store).await);
+        gateways.push(Gateway::pinned(named(number, &["--mute"]), &store).await);
     }
     for number in 0..6 {
-        let stage = Stage::pinned(named(number, &[]), &store).await;
-        assert!(stage.operations().contains(&"echo".to_owned()), "there at once");
-        stages.push(stage);
+        let gateway = Gateway::pinned(named(number, &[]), &store).await;
+        assert!(gateway.operations().contains(&"echo".to_owned()), "there at once");
+        gateways.push(gateway);
     }
-    for stage in stages.iter().skip(3) {
-        until("it is asked", async || stage.upstream.is_up()).await;
+    for gateway in gateways.iter().skip(3) {
+        until("it is asked", async || gateway.upstream.is_connected()).await;
     }
 }
 
-/// A changed list has arrived and is not judged yet: calls wait for that.
+/// A changed list has arrived and is not compared yet. Calls wait for that.
 #[tokio::test]
-async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_judged() {
-    for way in WAYS {
-        let server = Scripted::new(way, &json!([reader("get_it", "Get it.")]));
+async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_compared() {
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &json!([reader("get_it", "Get it.")]));
         let store = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &store).await);
-        let stage = Stage::pinned_up(server.settings(), &store).await;
-        stage.get("get_it", json!({})).await;
+        drop(Gateway::pinned_and_ready(server.settings(), &store).await);
+        let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
+        gateway.get("get_it", json!({})).await;
         store.hangs_reading.store(true, Ordering::SeqCst);
         server.list(&json!([reader("get_it", "Something else.")]));
         until("the changed list is judged", async || store.hung.load(Ordering::SeqCst) > 0).await;
-        // Judging goes on with what was read before, once the store has had its time.
-        stage.refused("get_it", json!({}), "PERMISSION_DENIED").await;
-        assert_eq!(server.called(), ["get_it"], "{way:?}");
+        // The comparison continues with the last known pins after the store has timed out.
+        gateway.refused("get_it", json!({}), "PERMISSION_DENIED").await;
+        assert_eq!(server.called(), ["get_it"], "{transport:?}");
     }
 }
 
-/// A call that waits for its turn is judged again when that comes.
+/// A queued call is checked again when it gets its permit.
 #[tokio::test]
-async fn r_dis_7a_no_call_runs_by_a_definition_that_changed_while_it_waited_for_its_turn() {
-    for way in WAYS {
+async fn r_dis_7a_a_call_does_not_run_if_its_definition_changed_while_it_was_queued() {
+    for transport in TRANSPORTS {
         let tools = |words: &str| json!([reader("get_it", words), reader("get_later", "Get it later.")]);
-        let server = Scripted::new(way, &tools("Get it."));
+        let server = ScriptedServer::new(transport, &tools("Get it."));
         let store = SharedStore::new();
         let mut settings = server.settings();
         settings.concurrency = 1;
-        let stage = Stage::pinned_up(settings, &store).await;
+        let gateway = Gateway::pinned_and_ready(settings, &store).await;
         let change = async {
             until("the first call is under way", async || server.called() == ["get_later"]).await;
-            // Long enough to be in the queue. If it is not, it is refused all the same.
+            // Long enough to be queued. Otherwise it is refused as well.
             tokio::time::sleep(Duration::from_millis(100)).await;
             server.list(&tools("Something else."));
-            until("the change is noticed", async || stage.upstream.quarantined().len() == 1).await;
+            until("the change is noticed", async || gateway.upstream.quarantined().len() == 1).await;
             std::fs::write(server.folder.file("tools.json.release"), "").unwrap();
         };
         let second = async {
             until("the first call is under way", async || server.called() == ["get_later"]).await;
-            stage.refused("get_it", json!({}), "PERMISSION_DENIED").await;
+            gateway.refused("get_it", json!({}), "PERMISSION_DENIED").await;
         };
-        let (first, (), ()) = tokio::join!(stage.get("get_later", json!({})), second, change);
+        let (first, (), ()) = tokio::join!(gateway.get("get_later", json!({})), second, change);
         assert_eq!(first["tool"], "get_later");
-        assert_eq!(server.called(), ["get_later"], "{way:?}");
+        assert_eq!(server.called(), ["get_later"], "{transport:?}");
     }
 }
 
-/// A server that announces other tools and never lists them costs its callers one wait, not one each time.
+/// A server that announces changed tools and never lists them delays only the first caller.
 #[tokio::test]
-async fn r_dis_7_nobody_waits_twice_for_a_list_that_does_not_come() {
-    let stage = Stage::up(fake(&["--lists-once"])).await;
-    let upstream = stage.upstream.clone();
-    stage.get("change", json!({})).await;
+async fn r_dis_7_only_the_first_caller_waits_for_a_missing_list() {
+    let gateway = Gateway::ready(fake(&["--lists-once"])).await;
+    let upstream = gateway.upstream.clone();
+    gateway.get("change", json!({})).await;
     until("the announcement is there", async || upstream.check_for_changes().now_or_never().is_none()).await;
     upstream.check_for_changes().await;
     for _ in 0..3 {
@@ -172,34 +175,34 @@ async fn r_dis_7_nobody_waits_twice_for_a_list_that_does_not_come() {
 }
 
 #[tokio::test]
-async fn r_dis_7_a_server_that_was_late_is_waited_for_once_it_has_listed() {
+async fn r_dis_7_a_late_server_is_waited_for_again_after_it_has_listed() {
     let folder = Folder::new();
     let lists = folder.file("lists");
-    let stage = Stage::up(fake(&["--lists-if", &lists])).await;
-    let upstream = stage.upstream.clone();
-    stage.get("change", json!({})).await;
+    let gateway = Gateway::ready(fake(&["--lists-if", &lists])).await;
+    let upstream = gateway.upstream.clone();
+    gateway.get("change", json!({})).await;
     until("the announcement is there", async || upstream.check_for_changes().now_or_never().is_none()).await;
     upstream.check_for_changes().await;
     std::fs::write(&lists, "").unwrap();
     until("the tools are listed", async || {
-        stage.refresh();
-        stage.operations().contains(&"added".to_owned())
+        gateway.refresh();
+        gateway.operations().contains(&"added".to_owned())
     })
     .await;
     std::fs::remove_file(&lists).unwrap();
-    stage.get("change", json!({})).await;
+    gateway.get("change", json!({})).await;
     until("it is waited for again", async || upstream.check_for_changes().now_or_never().is_none()).await;
 }
 
-/// The change that is announced last is found, however many were announced before.
+/// The last announced change is found, however many were announced before.
 #[tokio::test]
-async fn r_dis_7a_the_last_announcement_is_never_swallowed() {
-    // The first list is that of the start, five more are asked for in a row.
+async fn r_dis_7a_the_last_list_changed_notification_is_never_lost() {
+    // The first list belongs to the start; five more follow in a row.
     for changed_at in [2, 6, 7] {
-        let stage = Stage::up(fake(&["--restless", &changed_at.to_string()])).await;
-        stage.upstream.reload().await.unwrap();
+        let gateway = Gateway::ready(fake(&["--restless", &changed_at.to_string()])).await;
+        gateway.upstream.reload().await.unwrap();
         until("the changed tool waits for a person", async || {
-            stage.upstream.quarantined().iter().any(|operation| **operation == *"echo")
+            gateway.upstream.quarantined().iter().any(|operation| **operation == *"echo")
         })
         .await;
     }

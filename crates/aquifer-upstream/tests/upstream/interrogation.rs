@@ -1,4 +1,4 @@
-//! Interrogation asks who is there and what it offers, and keeps the very bytes.
+//! Interrogation asks for the identity and the tools of a server, and keeps the exact bytes.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,9 +6,9 @@ use aquifer_upstream::interrogate;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Served, Stage, fake, script};
+use crate::support::{Folder, Gateway, HttpServer, fake, script};
 
-/// What the server writes for its tools, asked without us in between.
+/// The tool list as the server writes it, requested directly.
 fn bytes_of_tools() -> String {
     use std::io::{Read, Write};
     let mut child = std::process::Command::new("python3")
@@ -26,28 +26,28 @@ fn bytes_of_tools() -> String {
 }
 
 #[tokio::test]
-async fn r_dis_1_nothing_but_the_greeting_and_the_list_is_asked() {
+async fn r_dis_1_interrogation_sends_only_the_handshake_and_the_list_request() {
     let folder = Folder::new();
     let journal = folder.file("journal");
-    let said = interrogate(&fake(&["--journal", &journal, "--pages", "3"])).await.unwrap();
+    let interrogation = interrogate(&fake(&["--journal", &journal, "--pages", "3"])).await.unwrap();
     let asked = std::fs::read_to_string(&journal).unwrap();
     let expected = ["initialize", "notifications/initialized", "tools/list", "tools/list", "tools/list"];
     assert_eq!(asked.lines().collect::<Vec<_>>(), expected);
-    assert_eq!(said.server.name.as_deref(), Some("fake"));
-    assert_eq!(said.server.title.as_deref(), Some("Fake"), "cleaned");
-    assert_eq!(said.instructions.as_deref(), Some("Be kind."));
-    assert_eq!(said.protocol, "2025-11-25");
+    assert_eq!(interrogation.server.name.as_deref(), Some("fake"));
+    assert_eq!(interrogation.server.title.as_deref(), Some("Fake"), "cleaned");
+    assert_eq!(interrogation.instructions.as_deref(), Some("Be kind."));
+    assert_eq!(interrogation.protocol, "2025-11-25");
 }
 
 #[tokio::test]
-async fn r_dis_2_the_capture_is_the_upstreams_bytes() {
+async fn r_dis_2_the_capture_holds_the_exact_bytes() {
     let expected = bytes_of_tools();
-    let said = interrogate(&fake(&[])).await.unwrap();
-    assert_eq!(said.capture.tools_text(), expected);
+    let interrogation = interrogate(&fake(&[])).await.unwrap();
+    assert_eq!(interrogation.capture.tools_text(), expected);
     for flags in [[].as_slice(), &["--events"]] {
-        let server = Served::start(0, flags);
-        let said = interrogate(&server.settings()).await.unwrap();
-        assert_eq!(said.capture.tools_text(), expected, "{flags:?}");
+        let server = HttpServer::start(0, flags);
+        let interrogation = interrogate(&server.settings()).await.unwrap();
+        assert_eq!(interrogation.capture.tools_text(), expected, "{flags:?}");
     }
     let paged = interrogate(&fake(&["--pages", "4"])).await.unwrap();
     let joined: Vec<Value> = serde_json::from_str(paged.capture.tools_text()).unwrap();
@@ -64,21 +64,21 @@ async fn r_dis_2_no_secret_is_written() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
     let _logging = tracing::subscriber::set_default(subscriber);
-    let said = interrogate(&settings).await.unwrap();
-    let bundle = said.bundle(&settings, Timestamp::UNIX_EPOCH).write().unwrap();
-    let stage = Stage::up(settings.clone()).await;
+    let interrogation = interrogate(&settings).await.unwrap();
+    let bundle = interrogation.bundle(&settings, Timestamp::UNIX_EPOCH).write().unwrap();
+    let gateway = Gateway::ready(settings.clone()).await;
     crate::support::until_cached(&folder.0).await;
     let cached = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
     let cached: String = cached.map(|file| std::fs::read_to_string(file).unwrap()).collect();
-    stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    gateway.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
     let log = log.text();
     assert!(log.contains("environment:") && log.contains("[redacted]"), "{log}");
-    for text in [bundle, cached, log, format!("{settings:?} {:?}", stage.upstream)] {
+    for text in [bundle, cached, log, format!("{settings:?} {:?}", gateway.upstream)] {
         assert!(!text.contains("s3cr3t"), "{text}");
     }
 }
 
-/// What is logged on this thread, which is where all tasks of such a test run.
+/// The log of this thread, on which all tasks of such a test run.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -108,25 +108,25 @@ impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
 }
 
 #[tokio::test]
-async fn a_list_that_never_ends_is_ended() {
-    let said = interrogate(&fake(&["--endless"])).await.unwrap();
-    assert!(!said.capture.tools().is_empty());
+async fn an_endless_list_is_cut() {
+    let interrogation = interrogate(&fake(&["--endless"])).await.unwrap();
+    assert!(!interrogation.capture.tools().is_empty());
 }
 
 #[tokio::test]
-async fn servers_that_speak_only_the_newest_revision_are_understood() {
-    let said = interrogate(&fake(&["--stateless"])).await.unwrap();
-    assert_eq!((said.protocol.as_str(), said.server.version.as_deref()), ("2026-07-28", Some("2.0")));
-    let stage = Stage::up(fake(&["--stateless"])).await;
-    let meta = stage.get("last_meta", json!({})).await;
+async fn servers_of_the_newest_revision_are_supported() {
+    let interrogation = interrogate(&fake(&["--stateless"])).await.unwrap();
+    assert_eq!((interrogation.protocol.as_str(), interrogation.server.version.as_deref()), ("2026-07-28", Some("2.0")));
+    let gateway = Gateway::ready(fake(&["--stateless"])).await;
+    let meta = gateway.get("last_meta", json!({})).await;
     assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "aquifer");
-    let server = Served::start(0, &["--stateless"]);
-    let stage = Stage::up(server.settings()).await;
-    assert_eq!(stage.get("echo", json!({ "text": "x" })).await, json!({ "text": "x" }));
+    let server = HttpServer::start(0, &["--stateless"]);
+    let gateway = Gateway::ready(server.settings()).await;
+    assert_eq!(gateway.get("echo", json!({ "text": "x" })).await, json!({ "text": "x" }));
 }
 
 #[tokio::test]
-async fn failures_say_what_is_wrong_and_no_more() {
+async fn failures_report_the_cause_without_details() {
     for (settings, words) in [
         (aquifer_upstream::Settings::stdio("x", "/no/such/program-anywhere", ["--key", "s3cr3t"]), "cannot be started"),
         (fake(&["--exit-at-start"]), "process ended"),

@@ -1,14 +1,14 @@
-//! A server that defines too much loses what is too much, and nothing else (R-DIS-7).
+//! Tools that exceed a limit are left out, and nothing else (R-DIS-7).
 
 use std::time::Duration;
 
 use aquifer_engine::Source as _;
 use serde_json::{Value, json};
 
-use crate::definitions::{Scripted, SharedStore, WAYS, Way, reader};
-use crate::support::{Stage, fake, until};
+use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};
+use crate::support::{Gateway, fake, until};
 
-/// A schema of so many properties, each an object.
+/// A schema with this many properties, each of them an object.
 fn wide(count: usize) -> Value {
     let properties: serde_json::Map<String, Value> =
         (0..count).map(|number| (format!("p{number}"), json!({ "type": "string" }))).collect();
@@ -20,7 +20,7 @@ fn tool(name: &str, schema: Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_too_much_is_left_out_and_the_rest_is_served() {
+async fn tools_over_a_limit_are_left_out() {
     let deep = (0..150).fold(json!({ "type": "string" }), |inner, _| json!({ "type": "array", "items": inner }));
     let long_key = json!({ "type": "object", "properties": { "k".repeat(2_000): { "type": "string" } } });
     let cases = [
@@ -31,67 +31,68 @@ async fn what_is_too_much_is_left_out_and_the_rest_is_served() {
         ("long names", tool("too_much", long_key), "max_schema_nodes"),
         ("many values", tool("too_much", json!({ "type": "object", "enum": vec![1; 60_000] })), "max_schema_nodes"),
     ];
-    for way in WAYS {
+    for transport in TRANSPORTS {
         for (what, definition, key) in &cases {
-            let server = Scripted::new(way, &json!([definition, reader("get_it", "Get it.")]));
+            let server = ScriptedServer::new(transport, &json!([definition, reader("get_it", "Get it.")]));
             let store = SharedStore::new();
-            let stage = Stage::pinned_up(server.settings(), &store).await;
-            assert_eq!(stage.operations(), ["get_it"], "{way:?} {what}");
-            assert_eq!(stage.get("get_it", json!({})).await["tool"], "get_it");
-            let status = stage.upstream.status();
-            assert_eq!(status.left_out, 1, "{way:?} {what}");
-            assert!(status.notes.iter().any(|note| note.contains(key)), "{way:?} {what}: {:?}", status.notes);
-            let told = stage.get("introspect", json!({ "query": "summary" })).await;
-            assert_eq!(told["summary"]["sources"][0]["left_out"], 1, "{told}");
-            // What is cached of it is what is served of it.
+            let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
+            assert_eq!(gateway.operations(), ["get_it"], "{transport:?} {what}");
+            assert_eq!(gateway.get("get_it", json!({})).await["tool"], "get_it");
+            let status = gateway.upstream.status();
+            assert_eq!(status.left_out, 1, "{transport:?} {what}");
+            assert!(status.notes.iter().any(|note| note.contains(key)), "{transport:?} {what}: {:?}", status.notes);
+            let summary = gateway.get("introspect", json!({ "query": "summary" })).await;
+            assert_eq!(summary["summary"]["sources"][0]["left_out"], 1, "{summary}");
+            // The cache contains what is served.
             server.cached(".json", "get_it").await;
-            drop(stage);
-            let stage = Stage::pinned(server.settings(), &store).await;
-            assert_eq!(stage.operations(), ["get_it"], "{way:?} {what}: cached");
+            drop(gateway);
+            let gateway = Gateway::pinned(server.settings(), &store).await;
+            assert_eq!(gateway.operations(), ["get_it"], "{transport:?} {what}: cached");
         }
     }
 }
 
 #[tokio::test]
-async fn the_operator_can_allow_more_or_less() {
-    let server = Scripted::new(Way::Stdio, &json!([tool("wide", wide(2_500)), reader("get_it", "Get it.")]));
+async fn limits_are_configurable() {
+    let server =
+        ScriptedServer::new(TransportKind::Stdio, &json!([tool("wide", wide(2_500)), reader("get_it", "Get it.")]));
     let mut settings = server.settings();
     settings.limits.max_schema_nodes = 3_000;
     let store = SharedStore::new();
-    let stage = Stage::pinned_up(settings.clone(), &store).await;
-    assert_eq!(stage.operations(), ["get_it", "wide"]);
-    assert_eq!(stage.get("wide", json!({ "p2499": "x" })).await["arguments"], json!({ "p2499": "x" }));
+    let gateway = Gateway::pinned_and_ready(settings.clone(), &store).await;
+    assert_eq!(gateway.operations(), ["get_it", "wide"]);
+    assert_eq!(gateway.get("wide", json!({ "p2499": "x" })).await["arguments"], json!({ "p2499": "x" }));
     server.cached(".json", "p2499").await;
-    drop(stage);
-    // A cache from more generous times is held to today's limits.
+    drop(gateway);
+    // A cache written under higher limits is cut to the current ones.
     settings.limits.max_tools = 1;
     settings.limits.max_schema_nodes = 100;
-    let stage = Stage::pinned(settings, &store).await;
-    assert_eq!(stage.operations(), ["get_it"]);
+    let gateway = Gateway::pinned(settings, &store).await;
+    assert_eq!(gateway.operations(), ["get_it"]);
 }
 
 #[tokio::test]
-async fn a_list_that_is_too_long_is_cut() {
+async fn a_list_with_too_many_tools_is_cut() {
     for flags in [&["--many-tools", "50000"][..], &["--many-tools", "50000", "--pages", "700"]] {
         let mut settings = fake(flags);
-        // Writing and reading so many takes a while on a busy machine.
+        // Writing and reading this many takes a while on a busy machine.
         settings.start_timeout = Duration::from_secs(120);
-        let stage = Stage::up(settings).await;
-        let count = stage.operations().len();
+        let gateway = Gateway::ready(settings).await;
+        let count = gateway.operations().len();
         assert_eq!(count, 2_000, "{flags:?}");
-        let status = stage.upstream.status();
+        let status = gateway.upstream.status();
         assert!(status.notes.iter().any(|note| note.contains("max_tools = 2000")), "{:?}", status.notes);
-        assert_eq!(stage.get("echo", json!({ "text": "x" })).await["text"], "x");
-        let listed = stage.get("introspect", json!({ "query": "operations", "search": "echo" })).await;
+        assert_eq!(gateway.get("echo", json!({ "text": "x" })).await["text"], "x");
+        let listed = gateway.get("introspect", json!({ "query": "operations", "search": "echo" })).await;
         assert!(listed.to_string().contains("\"echo\""), "{listed}");
     }
 }
 
 #[tokio::test]
-async fn a_cache_that_nobody_could_use_stops_nothing() {
-    let server = Scripted::new(Way::Stdio, &json!([reader("get_it", "Get it.")]));
+async fn an_unusable_cache_is_ignored() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &json!([reader("get_it", "Get it.")]));
     let store = SharedStore::new();
-    drop(Stage::pinned_up(server.settings(), &store).await);
+    drop(Gateway::pinned_and_ready(server.settings(), &store).await);
     server.cached(".json", "get_it").await;
     let file = std::fs::read_dir(server.cache())
         .unwrap()
@@ -111,11 +112,11 @@ async fn a_cache_that_nobody_could_use_stops_nothing() {
     ];
     for bomb in bombs {
         std::fs::write(&file, &bomb).unwrap();
-        let stage = Stage::pinned(server.settings(), &store).await;
-        stage.upstream.ready().await.unwrap();
+        let gateway = Gateway::pinned(server.settings(), &store).await;
+        gateway.upstream.ready().await.unwrap();
         until("the server is asked", async || {
-            stage.refresh();
-            stage.operations() == ["get_it"]
+            gateway.refresh();
+            gateway.operations() == ["get_it"]
         })
         .await;
         until("the file is replaced", async || {

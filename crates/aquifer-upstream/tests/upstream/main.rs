@@ -1,29 +1,29 @@
-//! MCP servers behind us: a scripted one that misbehaves in every way, and real ones from npm and PyPI.
+//! Tests of upstreams with a scripted server that misbehaves in many ways, and with real servers from npm and PyPI.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod calls;
-mod catalogue;
-mod clean_words;
+mod catalog_cache;
+mod client_requests;
 mod definitions;
 mod faults;
+mod faulty_server;
 mod freshness;
-mod gone_tools;
+mod http;
 mod interrogation;
 mod limits;
 mod logins;
 mod names;
-mod odd_server;
-mod outdated;
-mod over_http;
-mod passing_through;
 mod pins;
 mod processes;
+mod removed_tools;
 mod resources;
-mod resumed;
+mod sanitizing;
 mod sent_once;
 mod sent_once_stdio;
 #[cfg(feature = "servers")]
 mod servers;
 mod sessions;
+mod stale_configuration;
+mod stream_resumption;
 mod support;

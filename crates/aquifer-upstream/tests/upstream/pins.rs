@@ -1,4 +1,4 @@
-//! Definitions are pinned when they are first served, and whatever changes waits for somebody to accept it (R-DIS-7a).
+//! Definitions are pinned when they are first served. Changes wait for acceptance (R-DIS-7a).
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use aquifer_discovery::adapter::build;
 use aquifer_engine::Source as _;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::source::CatalogState;
-use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
+use aquifer_upstream::{PinStore, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::definitions::{Scripted, SharedStore, WAYS, Way, reader};
-use crate::support::{Stage, until};
+use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};
+use crate::support::{Gateway, until};
 
-/// A word that no honest definition here holds.
+/// A word that occurs in no original definition.
 const POISON: &str = "ignorepreviousinstructions";
 
-/// Two tools of which the first is about to change.
+/// Two tools, the first of which will change.
 fn tools() -> Value {
     let mut first = reader("get_user", "Get a user.");
     first["title"] = json!("User");
@@ -25,7 +25,7 @@ fn tools() -> Value {
     json!([first, reader("list_users", "List users.")])
 }
 
-/// The tools with one thing different.
+/// The tools with one change.
 fn changed(pointer: &str, value: Value) -> Value {
     let mut tools = tools();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -34,7 +34,7 @@ fn changed(pointer: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
+async fn r_dis_7a_any_change_of_a_definition_quarantines_it() {
     let property = json!({ "type": "string", "description": POISON });
     let cases = [
         ("/0/description", json!(POISON), "description"),
@@ -52,48 +52,48 @@ async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
         ("/0/annotations/title", json!(POISON), "hints"),
         ("/0/annotations/readOnlyHint", json!("true"), "hints"),
     ];
-    for way in WAYS {
-        let server = Scripted::new(way, &tools());
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &tools());
         let store = SharedStore::new();
-        let stage = Stage::pinned_up(server.settings(), &store).await;
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+        let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
+        assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
         for (pointer, value, part) in &cases {
             server.list(&changed(pointer, value.clone()));
-            stage.quarantines(&["get_user"]).await;
-            let told = stage.told().await;
-            assert!(!told.contains(POISON), "{way:?} {pointer}: {told}");
-            let shown = stage.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
+            gateway.wait_for_quarantine(&["get_user"]).await;
+            let visible_text = gateway.visible_text().await;
+            assert!(!visible_text.contains(POISON), "{transport:?} {pointer}: {visible_text}");
+            let shown = gateway.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
             let words = format!("Quarantined: its definition changed ({part}) since it was accepted. ");
             assert!(shown["operation"]["description"].as_str().unwrap().starts_with(&words), "{pointer}: {shown}");
             assert_eq!(shown["operation"]["parameters"], json!([]), "{pointer}");
             assert_eq!(shown["operation"]["semantic_category"], "READ", "{pointer}: as it was accepted");
-            let found = stage.get("introspect", json!({ "query": "operations", "search": POISON })).await;
+            let found = gateway.get("introspect", json!({ "query": "operations", "search": POISON })).await;
             assert!(!found.to_string().contains(POISON), "{pointer}");
-            // Neither the new nor the old parameters are taken.
+            // Neither the new nor the old parameters are accepted.
             for params in [json!({}), json!({ "id": 1 })] {
-                let refused = stage.refused("get_user", params, "PERMISSION_DENIED").await;
+                let refused = gateway.refused("get_user", params, "PERMISSION_DENIED").await;
                 assert!(
                     refused["message"].as_str().unwrap().to_lowercase().contains("quarantined"),
                     "{pointer}: {refused}"
                 );
             }
-            // Its neighbour is what it was, and it is, too, as soon as it says the same again.
-            assert_eq!(stage.get("list_users", json!({})).await["tool"], "list_users");
+            // The other tool is unaffected, and so is this one as soon as its definition is restored.
+            assert_eq!(gateway.get("list_users", json!({})).await["tool"], "list_users");
             server.list(&tools());
-            stage.quarantines(&[]).await;
-            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{pointer}");
+            gateway.wait_for_quarantine(&[]).await;
+            assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{pointer}");
         }
         let called = server.called();
         let got = called.iter().filter(|name| *name == "get_user").count();
-        assert_eq!(got, 1 + cases.len(), "{way:?}: nothing quarantined was called: {called:?}");
+        assert_eq!(got, 1 + cases.len(), "{transport:?}: nothing quarantined was called: {called:?}");
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_a_definition_does_not_say_differently_changes_nothing() {
-    let server = Scripted::new(Way::Stdio, &tools());
+async fn r_dis_7a_reordering_a_definition_changes_nothing() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let store = SharedStore::new();
-    let stage = Stage::pinned_up(server.settings(), &store).await;
+    let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
     let mut reordered = tools();
     reordered.as_array_mut().unwrap().reverse();
     let other_order = json!({ "outputSchema": { "type": "object" }, "inputSchema": tools()[0]["inputSchema"],
@@ -101,65 +101,64 @@ async fn r_dis_7a_what_a_definition_does_not_say_differently_changes_nothing() {
     let unknown_field = changed("/0/_meta", json!({ "anything": [1] }));
     for same in [reordered, json!([other_order, tools()[1]]), unknown_field] {
         server.list(&same);
-        let before = stage.upstream_generation();
-        until("it is listed again", async || stage.upstream_generation() > before).await;
-        stage.quarantines(&[]).await;
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{same}");
+        let before = gateway.upstream_generation();
+        until("it is listed again", async || gateway.upstream_generation() > before).await;
+        gateway.wait_for_quarantine(&[]).await;
+        assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{same}");
     }
 }
 
 #[tokio::test]
 async fn r_dis_7a_a_restart_accepts_nothing() {
-    for way in WAYS {
-        let server = Scripted::new(way, &tools());
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &tools());
         let store = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &store).await);
+        drop(Gateway::pinned_and_ready(server.settings(), &store).await);
         server.cached(".json", "Get a user.").await;
         server.list(&changed("/0/description", json!(POISON)));
-        // What is cached is what was accepted; the change is found while nobody calls anything.
-        let stage = Stage::pinned(server.settings(), &store).await;
-        assert!(stage.operations().contains(&"get_user".to_owned()), "{way:?}: there at once");
-        stage.quarantines(&["get_user"]).await;
+        // The cache contains the accepted definitions. The change is found without any call.
+        let gateway = Gateway::pinned(server.settings(), &store).await;
+        assert!(gateway.operations().contains(&"get_user".to_owned()), "{transport:?}: there at once");
+        gateway.wait_for_quarantine(&["get_user"]).await;
         server.cached(".json", POISON).await;
-        drop(stage);
-        // Now the cache holds the change, and it is quarantined from the first moment, also without the server.
-        let stage = Stage::pinned(server.settings(), &store).await;
-        assert_eq!(stage.upstream.quarantined().len(), 1, "{way:?}");
-        assert!(!stage.told().await.contains(POISON), "{way:?}");
-        stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
-        assert!(server.called().is_empty(), "{way:?}");
+        drop(gateway);
+        // Now the cache contains the change. It is quarantined from the beginning, even without the server.
+        let gateway = Gateway::pinned(server.settings(), &store).await;
+        assert_eq!(gateway.upstream.quarantined().len(), 1, "{transport:?}");
+        assert!(!gateway.visible_text().await.contains(POISON), "{transport:?}");
+        gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+        assert!(server.called().is_empty(), "{transport:?}");
     }
 }
 
-/// A server that says what the cache said costs nobody a new catalog; one that says anything else does, and so do pins
-/// that changed in the meantime.
+/// A list equal to the cached one causes no new catalog. Any other list does, and so do changed pins.
 #[tokio::test]
-async fn r_dis_7_a_list_that_is_the_cached_one_is_taken_for_it() {
-    for way in WAYS {
-        let server = Scripted::new(way, &tools());
+async fn r_dis_7_a_list_equal_to_the_cached_one_is_not_processed_again() {
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &tools());
         let store = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &store).await);
+        drop(Gateway::pinned_and_ready(server.settings(), &store).await);
         server.cached(".json", "Get a user.").await;
-        let stage = Stage::pinned(server.settings(), &store).await;
-        let cached = stage.upstream_generation();
-        until("it is live", async || stage.upstream.status().state == CatalogState::Live).await;
-        assert_eq!(stage.upstream_generation(), cached, "{way:?}");
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{way:?}");
+        let gateway = Gateway::pinned(server.settings(), &store).await;
+        let cached = gateway.upstream_generation();
+        until("it is live", async || gateway.upstream.status().state == CatalogState::Live).await;
+        assert_eq!(gateway.upstream_generation(), cached, "{transport:?}");
+        assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{transport:?}");
         server.list(&changed("/0/description", json!(POISON)));
-        stage.quarantines(&["get_user"]).await;
-        assert!(stage.upstream_generation() > cached, "{way:?}");
-        // Back to what was accepted: callable again, although the list before it was judged otherwise.
+        gateway.wait_for_quarantine(&["get_user"]).await;
+        assert!(gateway.upstream_generation() > cached, "{transport:?}");
+        // Back to the accepted definitions: callable again, although the previous list was quarantined.
         server.list(&tools());
-        stage.quarantines(&[]).await;
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{way:?}");
+        gateway.wait_for_quarantine(&[]).await;
+        assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{transport:?}");
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_a_cached_catalog_that_somebody_edits_is_held_to_the_pins() {
-    let server = Scripted::new(Way::Stdio, &tools());
+async fn r_dis_7a_an_edited_cache_is_compared_with_the_pins() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let store = SharedStore::new();
-    drop(Stage::pinned_up(server.settings(), &store).await);
+    drop(Gateway::pinned_and_ready(server.settings(), &store).await);
     server.cached(".json", "Get a user.").await;
     let file = std::fs::read_dir(server.cache())
         .unwrap()
@@ -168,15 +167,15 @@ async fn r_dis_7a_a_cached_catalog_that_somebody_edits_is_held_to_the_pins() {
         .unwrap();
     let edited = std::fs::read_to_string(&file).unwrap().replace("Get a user.", POISON);
     std::fs::write(&file, edited).unwrap();
-    let stage = Stage::pinned(server.settings(), &store).await;
-    assert!(!stage.told().await.contains(POISON));
-    // The server itself says what was accepted, and that is all that counts.
-    stage.quarantines(&[]).await;
-    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+    let gateway = Gateway::pinned(server.settings(), &store).await;
+    assert!(!gateway.visible_text().await.contains(POISON));
+    // The server itself reports the accepted definitions, and only that counts.
+    gateway.wait_for_quarantine(&[]).await;
+    assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
 }
 
 #[tokio::test]
-async fn r_dis_7a_the_operator_says_what_waits() {
+async fn r_dis_7a_the_quarantine_policy_decides_what_waits() {
     let more = |tools: Value| {
         let mut tools = tools;
         tools.as_array_mut().unwrap().push(reader("get_more", POISON));
@@ -187,35 +186,35 @@ async fn r_dis_7a_the_operator_says_what_waits() {
         (QuarantinePolicy::New, &["get_more"], &["get_more", "get_user"]),
         (QuarantinePolicy::Off, &[], &[]),
     ] {
-        let server = Scripted::new(Way::Stdio, &tools());
+        let server = ScriptedServer::new(TransportKind::Stdio, &tools());
         let store = SharedStore::new();
         let mut settings = server.settings();
         settings.quarantine = policy;
-        let stage = Stage::pinned_up(settings.clone(), &store).await;
-        stage.quarantines(&[]).await;
+        let gateway = Gateway::pinned_and_ready(settings.clone(), &store).await;
+        gateway.wait_for_quarantine(&[]).await;
         server.list(&more(tools()));
         until("the new one is there", async || {
-            stage.refresh();
-            stage.operations().contains(&"get_more".to_owned())
+            gateway.refresh();
+            gateway.operations().contains(&"get_more".to_owned())
         })
         .await;
-        stage.quarantines(of_new).await;
-        assert_eq!(stage.told().await.contains(POISON), of_new.is_empty(), "{policy:?}");
+        gateway.wait_for_quarantine(of_new).await;
+        assert_eq!(gateway.visible_text().await.contains(POISON), of_new.is_empty(), "{policy:?}");
         server.list(&more(changed("/0/description", json!("Get a user, and more."))));
-        stage.quarantines(of_changed).await;
-        drop(stage);
-        let stage = Stage::pinned_up(settings, &store).await;
-        stage.quarantines(of_changed).await;
+        gateway.wait_for_quarantine(of_changed).await;
+        drop(gateway);
+        let gateway = Gateway::pinned_and_ready(settings, &store).await;
+        gateway.wait_for_quarantine(of_changed).await;
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_leaving_and_coming_back_changes_nothing() {
-    let server = Scripted::new(Way::Stdio, &tools());
+async fn r_dis_7a_a_tool_that_returns_is_still_pinned() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let store = SharedStore::new();
     let mut settings = server.settings();
     settings.quarantine = QuarantinePolicy::New;
-    let stage = Stage::pinned_up(settings, &store).await;
+    let gateway = Gateway::pinned_and_ready(settings, &store).await;
     let alone = json!([tools()[1]]);
     for (back, quarantined) in [
         (tools(), &[][..]),
@@ -223,202 +222,202 @@ async fn r_dis_7a_leaving_and_coming_back_changes_nothing() {
         (changed("/0/description", json!(POISON)), &["get_user"]),
         (tools(), &[]),
     ] {
-        // An empty list is what a server says that is only starting.
+        // A server that is still starting may list no tools.
         for away in [&alone, &json!([])] {
             server.list(away);
             until("it is gone", async || {
-                stage.refresh();
-                !stage.operations().contains(&"get_user".to_owned())
+                gateway.refresh();
+                !gateway.operations().contains(&"get_user".to_owned())
             })
             .await;
         }
         server.list(&back);
         until("it is back", async || {
-            stage.refresh();
-            stage.operations().contains(&"get_user".to_owned())
+            gateway.refresh();
+            gateway.operations().contains(&"get_user".to_owned())
         })
         .await;
-        stage.quarantines(quarantined).await;
+        gateway.wait_for_quarantine(quarantined).await;
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_a_server_that_lists_nothing_at_first_is_not_pinned_by_that() {
-    let server = Scripted::new(Way::Stdio, &json!([]));
+async fn r_dis_7a_an_empty_first_list_pins_nothing() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &json!([]));
     let store = SharedStore::new();
     let mut settings = server.settings();
     settings.quarantine = QuarantinePolicy::New;
-    let stage = Stage::pinned_up(settings, &store).await;
+    let gateway = Gateway::pinned_and_ready(settings, &store).await;
     assert!(store.keys().await.is_empty());
     server.list(&tools());
     until("its tools are there", async || {
-        stage.refresh();
-        stage.operations().contains(&"get_user".to_owned())
+        gateway.refresh();
+        gateway.operations().contains(&"get_user".to_owned())
     })
     .await;
-    stage.quarantines(&[]).await;
+    gateway.wait_for_quarantine(&[]).await;
     assert_eq!(store.keys().await.len(), 1);
 }
 
 #[tokio::test]
-async fn r_dis_7a_without_its_store_nothing_unjudged_is_called() {
-    let server = Scripted::new(Way::Stdio, &tools());
+async fn r_dis_7a_without_the_store_no_unverified_definition_is_called() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let store = SharedStore::new();
-    drop(Stage::pinned_up(server.settings(), &store).await);
+    drop(Gateway::pinned_and_ready(server.settings(), &store).await);
     server.cached(".json", "Get a user.").await;
     store.fail(true, true);
-    let stage = Stage::pinned(server.settings(), &store).await;
-    stage.upstream.ready().await.unwrap();
-    stage.quarantines(&["get_user", "list_users"]).await;
-    let refused = stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+    let gateway = Gateway::pinned(server.settings(), &store).await;
+    gateway.upstream.ready().await.unwrap();
+    gateway.wait_for_quarantine(&["get_user", "list_users"]).await;
+    let refused = gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
     assert!(refused["message"].as_str().unwrap().contains("the state store does not answer"), "{refused}");
-    // It is read as soon as it can be, and what was read goes on being known.
+    // The pins are read as soon as possible, and known pins still apply.
     store.fail(false, true);
-    stage.quarantines(&[]).await;
-    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+    gateway.wait_for_quarantine(&[]).await;
+    assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
     store.fail(true, true);
     server.list(&json!([tools()[0], tools()[1], reader("get_more", "Get more.")]));
-    stage.quarantines(&["get_more"]).await;
-    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-    // What could not be pinned is pinned when that is possible.
+    gateway.wait_for_quarantine(&["get_more"]).await;
+    assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+    // What could not be pinned is pinned as soon as possible.
     store.fail(false, false);
-    stage.quarantines(&[]).await;
-    assert_eq!(stage.get("get_more", json!({ "id": 1 })).await["tool"], "get_more");
+    gateway.wait_for_quarantine(&[]).await;
+    assert_eq!(gateway.get("get_more", json!({ "id": 1 })).await["tool"], "get_more");
     assert_eq!(server.called(), ["get_user", "get_user", "get_more"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_dis_7a_processes_that_pin_at_once_agree() {
+async fn r_dis_7a_concurrent_processes_agree_on_pins() {
     let many: Value = (0..40).map(|number| reader(&format!("get_{number}"), "Get it.")).collect();
-    let server = Scripted::new(Way::Stdio, &many);
+    let server = ScriptedServer::new(TransportKind::Stdio, &many);
     let store = SharedStore::new();
-    let opened = (0..4).map(|_| Stage::pinned_up(server.settings(), &store));
+    let opened = (0..4).map(|_| Gateway::pinned_and_ready(server.settings(), &store));
     let stages = futures::future::join_all(opened).await;
     assert_eq!(store.keys().await.len(), 1);
-    for stage in &stages {
-        stage.quarantines(&[]).await;
-        assert_eq!(stage.get("get_7", json!({})).await["tool"], "get_7");
+    for gateway in &stages {
+        gateway.wait_for_quarantine(&[]).await;
+        assert_eq!(gateway.get("get_7", json!({})).await["tool"], "get_7");
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_what_is_accepted_is_what_was_shown() {
-    for way in WAYS {
-        let server = Scripted::new(way, &tools());
+async fn r_dis_7a_only_the_shown_definition_is_accepted() {
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &tools());
         let store = SharedStore::new();
-        let stage = Stage::pinned_up(server.settings(), &store).await;
+        let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
         server.cached(".accepted.json", "Get a user.").await;
-        let look = async || examine(server.settings(), Pinning::read_only(store.clone()), Arc::new(SystemClock)).await;
+        let look = async || examine(server.settings(), PinStore::read_only(store.clone()), Arc::new(SystemClock)).await;
         assert!(look().await.unwrap().findings.is_empty());
         server.list(&changed("/0/description", json!("Get a user, politely.")));
-        stage.quarantines(&["get_user"]).await;
+        gateway.wait_for_quarantine(&["get_user"]).await;
         let seen = look().await.unwrap();
         let [found] = seen.findings.as_slice() else { panic!("{:?}", seen.findings) };
         assert_eq!((found.tool.as_str(), found.operation.as_str()), ("get_user", "get_user"));
-        let before = found.before.as_ref().and_then(|tool| tool.text("description"));
-        assert_eq!((before, found.now.text("description")), (Some("Get a user."), Some("Get a user, politely.")));
-        // While somebody thinks about it, it changes again.
+        let before = found.accepted.as_ref().and_then(|tool| tool.text("description"));
+        assert_eq!((before, found.current.text("description")), (Some("Get a user."), Some("Get a user, politely.")));
+        // The definition changes again during the review.
         server.list(&changed("/0/description", json!(POISON)));
         seen.remember_shown().await.unwrap();
         let refused = seen.accept(&["get_user"]).await;
-        assert!(matches!(&refused, Err(ReviewError::Changed { tool }) if tool == "get_user"), "{way:?}");
-        // A later look knows that this is not what was shown.
+        assert!(matches!(&refused, Err(ReviewError::Changed { tool }) if tool == "get_user"), "{transport:?}");
+        // A later review notices that this is not what was shown.
         let later = look().await.unwrap();
-        assert!(later.findings[0].is_unseen, "{way:?}");
-        stage.quarantines(&["get_user"]).await;
+        assert!(later.findings[0].is_unseen, "{transport:?}");
+        gateway.wait_for_quarantine(&["get_user"]).await;
         server.list(&changed("/0/description", json!("Get a user, politely.")));
         let again = look().await.unwrap();
-        assert!(!again.findings[0].is_unseen, "{way:?}");
+        assert!(!again.findings[0].is_unseen, "{transport:?}");
         again.accept(&["get_user"]).await.unwrap();
         // The running gateway notices by itself.
-        stage.quarantines(&[]).await;
-        let shown = stage.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
-        assert_eq!(shown["operation"]["description"], "Get a user, politely.", "{way:?}");
-        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-        // And what was accepted before is now the change.
+        gateway.wait_for_quarantine(&[]).await;
+        let shown = gateway.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
+        assert_eq!(shown["operation"]["description"], "Get a user, politely.", "{transport:?}");
+        assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+        // The previously accepted definition now counts as a change.
         server.list(&tools());
-        stage.quarantines(&["get_user"]).await;
-        drop(stage);
-        let stage = Stage::pinned_up(server.settings(), &store).await;
-        stage.quarantines(&["get_user"]).await;
+        gateway.wait_for_quarantine(&["get_user"]).await;
+        drop(gateway);
+        let gateway = Gateway::pinned_and_ready(server.settings(), &store).await;
+        gateway.wait_for_quarantine(&["get_user"]).await;
     }
 }
 
 #[tokio::test]
-async fn r_dis_7a_acceptance_needs_a_store_that_the_gateway_reads_too() {
-    let server = Scripted::new(Way::Stdio, &tools());
+async fn r_dis_7a_acceptance_needs_a_shared_store() {
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let clock = Arc::new(SystemClock);
-    let looked = examine(server.settings(), Pinning::in_memory(clock.clone()), clock).await.unwrap();
+    let looked = examine(server.settings(), PinStore::in_memory(clock.clone()), clock).await.unwrap();
     assert!(matches!(looked.accept(&["get_user"]).await, Err(ReviewError::NotShared)));
 }
 
 #[tokio::test]
-async fn r_dis_7a_a_record_that_cannot_be_read_accepts_nothing() {
+async fn r_dis_7a_an_unreadable_record_accepts_nothing() {
     use aquifer_engine::store::StateStore as _;
-    let server = Scripted::new(Way::Stdio, &tools());
+    let server = ScriptedServer::new(TransportKind::Stdio, &tools());
     let store = SharedStore::new();
-    drop(Stage::pinned_up(server.settings(), &store).await);
+    drop(Gateway::pinned_and_ready(server.settings(), &store).await);
     let key = store.keys().await.remove(0);
     let version = store.get(&key).await.unwrap().map(|record| record.version);
     let spoilt = br#"{"version":99,"tools":{}}"#.to_vec();
     assert!(store.compare_and_set(&key, version, spoilt, std::time::Duration::from_secs(60)).await.unwrap());
-    let stage = Stage::pinned(server.settings(), &store).await;
-    stage.upstream.ready().await.unwrap();
-    stage.quarantines(&["get_user", "list_users"]).await;
+    let gateway = Gateway::pinned(server.settings(), &store).await;
+    gateway.upstream.ready().await.unwrap();
+    gateway.wait_for_quarantine(&["get_user", "list_users"]).await;
     let looked = examine(server.settings(), store.pinning(), Arc::new(SystemClock)).await.unwrap();
     assert_eq!(looked.findings.len(), 2, "somebody has to accept them anew");
     looked.accept(&["get_user", "list_users"]).await.unwrap();
-    stage.quarantines(&[]).await;
+    gateway.wait_for_quarantine(&[]).await;
 }
 
 #[tokio::test]
-async fn r_dis_7a_an_adapter_is_held_to_the_definitions_it_was_reviewed_with() {
-    for way in WAYS {
-        let server = Scripted::new(way, &tools());
-        let said = interrogate(&server.settings()).await.unwrap();
-        let built = build(&said.bundle(&server.settings(), Timestamp::UNIX_EPOCH)).unwrap();
+async fn r_dis_7a_an_adapter_is_compared_with_its_reviewed_definitions() {
+    for transport in TRANSPORTS {
+        let server = ScriptedServer::new(transport, &tools());
+        let interrogation = interrogate(&server.settings()).await.unwrap();
+        let built = build(&interrogation.bundle(&server.settings(), Timestamp::UNIX_EPOCH)).unwrap();
         for sidecar in [Some(built.sidecar.as_str()), None] {
             server.list(&tools());
             let store = SharedStore::new();
             let mut settings = server.settings();
             settings.adapter = Some(Adapter::read(&built.adapter, sidecar).unwrap());
             settings.cache_dir = Some(server.folder.0.join(format!("cache-{}", sidecar.is_some())));
-            let stage = Stage::pinned(settings.clone(), &store).await;
-            assert!(stage.operations().contains(&"get_user".to_owned()), "known before anything is started");
-            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+            let gateway = Gateway::pinned(settings.clone(), &store).await;
+            assert!(gateway.operations().contains(&"get_user".to_owned()), "known before anything is started");
+            assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
             server.list(&changed("/0/description", json!(POISON)));
-            stage.quarantines(&["get_user"]).await;
-            stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
-            assert!(!stage.told().await.contains(POISON));
-            drop(stage);
-            let stage = Stage::pinned_up(settings.clone(), &store).await;
-            stage.quarantines(&["get_user"]).await;
+            gateway.wait_for_quarantine(&["get_user"]).await;
+            gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+            assert!(!gateway.visible_text().await.contains(POISON));
+            drop(gateway);
+            let gateway = Gateway::pinned_and_ready(settings.clone(), &store).await;
+            gateway.wait_for_quarantine(&["get_user"]).await;
             let looked = examine(settings.clone(), store.pinning(), Arc::new(SystemClock)).await.unwrap();
             looked.accept(&["get_user"]).await.unwrap();
-            stage.quarantines(&[]).await;
-            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
-            // An accepted change does not unmake the review: what was reviewed is accepted as well.
+            gateway.wait_for_quarantine(&[]).await;
+            assert_eq!(gateway.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+            // Accepting a change keeps the review valid: the reviewed definition is accepted as well.
             server.list(&tools());
             match sidecar {
-                Some(_) => stage.quarantines(&[]).await,
-                None => stage.quarantines(&["get_user"]).await,
+                Some(_) => gateway.wait_for_quarantine(&[]).await,
+                None => gateway.wait_for_quarantine(&["get_user"]).await,
             }
-            // A tool that is not listed has no definition to be held to.
+            // A tool that is not listed has no definition to compare.
             server.list(&json!([tools()[1]]));
             until("it is gone", async || {
-                stage.refresh();
-                !stage.operations().contains(&"get_user".to_owned())
+                gateway.refresh();
+                !gateway.operations().contains(&"get_user".to_owned())
             })
             .await;
         }
     }
 }
 
-/// A configuration that is touched is no acceptance.
+/// Changing the configuration accepts nothing.
 #[tokio::test]
-async fn r_dis_7a_other_settings_of_a_source_accept_nothing() {
-    type Touch = fn(&mut Settings);
-    let touched: [(&str, Touch); 3] = [
+async fn r_dis_7a_changed_settings_accept_nothing() {
+    type SettingsChange = fn(&mut Settings);
+    let changes: [(&str, SettingsChange); 3] = [
         ("allow", |settings| settings.allow.elicitation = true),
         ("env", |settings| {
             if let Transport::Stdio { env, .. } = &mut settings.transport {
@@ -431,27 +430,28 @@ async fn r_dis_7a_other_settings_of_a_source_accept_nothing() {
             }
         }),
     ];
-    for (what, touch) in touched {
-        let server = Scripted::new(Way::Stdio, &tools());
+    for (what, touch) in changes {
+        let server = ScriptedServer::new(TransportKind::Stdio, &tools());
         let store = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &store).await);
+        drop(Gateway::pinned_and_ready(server.settings(), &store).await);
         server.cached(".accepted.json", "Get a user.").await;
         server.list(&changed("/0/description", json!(POISON)));
         let mut settings = server.settings();
         touch(&mut settings);
-        let stage = Stage::pinned_up(settings.clone(), &store).await;
-        stage.quarantines(&["get_user"]).await;
-        stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+        let gateway = Gateway::pinned_and_ready(settings.clone(), &store).await;
+        gateway.wait_for_quarantine(&["get_user"]).await;
+        gateway.refused("get_user", json!({}), "PERMISSION_DENIED").await;
         assert_eq!(store.keys().await.len(), 1, "{what}");
-        // A reviewer is shown what it was.
+        // The reviewer sees the accepted definition.
         let found = examine(settings, store.pinning(), Arc::new(SystemClock)).await.unwrap();
-        assert!(found.findings[0].before.is_some(), "{what}");
+        assert!(found.findings[0].accepted.is_some(), "{what}");
     }
-    // Another server under the same name, of which one tool has the name of another.
+    // Another server under the same name, with one tool that has the same name.
     let store = SharedStore::new();
-    drop(Stage::pinned_up(Scripted::new(Way::Stdio, &tools()).settings(), &store).await);
-    let other = Scripted::new(Way::Http, &json!([reader("get_user", "Another."), reader("get_more", "More.")]));
-    let stage = Stage::pinned_up(other.settings(), &store).await;
-    stage.quarantines(&["get_user"]).await;
-    assert_eq!(stage.get("get_more", json!({})).await["tool"], "get_more");
+    drop(Gateway::pinned_and_ready(ScriptedServer::new(TransportKind::Stdio, &tools()).settings(), &store).await);
+    let other =
+        ScriptedServer::new(TransportKind::Http, &json!([reader("get_user", "Another."), reader("get_more", "More.")]));
+    let gateway = Gateway::pinned_and_ready(other.settings(), &store).await;
+    gateway.wait_for_quarantine(&["get_user"]).await;
+    assert_eq!(gateway.get("get_more", json!({})).await["tool"], "get_more");
 }

@@ -1,4 +1,4 @@
-//! Documents and prompts of upstreams, under names that tell them apart.
+//! Resources and prompts of upstreams, under distinct names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_upstream::{Settings, Upstream};
 use serde_json::{Map, Value, json};
 
-use crate::support::{Stage, context, fake};
+use crate::support::{Gateway, context, fake};
 
 fn names(found: Vec<Map<String, Value>>, key: &str) -> Vec<String> {
     found.into_iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
@@ -23,8 +23,8 @@ fn prompt(name: &str) -> FetchRequest {
 
 #[tokio::test]
 async fn one_source_keeps_its_names() {
-    let stage = Stage::up(fake(&[])).await;
-    let engine = &stage.engine;
+    let gateway = Gateway::ready(fake(&[])).await;
+    let engine = &gateway.engine;
     assert_eq!(names(engine.list(&FetchRequest::Resources, context()).await, "uri"), ["test://a", "test://b"]);
     assert_eq!(names(engine.list(&FetchRequest::Prompts, context()).await, "name"), ["greet"]);
     let read = engine.fetch(FetchRequest::Resource("test://b".to_owned()), context()).await.unwrap();
@@ -35,7 +35,7 @@ async fn one_source_keeps_its_names() {
     assert_eq!(failure.details()["upstream_error"], "no such document");
 }
 
-/// Every page comes in time, and there is always one more.
+/// Every page arrives in time, and there is always another one.
 const ENDLESS: &str = r#"
 import json, sys, time
 page = 0
@@ -58,18 +58,18 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn a_list_without_an_end_has_a_deadline() {
+async fn an_endless_resource_list_times_out() {
     let mut settings = Settings::stdio("endless", "python3", ["-c", ENDLESS]);
     settings.timeout = Duration::from_secs(2);
     let upstream = Upstream::new(settings, Arc::new(SystemClock));
     upstream.ready().await.unwrap();
-    // Without a deadline for the whole list it is read for as many pages as a list may have.
+    // Without a deadline for the whole list, all allowed pages would be read.
     let listed = tokio::time::timeout(Duration::from_secs(45), upstream.fetch(FetchRequest::Prompts, context())).await;
     assert_eq!(listed.unwrap().unwrap_err().code(), Code::UpstreamTimeout);
 }
 
 #[tokio::test]
-async fn several_sources_are_told_apart_and_the_dead_are_left_out() {
+async fn several_sources_are_distinguished_and_unavailable_ones_left_out() {
     let sources = [("one", &[][..]), ("two", &[]), ("dead", &["--exit-at-start"])].map(|(name, flags)| {
         let mut settings = fake(flags);
         settings.name = name.to_owned();

@@ -1,31 +1,31 @@
-//! A call that may change something is sent once, whatever the server answers, and what may have happened is reported as
-//! unknown. The servers here carry a call out first and fail afterwards.
+//! A call that may change data is sent once, whatever the server answers, and an unclear outcome is reported as
+//! unknown. The servers here execute a call first and fail afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::odd_server::{Fault, OddServer, Questions};
-use crate::passing_through::{Client, of};
-use crate::support::{Stage, context, until};
+use crate::client_requests::{Client, context_for};
+use crate::faulty_server::{Fault, FaultyServer, Questions};
+use crate::support::{Gateway, context, until};
 
-/// What a caller is told of the outcome.
+/// The outcome that a caller sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The server said that it did not do it.
+    /// The server reported that it did not execute the call.
     Refused,
     Unknown,
 }
 use Outcome::{Refused, Unknown};
 
-/// Fault, code and outcome for a call that may change something, sessions opened in the end.
+/// Fault, code and outcome of a call that may change data, and the number of sessions opened.
 const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::Status(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::Answer(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::NullId(400), "UPSTREAM_ERROR", Refused, 1),
     (Fault::ForeignId(400), "UPSTREAM_ERROR", Refused, 1),
-    // Only this says that the session is lost.
+    // Only this status means that the session is lost.
     (Fault::Status(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
     (Fault::NullId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
     (Fault::ForeignId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
@@ -54,7 +54,7 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::Redirect(308), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(202), "UPSTREAM_ERROR", Unknown, 1),
-    // A code of the server's own does not say when it failed.
+    // A server-defined code does not tell when the call failed.
     (Fault::Answer(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::AnswerAsEvent(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::NullId(200), "UPSTREAM_ERROR", Unknown, 1),
@@ -75,40 +75,41 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
 
 fn check_outcome(error: &Value, expected: Outcome, what: &dyn std::fmt::Debug) {
     let message = error["message"].as_str().unwrap();
-    let says_so = message.ends_with("Whether the call was carried out is not known. Check before repeating it");
+    let says_so = message.ends_with("It is unknown whether the call was executed. Check before repeating it");
     assert_eq!(error["details"]["outcome"] == "unknown", expected == Unknown, "{what:?}: {error}");
     assert_eq!(says_so, expected == Unknown, "{what:?}: {error}");
     assert!(!(expected == Unknown && message.contains("was done")), "{what:?}: {error}");
 }
 
 #[tokio::test]
-async fn r_saf_3_a_call_that_may_change_something_is_sent_once() {
+async fn r_saf_3_a_call_that_may_change_data_is_sent_once() {
     for (fault, code, outcome, sessions) in FAULTS {
-        let server = OddServer::start(*fault).await;
-        let stage = Stage::up(server.settings()).await;
+        let server = FaultyServer::start(*fault).await;
+        let gateway = Gateway::ready(server.settings()).await;
         for tool in ["delete_account", "set_account", "frobnicate"] {
             server.set(|now| now.fault = *fault);
-            let error = stage.refused(tool, json!({}), code).await;
+            let error = gateway.refused(tool, json!({}), code).await;
             check_outcome(&error, *outcome, fault);
             assert_eq!(server.executed(tool), 1, "{fault:?} {tool}");
             if tool == "delete_account" {
                 // The next call is answered, in a new session if the old one is lost.
                 server.set(|now| now.fault = Fault::None);
-                until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true)
+                until("it may be asked again", async || gateway.ask("get_account", json!({})).await["success"] == true)
                     .await;
                 assert_eq!(server.log(|log| log.opened), *sessions, "{fault:?}");
                 assert_eq!(server.log(|log| log.ended.len()), 0, "{fault:?}: no session of ours is ended");
             }
-            // A server that was lost, or that wants to be left alone, is there again for the next row.
+            // A lost or rate-limited server is available again for the next row.
             server.set(|now| now.fault = Fault::None);
-            until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true).await;
+            until("it may be asked again", async || gateway.ask("get_account", json!({})).await["success"] == true)
+                .await;
         }
     }
 }
 
 #[tokio::test]
-async fn what_only_reads_is_asked_again_where_that_helps() {
-    // Fault, whether it is asked a second time, and the code if both fail.
+async fn read_only_calls_are_retried_when_useful() {
+    // Fault, whether the call is repeated, and the code if both attempts fail.
     for (fault, again, code) in [
         (Fault::Status(404), true, "UPSTREAM_UNAVAILABLE"),
         (Fault::NullId(404), true, "UPSTREAM_UNAVAILABLE"),
@@ -122,38 +123,38 @@ async fn what_only_reads_is_asked_again_where_that_helps() {
         (Fault::HalfJson, false, "UPSTREAM_ERROR"),
         (Fault::TooLarge, false, "VALIDATION_PAYLOAD_TOO_LARGE"),
     ] {
-        let server = OddServer::start(fault).await;
-        let stage = Stage::up(server.settings()).await;
-        let error = stage.refused("get_account", json!({}), code).await;
+        let server = FaultyServer::start(fault).await;
+        let gateway = Gateway::ready(server.settings()).await;
+        let error = gateway.refused("get_account", json!({}), code).await;
         check_outcome(&error, Refused, &fault);
         assert_eq!(server.executed("get_account"), 1 + usize::from(again), "{fault:?}");
         server.set(|now| now.fault = Fault::None);
-        until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true).await;
+        until("it may be asked again", async || gateway.ask("get_account", json!({})).await["success"] == true).await;
     }
 }
 
 #[tokio::test]
-async fn r_saf_5_a_call_without_an_answer_may_have_been_carried_out() {
-    let server = OddServer::start(Fault::Silence).await;
+async fn r_saf_5_an_unanswered_call_has_an_unknown_outcome() {
+    let server = FaultyServer::start(Fault::Silence).await;
     let mut settings = server.settings();
     settings.timeout = Duration::from_secs(2);
-    let stage = Stage::up(settings).await;
-    let error = stage.refused("delete_account", json!({}), "UPSTREAM_TIMEOUT").await;
+    let gateway = Gateway::ready(settings).await;
+    let error = gateway.refused("delete_account", json!({}), "UPSTREAM_TIMEOUT").await;
     check_outcome(&error, Unknown, &Fault::Silence);
-    let error = stage.refused("get_account", json!({}), "UPSTREAM_TIMEOUT").await;
+    let error = gateway.refused("get_account", json!({}), "UPSTREAM_TIMEOUT").await;
     check_outcome(&error, Refused, &Fault::Silence);
     assert_eq!((server.executed("delete_account"), server.executed("get_account")), (1, 1));
 }
 
 #[tokio::test]
-async fn a_call_that_waited_too_long_for_its_turn_was_not_carried_out() {
-    let server = OddServer::start(Fault::Silence).await;
+async fn a_call_that_timed_out_in_the_queue_was_not_executed() {
+    let server = FaultyServer::start(Fault::Silence).await;
     let mut settings = server.settings();
     settings.timeout = Duration::from_secs(2);
     settings.concurrency = 1;
-    let stage = Stage::up(settings).await;
-    // All time out, most of them without having been sent.
-    let calls = (0..8).map(|_| stage.ask("delete_account", json!({})));
+    let gateway = Gateway::ready(settings).await;
+    // All time out, most of them before they were sent.
+    let calls = (0..8).map(|_| gateway.ask("delete_account", json!({})));
     let answers = futures::future::join_all(calls).await;
     assert!(answers.iter().all(|answer| answer["error"]["code"] == "UPSTREAM_TIMEOUT"), "{answers:?}");
     let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
@@ -162,13 +163,13 @@ async fn a_call_that_waited_too_long_for_its_turn_was_not_carried_out() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_did_nothing() {
-    let server = OddServer::start(Fault::None).await;
-    let stage = Stage::up(server.settings()).await;
-    // Gone, and the connection that was kept is closed with it.
+async fn an_unreachable_server_executed_nothing() {
+    let server = FaultyServer::start(Fault::None).await;
+    let gateway = Gateway::ready(server.settings()).await;
+    // The server has ended, and its connection is closed.
     drop(server);
     until("the closed connection is noticed", async || {
-        let error = stage.ask("delete_account", json!({})).await["error"].clone();
+        let error = gateway.ask("delete_account", json!({})).await["error"].clone();
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{error}");
         error["message"].as_str().unwrap().contains("cannot be reached") && error["details"]["outcome"].is_null()
     })
@@ -176,25 +177,25 @@ async fn a_server_that_cannot_be_reached_did_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_moved_is_found_without_sending_a_call_twice() {
-    // Moved from the beginning: the greeting finds it, and calls go straight there.
-    let server = OddServer::start(Fault::None).await;
+async fn redirects_are_followed_without_sending_a_call_twice() {
+    // Moved from the beginning: the handshake finds it, and calls go there directly.
+    let server = FaultyServer::start(Fault::None).await;
     server.set(|now| now.path = "/mcp/");
-    let stage = Stage::up(server.settings()).await;
-    assert_eq!(stage.get("delete_account", json!({})).await, "done");
+    let gateway = Gateway::ready(server.settings()).await;
+    assert_eq!(gateway.get("delete_account", json!({})).await, "done");
     assert_eq!(server.executed("delete_account"), 1);
-    // Moved later: the call is not sent there, and the ones after it arrive.
+    // Moved later: the call is not sent there, but the following ones are.
     server.set(|now| now.path = "/elsewhere");
-    let error = stage.refused("delete_account", json!({}), "UPSTREAM_ERROR").await;
+    let error = gateway.refused("delete_account", json!({}), "UPSTREAM_ERROR").await;
     check_outcome(&error, Unknown, &"moved");
     assert_eq!(server.executed("delete_account"), 1);
-    until("it is found", async || stage.ask("set_account", json!({})).await["success"] == true).await;
+    until("it is found", async || gateway.ask("set_account", json!({})).await["success"] == true).await;
     assert_eq!(server.executed("set_account"), 1);
     assert_eq!(server.log(|log| log.opened), 1);
 }
 
 #[tokio::test]
-async fn a_server_that_forgot_the_session_is_called_in_a_new_one() {
+async fn a_forgotten_session_is_replaced() {
     for unknown_session in [
         Fault::Status(404),
         Fault::NullId(404),
@@ -204,20 +205,20 @@ async fn a_server_that_forgot_the_session_is_called_in_a_new_one() {
         Fault::ForeignId(400),
         Fault::Answer(400),
     ] {
-        let server = OddServer::start(Fault::None).await;
+        let server = FaultyServer::start(Fault::None).await;
         server.set(|now| now.unknown_session = unknown_session);
-        let stage = Stage::up(server.settings()).await;
+        let gateway = Gateway::ready(server.settings()).await;
         for round in 1..4 {
             server.forget_sessions();
-            let failed = stage.ask("delete_account", json!({})).await;
+            let failed = gateway.ask("delete_account", json!({})).await;
             assert_eq!(failed["success"], false, "{unknown_session:?}");
             assert_eq!(server.executed("delete_account"), round - 1, "{unknown_session:?}: not repeated by us");
-            until("there is a new session", async || stage.ask("delete_account", json!({})).await["success"] == true)
+            until("there is a new session", async || gateway.ask("delete_account", json!({})).await["success"] == true)
                 .await;
             assert_eq!(server.executed("delete_account"), round, "{unknown_session:?}");
-            // What only reads is repeated without anybody noticing.
+            // Read-only calls are repeated transparently.
             server.forget_sessions();
-            assert_eq!(stage.get("get_account", json!({})).await, "done", "{unknown_session:?}");
+            assert_eq!(gateway.get("get_account", json!({})).await, "done", "{unknown_session:?}");
             assert_eq!(server.log(|log| log.opened), 1 + 2 * round, "{unknown_session:?}");
         }
         assert_eq!(server.log(|log| log.ended.clone()), [""; 0], "{unknown_session:?}: lost sessions are not ended");
@@ -225,14 +226,14 @@ async fn a_server_that_forgot_the_session_is_called_in_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_plain_connection_sends_a_call_once_too() {
+async fn a_plain_client_sends_a_call_once() {
     for (fault, code, outcome, _) in FAULTS {
-        let server = OddServer::start(*fault).await;
+        let server = FaultyServer::start(*fault).await;
         let connected =
-            aquifer_upstream::Connection::open(server.settings(), aquifer_upstream::ClientCapabilities::None).await;
+            aquifer_upstream::PlainClient::open(server.settings(), aquifer_upstream::ClientCapabilities::None).await;
         let failure = connected.unwrap().call("delete_account", &json!({})).await;
         match failure {
-            // Results are given as they came.
+            // Results are returned unchanged.
             Ok(_) => assert!(matches!(fault, Fault::BadResult | Fault::ToolError), "{fault:?}"),
             Err(failure) => {
                 assert_eq!(failure.code().as_str(), *code, "{fault:?}");
@@ -244,13 +245,13 @@ async fn a_plain_connection_sends_a_call_once_too() {
 }
 
 #[tokio::test]
-async fn answers_to_questions_do_not_start_a_call_again() {
+async fn answers_to_questions_do_not_restart_a_call() {
     use Questions::{Empty, Endless, EndlessRoots, One, OneThenGone};
     let able = Arc::new(Client::with_roots("able"));
-    let answers = of(&able);
+    let answers = context_for(&able);
     let nobody = context();
-    // What is asked, who is asked, what happens after the answer, the code and outcome, and how often the call was
-    // continued. It is continued for answers of the client only.
+    // The kind of question, who is asked, the fault after the answer, the code and outcome, and how often the call was
+    // continued. Only answers of the client continue it.
     for (questions, client, fault, code, outcome, continued) in [
         (One, &answers, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
         (One, &answers, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
@@ -266,12 +267,12 @@ async fn answers_to_questions_do_not_start_a_call_again() {
         (Empty, &nobody, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
     ] {
         let what = format!("{questions:?} {fault:?}");
-        let server = OddServer::start(fault).await;
+        let server = FaultyServer::start(fault).await;
         server.set(|now| now.questions = questions);
         let mut settings = server.settings();
         settings.allow.elicitation = true;
-        let stage = Stage::up(settings).await;
-        let answer = stage.ask_as("delete_account", json!({}), client.clone()).await;
+        let gateway = Gateway::ready(settings).await;
+        let answer = gateway.ask_as("delete_account", json!({}), client.clone()).await;
         let error = &answer["error"];
         assert_eq!(error["code"], code, "{what}: {error}");
         check_outcome(error, outcome, &what);
@@ -282,14 +283,14 @@ async fn answers_to_questions_do_not_start_a_call_again() {
 
 #[tokio::test]
 async fn many_calls_in_a_lost_session_are_sent_once_each() {
-    let server = OddServer::start(Fault::Status(404)).await;
-    let stage = Stage::up(server.settings()).await;
-    let calls = (0..20).map(|_| stage.ask("delete_account", json!({})));
+    let server = FaultyServer::start(Fault::Status(404)).await;
+    let gateway = Gateway::ready(server.settings()).await;
+    let calls = (0..20).map(|_| gateway.ask("delete_account", json!({})));
     let answers = futures::future::join_all(calls).await;
     let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
     assert_eq!(answers.iter().filter(|answer| answer["success"] == true).count(), 0);
-    // One that found the connection closed before it was sent was sent in the next session, and no other was.
+    // A call that found the connection closed before it was sent went into the next session, and no other did.
     assert_eq!(server.executed("delete_account"), unknown);
     server.set(|now| now.fault = Fault::None);
-    assert_eq!(stage.get("delete_account", json!({})).await, "done");
+    assert_eq!(gateway.get("delete_account", json!({})).await, "done");
 }

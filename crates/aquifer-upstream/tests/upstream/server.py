@@ -47,7 +47,7 @@ if options.words:
         said = json.load(file)
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-state = {"changed": 0, "listed": 0, "cancelled": [], "next": 0, "running": 0, "most": 0}
+state = {"changed": 0, "listed": 0, "cancelled": [], "next": 0, "running": 0, "max_running": 0}
 waiting = {}
 lock = threading.Lock()
 
@@ -92,7 +92,7 @@ def tools():
     ]
     for name in ["die", "hang", "garbage", "change", "spawn", "refuse", "protest", "blocks", "elicit", "sample", "roots",
                  "log", "cancelled", "environment", "identity", "structured", "last_meta",
-                 "most_at_once"]:
+                 "max_at_once"]:
         listed.append({"name": name, "description": f"Does {name}.", "inputSchema": schema()})
         if name in ("elicit", "sample"):
             listed[-1]["annotations"] = {"readOnlyHint": not options.asks_before_changes}
@@ -176,7 +176,7 @@ def call(name, arguments, meta, send, mark):
         steps = arguments.get("steps", 1)
         with lock:
             state["running"] += 1
-            state["most"] = max(state["most"], state["running"])
+            state["max_running"] = max(state["max_running"], state["running"])
         for step in range(steps):
             time.sleep(arguments.get("seconds", 1) / steps)
             if step + 1 == steps:
@@ -222,8 +222,8 @@ def call(name, arguments, meta, send, mark):
         return text("logged")
     if name == "cancelled":
         return text(json.dumps(state["cancelled"]))
-    if name == "most_at_once":
-        return text(json.dumps([state["most"]]))
+    if name == "max_at_once":
+        return text(json.dumps([state["max_running"]]))
     if name == "environment":
         return text(json.dumps(dict(os.environ)))
     if name == "last_meta":

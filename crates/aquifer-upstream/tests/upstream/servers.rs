@@ -1,5 +1,4 @@
-//! Servers nobody here wrote, called directly and through us: the answers are the same, and no tool and no parameter is
-//! lost on the way.
+//! Real servers, called directly and through the gateway: the answers are the same, and no tool or parameter is lost.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -9,11 +8,11 @@ use std::time::Duration;
 use aquifer_engine::Context;
 use aquifer_engine::source::Progress;
 use aquifer_protocol::response::Attachment;
-use aquifer_upstream::{Allowed, Settings, Transport, interrogate};
+use aquifer_upstream::{AllowedRequests, Settings, Transport, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Stage, context};
+use crate::support::{Folder, Gateway, context};
 
 fn installed(variable: &str) -> PathBuf {
     std::env::var_os(variable)
@@ -25,19 +24,19 @@ fn npm(name: &str, args: &[&str]) -> Settings {
     let script = format!("node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
     let script = installed("AQUIFER_TEST_SERVERS_NPM").join(script).display().to_string();
     let args = [script].into_iter().chain(args.iter().map(|argument| (*argument).to_owned()));
-    patient(Settings::stdio(name, "node", args))
+    with_long_timeouts(Settings::stdio(name, "node", args))
 }
 
 fn pypi(name: &str, variable: &str, args: &[&str]) -> Settings {
     let program = installed(variable).with_file_name(format!("mcp-server-{name}")).display().to_string();
-    patient(Settings::stdio(name, &program, args.iter().copied()))
+    with_long_timeouts(Settings::stdio(name, &program, args.iter().copied()))
 }
 
-fn patient(mut settings: Settings) -> Settings {
+fn with_long_timeouts(mut settings: Settings) -> Settings {
     settings.timeout = Duration::from_secs(20);
     settings.start_timeout = Duration::from_secs(25);
-    // The servers are also asked directly by a client that can do both, and some have other tools for that one.
-    settings.allow = Allowed { elicitation: true, sampling: true };
+    // The direct client supports both, and some servers offer other tools then.
+    settings.allow = AllowedRequests { elicitation: true, sampling: true };
     settings
 }
 
@@ -57,15 +56,15 @@ fn every(folder: &Folder) -> Vec<Settings> {
     ]
 }
 
-/// A client of the fewest possible words.
-struct Direct {
+/// A minimal client.
+struct DirectClient {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
 }
 
-impl Direct {
+impl DirectClient {
     fn new(settings: &Settings) -> Self {
         let Transport::Stdio { command, args, env, .. } = &settings.transport else { unreachable!() };
         let mut process = Command::new(command)
@@ -114,14 +113,14 @@ impl Direct {
     }
 }
 
-impl Drop for Direct {
+impl Drop for DirectClient {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What a direct answer comes to here.
+/// The expected data for a direct result.
 fn expected(result: &Value) -> Value {
     if let Some(structured) = result.get("structuredContent") {
         return structured.clone();
@@ -144,13 +143,14 @@ fn expected(result: &Value) -> Value {
 async fn r_dis_3_no_tool_and_no_parameter_is_lost() {
     let folder = Folder::new();
     for settings in every(&folder) {
-        let direct = Direct::new(&settings).ask("tools/list", json!({}));
-        let said = interrogate(&settings).await.unwrap_or_else(|failure| panic!("{}: {failure:?}", settings.name));
-        let captured: Value = serde_json::from_str(said.capture.tools_text()).unwrap();
+        let direct = DirectClient::new(&settings).ask("tools/list", json!({}));
+        let interrogation =
+            interrogate(&settings).await.unwrap_or_else(|failure| panic!("{}: {failure:?}", settings.name));
+        let captured: Value = serde_json::from_str(interrogation.capture.tools_text()).unwrap();
         assert_eq!(captured, direct["tools"], "{}", settings.name);
-        let bundle = said.bundle(&settings, Timestamp::UNIX_EPOCH);
-        let stage = Stage::up(settings.clone()).await;
-        let snapshot = stage.engine.snapshot();
+        let bundle = interrogation.bundle(&settings, Timestamp::UNIX_EPOCH);
+        let gateway = Gateway::ready(settings.clone()).await;
+        let snapshot = gateway.engine.snapshot();
         for tool in captured.as_array().unwrap() {
             let made = &bundle.normalized_bundle.operations;
             let made = made.iter().find(|made| made.source_tool_name == tool["name"].as_str().unwrap()).unwrap();
@@ -221,15 +221,15 @@ async fn r_dis_7_calls_to_real_servers_return_what_direct_calls_return() {
         ("sqlite", "list_tables", json!({}), "list_tables", json!({})),
     ];
     for settings in every(&folder) {
-        let mut direct = Direct::new(&settings);
-        let stage = Stage::up(settings.clone()).await;
+        let mut direct = DirectClient::new(&settings);
+        let gateway = Gateway::ready(settings.clone()).await;
         for (server, operation, params, tool, arguments) in &cases {
             if *server != settings.name {
                 continue;
             }
             let result = direct.call(tool, arguments);
             assert_ne!(result["isError"], json!(true), "{tool}: {result}");
-            let got = stage.get(operation, params.clone()).await;
+            let got = gateway.get(operation, params.clone()).await;
             if operation.starts_with("create_entities") {
                 assert_eq!(got.to_string().replace("\"A\"", "\"B\""), expected(&result).to_string());
                 continue;
@@ -241,41 +241,41 @@ async fn r_dis_7_calls_to_real_servers_return_what_direct_calls_return() {
 
 #[tokio::test]
 async fn server_everything_shows_pictures_resources_and_progress() {
-    let stage = Stage::up(npm("everything", &[])).await;
-    let operations = stage.operations();
-    let (answer, blocks) = stage.ask_whole("get_tiny_image", json!({}), context()).await;
+    let gateway = Gateway::ready(npm("everything", &[])).await;
+    let operations = gateway.operations();
+    let (answer, blocks) = gateway.ask_whole("get_tiny_image", json!({}), context()).await;
     assert_eq!(answer["success"], true, "{answer} {operations:?}");
     let pictures =
         blocks.iter().filter(|block| matches!(block, Attachment::Verbatim(json) if json.contains("image/png")));
     assert_eq!(pictures.count(), 1, "{blocks:?}");
-    let (answer, blocks) = stage.ask_whole("get_resource_links", json!({ "count": 2 }), context()).await;
+    let (answer, blocks) = gateway.ask_whole("get_resource_links", json!({ "count": 2 }), context()).await;
     let links =
         blocks.iter().filter(|block| matches!(block, Attachment::Verbatim(json) if json.contains("resource_link")));
     assert_eq!(links.count(), 2, "{answer}");
     let (progress, mut updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = stage.ask_as("trigger_long_running_operation", json!({ "duration": 1, "steps": 4 }), context).await;
+    let answer = gateway.ask_as("trigger_long_running_operation", json!({ "duration": 1, "steps": 4 }), context).await;
     assert_eq!(answer["success"], true, "{answer}");
     let mut seen = 0;
     while updates.try_recv().is_ok() {
         seen += 1;
     }
     assert!(seen >= 3, "{seen}");
-    let error = stage.refused("get_resource_links", json!({ "count": 99 }), "VALIDATION_INVALID_VALUE").await;
+    let error = gateway.refused("get_resource_links", json!({ "count": 99 }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], "count");
 }
 
 #[tokio::test]
 async fn r_dis_8_a_real_result_is_shaped() {
     let folder = Folder::new();
-    let stage = Stage::up(every(&folder).remove(2)).await;
+    let gateway = Gateway::ready(every(&folder).remove(2)).await;
     let entities: Vec<Value> = (0..5)
         .map(|index| json!({ "name": format!("n{index}"), "entityType": "t", "observations": ["long", "words"] }))
         .collect();
-    stage.get("create_entities", json!({ "entities": entities })).await;
-    let whole = stage.get("read_graph", json!({})).await;
+    gateway.get("create_entities", json!({ "entities": entities })).await;
+    let whole = gateway.get("read_graph", json!({})).await;
     assert_eq!(whole["entities"].as_array().unwrap().len(), 5);
-    let answer = stage.get("read_graph", json!({ "fields": ["name"], "filter": { "name": "n3" } })).await;
+    let answer = gateway.get("read_graph", json!({ "fields": ["name"], "filter": { "name": "n3" } })).await;
     let text = answer.to_string();
     assert!(text.contains("n3") && !text.contains("n2") && !text.contains("words"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! An upstream with an engine in front of it, and the shortest way to ask. Whatever is answered is looked over: no
-//! message may tell what only the log may know (R-RES-4).
+//! An upstream behind an engine, with helpers to call it. Every answer is checked: no message may contain what belongs
+//! into the log (R-RES-4).
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_upstream::{Settings, Upstream};
 use serde_json::{Value, json};
 
-/// How long anything is waited for.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait for any event.
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often every fault happens.
+/// How often each fault is repeated.
 pub(crate) const ROUNDS: usize = 25;
 
 /// The scripted server.
@@ -28,7 +28,7 @@ pub(crate) fn script() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstream/server.py").display().to_string()
 }
 
-/// The scripted server on stdio with these flags, and short timeouts.
+/// The scripted server over stdio with these flags and short timeouts.
 pub(crate) fn fake(flags: &[&str]) -> Settings {
     let args = [script()].into_iter().chain(flags.iter().map(|flag| (*flag).to_owned()));
     let mut settings = Settings::stdio("fake", "python3", args);
@@ -37,13 +37,13 @@ pub(crate) fn fake(flags: &[&str]) -> Settings {
     settings
 }
 
-/// An upstream and an engine in front of it.
-pub(crate) struct Stage {
+/// An upstream behind an engine.
+pub(crate) struct Gateway {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) engine: Engine,
 }
 
-impl Stage {
+impl Gateway {
     pub(crate) fn new(settings: Settings) -> Self {
         let upstream = Upstream::new(settings, Arc::new(SystemClock));
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
@@ -52,12 +52,12 @@ impl Stage {
         Self { upstream, engine }
     }
 
-    /// One that is up.
-    pub(crate) async fn up(settings: Settings) -> Self {
-        let stage = Self::new(settings);
-        stage.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
-        stage.refresh();
-        stage
+    /// A gateway whose upstream is connected.
+    pub(crate) async fn ready(settings: Settings) -> Self {
+        let gateway = Self::new(settings);
+        gateway.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        gateway.refresh();
+        gateway
     }
 
     pub(crate) fn refresh(&self) {
@@ -76,7 +76,7 @@ impl Stage {
     pub(crate) async fn ask_whole(&self, operation: &str, params: Value, context: Context) -> (Value, Vec<Attachment>) {
         let request = json!({ "operation": operation, "params": params });
         let asked = self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
-        let reply = tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
+        let reply = tokio::time::timeout(WAIT_TIMEOUT, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
         let Reply::Response(response) = reply else { panic!("{operation}: a question") };
         let mut rendered = response.render(&Limits::default());
         let value: Value = rendered.value();
@@ -86,21 +86,21 @@ impl Stage {
         (value, rendered.attachments)
     }
 
-    /// Asks for what must succeed. Gives `data`.
+    /// Calls an operation that must succeed. Returns `data`.
     pub(crate) async fn get(&self, operation: &str, params: Value) -> Value {
         let answer = self.ask(operation, params.clone()).await;
         assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
         answer["data"].clone()
     }
 
-    /// Asks for what must fail with this code. Gives `error`.
+    /// Calls an operation that must fail with this code. Returns `error`.
     pub(crate) async fn refused(&self, operation: &str, params: Value, code: &str) -> Value {
         let answer = self.ask(operation, params.clone()).await;
         assert_eq!(answer["error"]["code"], code, "{operation} {params}: {answer}");
         answer["error"].clone()
     }
 
-    /// A number that grows whenever the upstream offers something anew.
+    /// Incremented whenever the upstream changes its offer.
     pub(crate) fn upstream_generation(&self) -> u64 {
         aquifer_engine::Source::generation(&*self.upstream)
     }
@@ -112,7 +112,7 @@ impl Stage {
         names.filter(|name| name != "introspect").collect()
     }
 
-    /// The number of the upstream's process.
+    /// The process id of the upstream.
     pub(crate) async fn pid(&self) -> u32 {
         let answer = self.get("identity", json!({})).await;
         u32::try_from(answer[0].as_u64().unwrap()).unwrap()
@@ -123,7 +123,7 @@ pub(crate) fn context() -> Context {
     Context::new(Caller::session("tests"), "req_test")
 }
 
-/// Waits until a catalog and the accepted definitions are in a folder, whole.
+/// Waits until a folder contains a complete catalog and the accepted definitions.
 pub(crate) async fn until_cached(folder: &std::path::Path) {
     let is_whole = |file: &std::path::Path| file.extension().is_some_and(|extension| extension == "json");
     until("the cache is written", async || {
@@ -133,16 +133,16 @@ pub(crate) async fn until_cached(folder: &std::path::Path) {
     .await;
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     while !is_so().await {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Whether a process is there and not just waiting to be forgotten.
+/// Whether a process is running and not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = status.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
@@ -154,7 +154,7 @@ pub(crate) fn kill(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
-/// A folder that goes with the test.
+/// A temporary folder that is deleted after the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -162,7 +162,7 @@ impl Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("aquifer-upstream-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
-        // A killed run may have left one behind under the same process id.
+        // A killed run with the same process id may have left one behind.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -180,12 +180,12 @@ impl Drop for Folder {
 }
 
 /// The scripted server over HTTP.
-pub(crate) struct Served {
+pub(crate) struct HttpServer {
     process: Child,
     pub(crate) port: u16,
 }
 
-impl Served {
+impl HttpServer {
     pub(crate) fn start(port: u16, flags: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args([script().as_str(), "--http", &port.to_string()])
@@ -210,7 +210,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use aquifer_upstream::{Attempt, LoggedOut, Settings, Transport};
+use aquifer_upstream::{LoginAttempt, LogoutOutcome, Settings, Transport};
 use tokio::sync::mpsc;
 
 use crate::Ending;
@@ -19,7 +19,7 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
     let scopes: Vec<String> =
         arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
     let logged_in = async {
-        let attempt = Attempt::begin(&settings, &scopes).await?;
+        let attempt = LoginAttempt::start(&settings, &scopes).await?;
         eprintln!("{} asks you to agree. Open this in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
         if !arguments.no_browser && open(attempt.url()) {
             eprintln!("A browser is being opened.");
@@ -51,11 +51,11 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;
     let name = &settings.name;
     match aquifer_upstream::logout(&settings).await? {
-        LoggedOut::Nothing => eprintln!("There is no login to '{name}'."),
-        LoggedOut::Forgotten => {
+        LogoutOutcome::NotLoggedIn => eprintln!("There is no login to '{name}'."),
+        LogoutOutcome::Removed => {
             eprintln!("The login to '{name}' is forgotten. It was not revoked: its tokens hold until they end.");
         }
-        LoggedOut::Revoked => eprintln!("The login to '{name}' is forgotten and revoked."),
+        LogoutOutcome::Revoked => eprintln!("The login to '{name}' is forgotten and revoked."),
     }
     Ok(Ending::Done)
 }

@@ -11,13 +11,7 @@ use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
-use aquifer_tokens::compare::Comparison;
-use aquifer_tokens::render::chart::Chart;
-use aquifer_tokens::render::text::Canvas;
-use aquifer_tokens::render::{svg, text};
-use aquifer_tokens::report::{FORMAT, Outcome, SurfaceKind};
-use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, task};
-use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
+use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
 use super::{call, capture, json, write};
@@ -143,7 +137,7 @@ async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
     let mut talks = Vec::new();
     for mode in ["semantic", "single"] {
         let program = std::env::current_exe().context("where this program is cannot be told")?;
-        let mut settings = Settings::of(
+        let mut settings = Settings::new(
             &format!("aquifer serve --mode {mode}"),
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
@@ -210,13 +204,13 @@ fn subject(arguments: &TokensArgs) -> String {
 
 /// A server that is talked to.
 struct Talk {
-    connection: Connection,
+    connection: PlainClient,
     /// What its operations begin with.
     prefix: String,
 }
 
 async fn open(settings: Settings, capabilities: ClientCapabilities, prefix: Option<String>) -> anyhow::Result<Talk> {
-    let connection = Connection::open(settings, capabilities).await.map_err(Unreached::new)?;
+    let connection = PlainClient::open(settings, capabilities).await.map_err(Unreached::new)?;
     Ok(Talk { connection, prefix: prefix.unwrap_or_default() })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use aquifer_discovery::redact;
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_upstream::{Login, Settings, Transport};
+use aquifer_upstream::{LoginSettings, Settings, Transport};
 
 use super::{Kind, Plan, Plans};
 use crate::setup::Wanted;
@@ -23,7 +23,7 @@ impl Plans {
             if !is_open(settings) {
                 continue;
             }
-            settings.login = Some(Login {
+            settings.login = Some(LoginSettings {
                 folder: folder.clone(),
                 command: brief,
                 command_in_full: full,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aquifer_gate::audit::{Audit, Entry, Event};
-use aquifer_upstream::{DefinitionObserver, Pinning, QuarantinePolicy};
+use aquifer_upstream::{DefinitionObserver, PinStore, QuarantinePolicy};
 
 use super::{Absence, Kind, Plans, store};
 use crate::config::{Config, QuarantineConfig, StateConfig};
@@ -57,10 +57,10 @@ pub(super) fn identify(file: Option<&Path>) -> String {
 }
 
 /// Where definitions are pinned for what is about to be done with them.
-pub(super) fn pinning(state: &StateConfig, absence: Absence) -> Pinning {
+pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
     match is_looking(absence) {
-        true => Pinning::read_only(store::looked_into(state)),
-        false => Pinning::new(store::opened(state)).observed_by(Arc::new(Observed)),
+        true => PinStore::read_only(store::looked_into(state)),
+        false => PinStore::new(store::opened(state)).with_observer(Arc::new(Observed)),
     }
 }
 
@@ -70,8 +70,8 @@ pub(super) fn is_looking(absence: Absence) -> bool {
 }
 
 /// Where a person accepts definitions.
-pub(crate) fn for_review(state: &StateConfig) -> Pinning {
-    Pinning::new(store::opened(state))
+pub(crate) fn for_review(state: &StateConfig) -> PinStore {
+    PinStore::new(store::opened(state))
 }
 
 /// The audit that hears of quarantined definitions, and what happened before it was opened.

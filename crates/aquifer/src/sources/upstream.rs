@@ -9,7 +9,7 @@ use aquifer_discovery::servers::{Environment, Server, ServerTransport, env_file}
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
-use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
+use aquifer_upstream::{AllowedRequests, BearerToken, Settings, Transport};
 
 use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
 use crate::config::{AllowedRequest, SourceConfig, StateConfig};
@@ -45,7 +45,7 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     };
     let recorded = adapter.as_ref().and_then(|_| kept.recorded_trust(files.iter().map(String::as_str)));
     let trust = trust::of(source.trust, adapter.as_ref(), recorded)?;
-    let mut settings = Settings::of(&name, transport);
+    let mut settings = Settings::new(&name, transport);
     if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
         settings.concurrency = max;
     }
@@ -100,7 +100,7 @@ pub(super) fn of_client(
             Transport::Http { url: url.clone(), headers: headers.clone(), bearer: None }
         }
     };
-    let mut settings = Settings::of(&server.name, transport);
+    let mut settings = Settings::new(&server.name, transport);
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
@@ -132,7 +132,7 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.max_answer_bytes = source.max_answer_bytes.unwrap_or(settings.max_answer_bytes).max(1024);
     settings.cache_dir = kept.catalogues();
     settings.limits = limits(source)?;
-    settings.allow = Allowed {
+    settings.allow = AllowedRequests {
         elicitation: source.allow.contains(&AllowedRequest::Elicitation),
         sampling: source.allow.contains(&AllowedRequest::Sampling),
     };
@@ -185,8 +185,8 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
         }
         let operation = snake_identifier(name);
         settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
-        settings.danger_of.extend(said.danger.map(|danger| (operation.clone(), danger)));
-        settings.controls_of.extend(said.controls.map(|controls| (operation, controls.into())));
+        settings.operation_dangers.extend(said.danger.map(|danger| (operation.clone(), danger)));
+        settings.operation_controls.extend(said.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())
 }
@@ -205,7 +205,7 @@ fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Resul
     let headers = source.headers.iter().map(|(name, value)| Ok((name.clone(), expand(source, value)?)));
     let mut headers: Vec<(String, String)> = headers.collect::<Result<_, String>>()?;
     let mut bearer = match &source.bearer_env {
-        Some(env) => Some(Bearer { token: variable(source, env)?, env: Some(env.clone()) }),
+        Some(env) => Some(BearerToken { token: variable(source, env)?, env: Some(env.clone()) }),
         None => None,
     };
     if bearer.is_none() && headers.is_empty() {
@@ -213,7 +213,7 @@ fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Resul
             Some(AdapterAuth::Bearer { token_env: Some(env), header, prefix }) => {
                 let token = variable(source, env)?;
                 if header.eq_ignore_ascii_case("authorization") && prefix == "Bearer " {
-                    bearer = Some(Bearer { token, env: Some(env.clone()) });
+                    bearer = Some(BearerToken { token, env: Some(env.clone()) });
                 } else {
                     headers.push((header.clone(), format!("{prefix}{token}")));
                 }

@@ -108,7 +108,7 @@ fn a_person_logs_in_and_out() {
     try_it(&format!("aquifer login {url}"), 1, "PKCE");
     guarded.set(&json!({ "pkce": ["S256"] }));
     // Nobody comes, and nothing is opened.
-    try_it(&format!("aquifer login {url} --no-browser --timeout 1"), 1, "nobody came back");
+    try_it(&format!("aquifer login {url} --no-browser --timeout 1"), 1, "was not completed");
     // The state of a login is no secret once it is over, and people are shown where to go.
     for secret in
         guarded.shown().iter().filter(|secret| ["code-", "at-", "rt-"].iter().any(|kind| secret.starts_with(kind)))

@@ -1,9 +1,9 @@
-//! Servers that want a login, with the authorization server they trust: a real one, which does wrong what it is told to.
+//! Servers that require a login, with a real authorization server that misbehaves as configured.
 
-mod guarded;
-mod logging_in;
+mod login;
 #[cfg(feature = "servers")]
 mod official;
 mod refused;
-mod renewing;
+mod renewal;
 mod secrets;
+mod server;

@@ -1,14 +1,14 @@
-//! The example server of the official SDK, with the authorization server that comes with it: nobody here wrote either.
+//! The example server of the official SDK, with its authorization server.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use aquifer_upstream::{LoggedOut, Login, Settings, logout};
+use aquifer_upstream::{LoginSettings, LogoutOutcome, Settings, logout};
 use serde_json::json;
 
-use super::guarded::log_in;
-use crate::support::{Folder, Stage, until};
+use super::server::log_in;
+use crate::support::{Folder, Gateway, until};
 
 struct Example(Child);
 
@@ -20,7 +20,7 @@ impl Drop for Example {
 }
 
 #[tokio::test]
-async fn the_official_example_is_logged_in_to() {
+async fn the_official_example_accepts_a_login() {
     let packages =
         std::env::var_os("AQUIFER_TEST_SERVERS_NPM").expect("run `cargo xtask test`, which installs servers");
     let examples = Path::new(&packages).join("node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server");
@@ -29,7 +29,7 @@ async fn the_official_example_is_logged_in_to() {
     let [port, authorization_port] = free.map(|listener| listener.local_addr().unwrap().port());
     let mut command = Command::new("node");
     command.arg("--require").arg(loopback).arg(examples.join("simpleStreamableHttp.js"));
-    // Strict: it takes only tokens that were given for it.
+    // Strict mode: it accepts only tokens that were issued for it.
     command.args(["--oauth", "--oauth-strict"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("MCP_PORT", port.to_string()).env("MCP_AUTH_PORT", authorization_port.to_string());
     let _example = Example(command.spawn().unwrap());
@@ -38,21 +38,21 @@ async fn the_official_example_is_logged_in_to() {
     }
     let folder = Folder::new();
     let mut settings = Settings::http("example", &format!("http://localhost:{port}/mcp"));
-    settings.login = Some(Login {
+    settings.login = Some(LoginSettings {
         folder: folder.0.join("logins"),
         command: "aquifer login example".to_owned(),
-        ..Login::default()
+        ..LoginSettings::default()
     });
-    let stage = Stage::new(settings.clone());
-    let failure = stage.upstream.ready().await.unwrap_err();
-    assert!(failure.message().contains("it wants a login"), "{failure:?}");
+    let gateway = Gateway::new(settings.clone());
+    let failure = gateway.upstream.ready().await.unwrap_err();
+    assert!(failure.message().contains("it requires a login"), "{failure:?}");
     let logged_in = log_in(&settings, &[]).await.unwrap();
     assert_eq!(logged_in.scopes, ["mcp:tools"]);
     until("it is found", async || {
-        stage.refresh();
-        stage.ask("greet", json!({ "name": "Ada" })).await["success"] == true
+        gateway.refresh();
+        gateway.ask("greet", json!({ "name": "Ada" })).await["success"] == true
     })
     .await;
-    assert_eq!(stage.get("greet", json!({ "name": "Ada" })).await, "Hello, Ada!");
-    assert_eq!(logout(&settings).await, Ok(LoggedOut::Forgotten), "it revokes nothing");
+    assert_eq!(gateway.get("greet", json!({ "name": "Ada" })).await, "Hello, Ada!");
+    assert_eq!(logout(&settings).await, Ok(LogoutOutcome::Removed), "it revokes nothing");
 }

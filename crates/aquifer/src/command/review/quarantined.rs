@@ -21,7 +21,7 @@ pub(super) fn shown(arguments: &ReviewArgs, source: &str, found: &Examination) -
     let mut out = String::new();
     for finding in &found.findings {
         let _ = writeln!(out, "{}", heading(finding));
-        out.push_str(&diff::of(finding.before.as_ref(), &finding.now, arguments.all || arguments.accept_all));
+        out.push_str(&diff::of(finding.accepted.as_ref(), &finding.current, arguments.all || arguments.accept_all));
         let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, found, finding));
     }
     out
@@ -53,7 +53,7 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
 
 fn heading(finding: &Finding) -> String {
     let parts: Vec<&str> = finding.changed.iter().map(|part| part.as_str()).collect();
-    let what = match (parts.as_slice(), &finding.before) {
+    let what = match (parts.as_slice(), &finding.accepted) {
         ([], _) => "is new and nobody has accepted it".to_owned(),
         (parts, None) => {
             format!(
@@ -112,7 +112,7 @@ pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Ve
     let mut answers = std::io::stdin().lock().lines();
     for (index, finding) in found.findings.iter().enumerate() {
         eprintln!("\n[{}/{}] {source}: {}", index + 1, found.findings.len(), heading(finding));
-        eprint!("{}", diff::of(finding.before.as_ref(), &finding.now, true));
+        eprint!("{}", diff::of(finding.accepted.as_ref(), &finding.current, true));
         eprint!("Accept this definition? [y/N/q] > ");
         std::io::stderr().flush()?;
         match answers.next().transpose()?.unwrap_or_default().trim() {
@@ -154,7 +154,7 @@ pub(super) async fn accept(
 /// What a person is told.
 pub(super) fn told(error: ReviewError) -> anyhow::Error {
     match error {
-        ReviewError::Unreached(failure) => crate::sources::Unreached::new(failure).into(),
+        ReviewError::Unreachable(failure) => crate::sources::Unreached::new(failure).into(),
         other => anyhow::anyhow!("{other}"),
     }
 }

@@ -1,0 +1,8 @@
+//! The catalog of one upstream: captured tool lists, quarantine, and the snapshot that is served.
+
+mod argument_validator;
+pub(crate) mod capture;
+pub(crate) mod draft;
+pub(crate) mod quarantine;
+mod schema_cost;
+pub(crate) mod snapshot;

@@ -1,0 +1,220 @@
+//! The catalog of an upstream at one moment. It is immutable and replaced as a whole.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
+use aquifer_discovery::{Call, OmittedTools, Offer};
+use aquifer_engine::Offering;
+use aquifer_engine::shape;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::argument_validator::ArgumentValidator;
+use super::capture::{Origin, run_blocking};
+use super::quarantine::QuarantineReason;
+use crate::sanitize::Sanitizer;
+use crate::settings::Settings;
+
+/// What an upstream offers.
+pub(crate) struct CatalogSnapshot {
+    pub(crate) offering: Offering,
+    pub(super) tools: BTreeMap<Arc<str>, Arc<ServedTool>>,
+    /// Quarantined operations, which cannot be called.
+    pub(super) quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
+    /// Operations whose tools were removed: those of an adapter file, and those pinned earlier.
+    pub(super) removed: Arc<HashMap<Arc<str>, Operation>>,
+    pub(crate) origin: Origin,
+    /// The server's version.
+    pub(crate) version: Option<Arc<str>>,
+    /// When the server listed its tools.
+    pub(crate) listed_at: Option<Timestamp>,
+    pub(crate) left_out: OmittedTools,
+    /// Notes for the operator.
+    pub(crate) notes: Vec<String>,
+    /// Why the upstream is unavailable, if it could not be reached.
+    pub(crate) failure: Option<Arc<str>>,
+    /// Whether the tools are known.
+    pub(crate) is_known: bool,
+}
+
+/// A quarantined operation and the definition behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct QuarantinedOperation {
+    pub(crate) tool: Arc<str>,
+    pub(crate) digest: String,
+    pub(crate) reason: QuarantineReason,
+}
+
+/// An operation's tool and how to call it.
+pub(crate) struct ServedTool {
+    pub(crate) name: Arc<str>,
+    pub(crate) call: Call,
+    pub(crate) category: Category,
+    pub(crate) danger: Danger,
+    schema: OnceLock<Option<ArgumentValidator>>,
+}
+
+impl CatalogSnapshot {
+    /// A snapshot before the server was asked: empty, or from an adapter file.
+    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
+        let Some(adapter) = &settings.adapter else {
+            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
+            return Self { is_known: false, origin: Origin::Nothing, ..nothing };
+        };
+        let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
+        let known = KnownEvidence { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+        let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
+        apply_configured_danger(settings, &mut offer);
+        offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
+        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
+    }
+
+    pub(super) fn from_offer(
+        settings: &Settings,
+        offer: Offer,
+        quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
+    ) -> Self {
+        let Offer { mut operations, types, mut calls, ignored } = offer;
+        let mut tools = BTreeMap::new();
+        for operation in &operations {
+            let Some(call) = calls.remove(&operation.name) else { continue };
+            let MapsTo::Tool(tool) = &call.maps_to else { continue };
+            let tool = ServedTool {
+                name: tool.as_str().into(),
+                category: operation.category,
+                danger: operation.danger,
+                schema: OnceLock::new(),
+                call,
+            };
+            tools.insert(operation.name.clone(), Arc::new(tool));
+        }
+        operations.retain(|one| tools.contains_key(&one.name) || quarantined.contains_key(&one.name));
+        for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
+            let rows = settings.rows.get(&*operation.name).map(String::as_str);
+            let controls = settings.operation_controls.get(&*operation.name).copied().unwrap_or(settings.controls);
+            shape::add_controls(operation, rows, controls);
+        }
+        Self {
+            offering: Offering { operations, types, indirect: Vec::new() },
+            tools,
+            quarantined,
+            removed: Arc::default(),
+            origin: Origin::Server,
+            version: None,
+            listed_at: None,
+            left_out: OmittedTools::default(),
+            notes: ignored,
+            failure: None,
+            is_known: true,
+        }
+    }
+
+    /// Adds an operation that reports why the upstream is unavailable.
+    pub(crate) fn with_status(mut self, reason: &str) -> Self {
+        let mut name = "upstream_status".to_owned();
+        while self.tools.contains_key(name.as_str()) || self.quarantined.contains_key(name.as_str()) {
+            name.push('_');
+        }
+        let description = format!("This MCP server is unavailable: {reason}. Call this operation to try again.");
+        let mut operation = Operation::new(&name, Category::Read, &description);
+        operation.native = false;
+        self.offering.operations.push(operation);
+        self
+    }
+
+    /// Marks the upstream as unreachable.
+    pub(crate) fn with_failure(self, reason: &str) -> Self {
+        Self { failure: Some(reason.into()), ..self.with_status(reason) }
+    }
+
+    /// The same catalog without the status operation.
+    pub(crate) fn without_status(&self) -> Self {
+        let mut offering = self.offering.clone();
+        offering
+            .operations
+            .retain(|one| self.tools.contains_key(&one.name) || self.quarantined.contains_key(&one.name));
+        Self {
+            offering,
+            tools: self.tools.clone(),
+            quarantined: self.quarantined.clone(),
+            removed: self.removed.clone(),
+            version: self.version.clone(),
+            notes: self.notes.clone(),
+            failure: None,
+            ..*self
+        }
+    }
+
+    /// The same catalog, confirmed by the server.
+    pub(crate) fn confirmed(&self, captured_at: Timestamp) -> Self {
+        Self { origin: Origin::Server, listed_at: Some(captured_at), ..self.without_status() }
+    }
+
+    /// The tool behind an operation.
+    pub(crate) fn tool(&self, operation: &str) -> Option<&ServedTool> {
+        self.tools.get(operation).map(|tool| &**tool)
+    }
+
+    /// Quarantined operations.
+    pub(crate) fn quarantined(&self) -> &BTreeMap<Arc<str>, QuarantinedOperation> {
+        &self.quarantined
+    }
+
+    /// An operation whose tool was removed.
+    pub(crate) fn removed(&self, operation: &str) -> Option<&Operation> {
+        self.removed.get(operation)
+    }
+
+    /// Refuses a quarantined operation. The gate refuses it as well.
+    pub(crate) fn check_quarantine(&self, operation: &str) -> Result<(), Failure> {
+        match self.quarantined.get(operation) {
+            None => Ok(()),
+            Some(quarantined) => {
+                Err(Failure::new(Code::PermissionDenied, &*quarantined.reason.message()).detail("operation", operation))
+            }
+        }
+    }
+
+    /// The number of operations that can be called.
+    pub(crate) fn len(&self) -> usize {
+        self.tools.len()
+    }
+}
+
+impl ServedTool {
+    /// Refuses arguments that the tool's schema refuses.
+    pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
+        let compile = || run_blocking(|| self.call.input_schema.as_ref().and_then(ArgumentValidator::compile));
+        let compiled = self.schema.get_or_init(compile);
+        match compiled {
+            Some(check) => check.check(arguments, &self.call),
+            None => Ok(()),
+        }
+    }
+
+    /// Translates arguments back to our parameter names.
+    pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
+        let Value::Object(arguments) = arguments else { return Map::new() };
+        self.call.params(arguments)
+    }
+
+    /// Whether the tool certainly changes nothing.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.category == Category::Read && self.danger < Danger::Destructive
+    }
+}
+
+/// Applies the danger levels from the configuration, which override everything else.
+pub(super) fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
+    for operation in &mut offer.operations {
+        if let Some(danger) = settings.operation_dangers.get(&*operation.name) {
+            operation.danger = *danger;
+            operation.danger_evidence = Some("set in the configuration".into());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Asks a server what it offers, and nothing else (R-DIS-1).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
+use aquifer_discovery::warning::{self, BundleWarning};
+use aquifer_discovery::{Bundle, OmittedTools, normalize};
+use aquifer_protocol::error::Failure;
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::connection::{Connection, ProtocolMode};
+use super::message::Json;
+use super::pending_calls::CallOrigin;
+use crate::error::UpstreamError;
+use crate::sanitize::Sanitizer;
+use crate::settings::Settings;
+
+/// Pages of one list. A list that never ends is cut here.
+const MAX_PAGES: usize = 1_000;
+
+/// What a server reports about itself.
+#[derive(Debug, Clone)]
+pub struct Interrogation {
+    /// Its tools, byte for byte.
+    pub capture: RawCapture,
+    /// Its name and version.
+    pub server: ServerIdentity,
+    /// The MCP revision it speaks.
+    pub protocol: String,
+    /// Its usage instructions, sanitized.
+    pub instructions: Option<String>,
+    /// Its capabilities as MCP defines them.
+    pub capabilities: Value,
+    /// Tools left out because they exceed a limit.
+    pub left_out: OmittedTools,
+}
+
+impl Interrogation {
+    /// The discovery bundle.
+    pub fn bundle(&self, settings: &Settings, captured_at: Timestamp) -> Bundle {
+        let source = settings.source(captured_at, Some(self.server.clone()));
+        let mut bundle = normalize(source, self.capture.clone());
+        if let Some(message) = self.left_out.message(&settings.limits) {
+            bundle.normalized_bundle.warnings.push(BundleWarning::new(warning::TOOLS_LEFT_OUT, format!("{message}.")));
+        }
+        bundle
+    }
+
+    /// A digest over all fields.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let Self { capture, server, protocol, instructions, capabilities, left_out } = self;
+        let mut hash = Sha256::new();
+        // Hashing cannot fail, and neither can serializing what was parsed.
+        let _ = serde_json::to_writer(&mut hash, &(capture, server, protocol, instructions, capabilities, left_out));
+        hash.finalize().into()
+    }
+
+    pub(crate) fn from_connection(connection: &Connection, capture: RawCapture, left_out: OmittedTools) -> Self {
+        let handshake = &connection.handshake;
+        Self {
+            capture,
+            server: handshake.server.clone(),
+            protocol: handshake.protocol.clone(),
+            instructions: handshake.instructions.clone(),
+            capabilities: handshake.capabilities.clone(),
+            left_out,
+        }
+    }
+}
+
+/// Asks a server for its identity and its tools, then disconnects. No tool is called.
+pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
+    let sanitizer = Sanitizer::new(settings);
+    let to_failure = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
+    let request = async {
+        let connection = Connection::open(settings, &sanitizer, ProtocolMode::default()).await?;
+        let tool_list = list_tools(&connection, settings).await?;
+        Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
+    };
+    // Boxed to keep the futures of callers small.
+    match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
+        Ok(request) => request.map_err(to_failure),
+        Err(_) => Err(to_failure(UpstreamError::TimedOut)),
+    }
+}
+
+/// The tools that a server listed.
+pub(crate) struct ToolList {
+    pub(crate) capture: RawCapture,
+    pub(crate) left_out: OmittedTools,
+    /// How many tool changes the server had announced when the list was requested.
+    pub(crate) changes: u64,
+}
+
+/// Requests all pages of the tool list and leaves out tools that exceed a limit. The connection is stale from here on
+/// until [`Connection::mark_fresh`] reports that the list is served.
+pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> Result<ToolList, UpstreamError> {
+    let changes = *connection.shared.tools_changed.borrow();
+    let (pages, is_cut) =
+        match list_pages_bounded(connection, settings, "tools/list", Some(settings.limits.max_tools)).await {
+            // Servers without tools may not know the method.
+            Err(UpstreamError::Refused(error))
+                if error.code == -32601 && connection.handshake.capabilities.get("tools").is_none() =>
+            {
+                (Vec::new(), false)
+            }
+            pages => pages?,
+        };
+    connection.mark_stale();
+    let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
+    if texts.is_empty() {
+        texts.push("{\"tools\":[]}");
+    }
+    let capture = RawCapture::from_pages(&texts).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))?;
+    let (capture, left_out) = capture.within(&settings.limits);
+    Ok(ToolList { capture, left_out: OmittedTools { is_cut, ..left_out }, changes })
+}
+
+/// Requests all pages of a list. Together they may be as large as one answer.
+pub(crate) async fn list_pages(
+    connection: &Connection,
+    settings: &Settings,
+    method: &str,
+) -> Result<Vec<Json>, UpstreamError> {
+    list_pages_bounded(connection, settings, method, None).await.map(|(pages, _)| pages)
+}
+
+/// Requests the pages of a list and reports whether it was cut. A list that is too long keeps the pages read so far.
+async fn list_pages_bounded(
+    connection: &Connection,
+    settings: &Settings,
+    method: &str,
+    max_tools: Option<usize>,
+) -> Result<(Vec<Json>, bool), UpstreamError> {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cursor: Option<&'a str>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Value>,
+    }
+    #[derive(Deserialize)]
+    struct Page {
+        #[serde(rename = "nextCursor", default)]
+        next: Option<String>,
+        /// Only counted.
+        #[serde(default)]
+        tools: Vec<IgnoredAny>,
+    }
+    let (mut pages, mut bytes, mut tools): (Vec<Json>, usize, usize) = (Vec::new(), 0, 0);
+    let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
+    loop {
+        let origin = Arc::new(CallOrigin::internal());
+        let params = |_| Params { cursor: cursor.as_deref(), meta: connection.meta(None) };
+        let page = connection.request(method, None, origin, settings.start_timeout, params).await?;
+        bytes += page.text().len();
+        if bytes > settings.max_answer_bytes {
+            return if pages.is_empty() { Err(UpstreamError::TooLarge { size: bytes }) } else { Ok((pages, true)) };
+        }
+        let parsed = serde_json::from_str::<Page>(page.text()).ok();
+        tools += parsed.as_ref().map_or(0, |page| page.tools.len());
+        pages.push(page);
+        let is_full = max_tools.is_some_and(|max_tools| tools > max_tools);
+        match parsed.and_then(|page| page.next).filter(|next| !next.is_empty()) {
+            None => return Ok((pages, false)),
+            Some(next) if pages.len() < MAX_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
+            Some(_) => {
+                tracing::warn!(source = &*connection.shared.name, method, "the list is too long; the rest is left out");
+                return Ok((pages, true));
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! JSON-RPC messages, parsed no further than needed.
+//!
+//! The `result` of an answer keeps its original bytes: discovery stores them, and the result of a call is parsed once,
+//! by its caller.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// One received message.
+#[derive(Deserialize)]
+pub(crate) struct IncomingMessage<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RpcError {
+    #[serde(default)]
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+    /// The HTTP status of the response, unless it was a success.
+    #[serde(skip)]
+    pub(crate) status: Option<u16>,
+}
+
+/// JSON-RPC errors that occur before a request is handled.
+const REFUSALS: [i64; 4] = [-32700, -32600, -32601, -32602];
+
+/// The method does not exist.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The server failed internally, possibly after it handled the request.
+const INTERNAL_ERROR: i64 = -32603;
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), status: None }
+    }
+
+    /// The error text of a tool that failed.
+    pub(crate) fn from_tool(message: impl Into<String>) -> Self {
+        Self::new(0, message)
+    }
+
+    /// Whether the error may mean that the tool does not exist. MCP has no code for that, so the text is examined as
+    /// well.
+    pub(crate) fn may_be_unknown_tool(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        let is_missing =
+            ["not found", "does not exist", "no such", "unknown"].iter().any(|missing| text.contains(missing));
+        self.code == METHOD_NOT_FOUND || (text.contains("tool") && is_missing)
+    }
+
+    /// Whether the error means that the request was not executed. Server-defined codes say nothing about that: servers
+    /// also use them for calls that timed out or failed halfway.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self.status {
+            Some(status) => !is_inconclusive(status) && self.code != INTERNAL_ERROR,
+            None => REFUSALS.contains(&self.code),
+        }
+    }
+}
+
+/// Whether an HTTP status leaves open if the request was handled. Server errors do, because proxies send them when the
+/// server was cut off; so do 408, which servers send when a handler takes too long, 499, which proxies write when the
+/// connection was closed, and redirects, which many servers send after they handled a POST.
+pub(crate) fn is_inconclusive(status: u16) -> bool {
+    status >= 500 || matches!(status, 300..400 | 408 | 499)
+}
+
+/// JSON text that is part of a received message.
+#[derive(Debug, Clone)]
+pub(crate) struct Json(Bytes);
+
+impl Json {
+    /// The given part of a message.
+    pub(crate) fn from_part(message: &Bytes, part: &RawValue) -> Self {
+        Self(message.slice_ref(part.get().as_bytes()))
+    }
+
+    pub(crate) fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
+    /// The text. The whole message was parsed as UTF-8, so this never fails.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl IncomingMessage<'_> {
+    /// The id of our request that this message answers.
+    pub(crate) fn answered_id(&self) -> Option<u64> {
+        if self.method.is_some() {
+            return None;
+        }
+        let id = self.id?.get();
+        // Some servers return numbers as strings.
+        id.trim_matches('"').parse().ok()
+    }
+
+    /// The result or error of an answer.
+    pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
+        match (self.error, self.result) {
+            (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError::new(0, ""))),
+            (None, Some(result)) => Ok(Json::from_part(message, result)),
+            (None, None) => Ok(Json::null()),
+        }
+    }
+}
+
+/// Calls `take` for each message: one, or several in a batch, which one revision of MCP allows.
+pub(crate) fn for_each_message(
+    text: &Bytes,
+    mut take: impl FnMut(IncomingMessage<'_>),
+) -> Result<(), serde_json::Error> {
+    let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    if batch {
+        for message in serde_json::from_slice::<Vec<IncomingMessage<'_>>>(text)? {
+            take(message);
+        }
+    } else {
+        take(serde_json::from_slice(text)?);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a P,
+}
+
+/// Serializes a request as a line without its end.
+pub(crate) fn request<P: Serialize>(id: u64, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = Vec::with_capacity(256);
+    serde_json::to_writer(&mut line, &Request { jsonrpc: "2.0", id, method, params })?;
+    Ok(line)
+}
+
+/// Serializes a notification.
+pub(crate) fn notification(method: &str, params: Option<Value>) -> Vec<u8> {
+    let mut message = json!({ "jsonrpc": "2.0", "method": method });
+    if let (Some(params), Some(fields)) = (params, message.as_object_mut()) {
+        fields.insert("params".to_owned(), params);
+    }
+    message.to_string().into_bytes()
+}
+
+/// Serializes a response to a request of the upstream. The id is returned unchanged.
+pub(crate) fn response(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<u8> {
+    let message = match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err((code, text)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }),
+    };
+    message.to_string().into_bytes()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_dis_2_a_result_keeps_its_bytes() {
+        let text = Bytes::from_static(b"{\"id\":\"7\", \"result\": {\"b\" : 1.0, \"a\":\"\\u00e4\"} }");
+        let mut seen = None;
+        for_each_message(&text, |message| {
+            seen = Some((message.answered_id(), message.outcome(&text).map_err(|e| e.code)))
+        })
+        .unwrap();
+        let (id, outcome) = seen.unwrap();
+        assert_eq!(id, Some(7));
+        assert_eq!(outcome.unwrap().text(), "{\"b\" : 1.0, \"a\":\"\\u00e4\"}");
+    }
+
+    #[test]
+    fn r_saf_5_only_errors_found_before_a_call_is_handled_are_refusals() {
+        let read = |code: Value| serde_json::from_value::<RpcError>(json!({ "code": code, "message": "m" })).unwrap();
+        for (code, status, expected) in [
+            (-32700, None, true),
+            (-32600, None, true),
+            (-32601, None, true),
+            (-32602, None, true),
+            (-32603, None, false),
+            (-32000, None, false),
+            (-32001, None, false),
+            (-32099, None, false),
+            // Codes outside the range reserved by JSON-RPC, and an error without a code.
+            (1, None, false),
+            (-1, None, false),
+            (0, None, false),
+            (-32603, Some(400), false),
+            (-32000, Some(400), true),
+            (404, Some(404), true),
+            (-32602, Some(500), false),
+            (-32000, Some(504), false),
+            (499, Some(499), false),
+            (408, Some(408), false),
+        ] {
+            let error = RpcError { status, ..read(json!(code)) };
+            assert_eq!(error.is_refusal(), expected, "{error:?}");
+        }
+        // A tool that fails may have done half of its work.
+        assert!(!RpcError::from_tool("no such account").is_refusal());
+    }
+
+    #[test]
+    fn batches_are_read_and_invalid_text_is_refused() {
+        let mut count = 0;
+        let batch = Bytes::from_static(br#" [{"id":1,"result":{}},{"method":"notifications/x"}]"#);
+        for_each_message(&batch, |_| count += 1).unwrap();
+        assert_eq!(count, 2);
+        for nonsense in ["", "hello", "17", "{\"id\":", "null", "[1]"] {
+            assert!(for_each_message(&Bytes::from(nonsense), |_| ()).is_err(), "{nonsense}");
+        }
+    }
+}

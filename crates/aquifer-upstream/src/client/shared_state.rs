@@ -1,0 +1,248 @@
+//! State shared by the tasks of one connection, and the handling of incoming messages.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use aquifer_engine::ProgressUpdate;
+use aquifer_engine::source::{ClientCapability, ClientSide};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::message::{self, IncomingMessage, RpcError};
+use super::pending_calls::{CallOrigin, PendingCalls};
+use super::question;
+use super::roots::Roots;
+use crate::client::http::transport::HttpTransport;
+use crate::client::stdio::pipe::Pipe;
+use crate::error::{Outage, UpstreamError};
+use crate::sanitize::{Sanitizer, truncated};
+
+/// Questions of one upstream that may be open at once. Further ones are declined.
+const MAX_QUESTIONS: usize = 8;
+
+/// Characters of a log message that are passed on.
+const MAX_LOG_DATA: usize = 16 * 1024;
+
+/// Where outgoing messages go.
+pub(crate) enum Outbound {
+    Pipe(Arc<Pipe>),
+    Http(Arc<HttpTransport>),
+}
+
+/// State shared by the tasks of one connection.
+pub(crate) struct SharedState {
+    pub(crate) name: Arc<str>,
+    pub(crate) sanitizer: Sanitizer,
+    pub(crate) calls: PendingCalls,
+    /// Cancelled when the connection ends or has to end.
+    pub(crate) ended: CancellationToken,
+    /// Counts the notifications that the tool list changed.
+    pub(crate) tools_changed: watch::Sender<u64>,
+    pub(crate) outbound: OnceLock<Outbound>,
+    pub(crate) roots: Roots,
+    questions: Arc<Semaphore>,
+    recent: Mutex<RecentClient>,
+}
+
+/// The only client that has used the connection so far, if there is exactly one.
+#[derive(Default)]
+enum RecentClient {
+    #[default]
+    None,
+    One(Arc<CallOrigin>),
+    Several,
+}
+
+impl SharedState {
+    pub(crate) fn new(name: &str, sanitizer: Sanitizer) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            sanitizer,
+            calls: PendingCalls::default(),
+            ended: CancellationToken::new(),
+            tools_changed: watch::Sender::new(0),
+            outbound: OnceLock::new(),
+            roots: Roots::default(),
+            questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
+            recent: Mutex::default(),
+        })
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(&self, outage: &Outage) {
+        self.calls.close(outage);
+        self.ended.cancel();
+    }
+
+    /// Records the client behind a call. Messages that belong to no call go to it, as long as it is the only one.
+    pub(crate) fn record_client(&self, call_origin: &Arc<CallOrigin>) {
+        if call_origin.client.is_none() {
+            return;
+        }
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        *recent = match std::mem::take(&mut *recent) {
+            RecentClient::One(known) if known.session != call_origin.session => RecentClient::Several,
+            RecentClient::Several => RecentClient::Several,
+            _ => RecentClient::One(call_origin.clone()),
+        };
+    }
+
+    fn client_for(&self, origin: Option<&Arc<CallOrigin>>) -> Option<(Arc<CallOrigin>, Arc<dyn ClientSide>)> {
+        let recent = || match &*self.recent.lock().unwrap_or_else(PoisonError::into_inner) {
+            RecentClient::One(call_origin) => Some(call_origin.clone()),
+            _ => None,
+        };
+        let call_origin = origin.cloned().or_else(|| self.calls.sole_client()).or_else(recent)?;
+        let client = call_origin.client.clone()?;
+        Some((call_origin, client))
+    }
+
+    /// Sends a message without waiting. A failure ends the connection.
+    pub(crate) fn send(self: &Arc<Self>, message: Vec<u8>) {
+        match self.outbound.get() {
+            Some(Outbound::Pipe(pipe)) => {
+                if let Err(outage) = pipe.send(message)
+                    && !pipe.is_broken()
+                {
+                    self.close(&outage);
+                }
+            }
+            Some(Outbound::Http(http)) => http.send_later(self, message),
+            None => {}
+        }
+    }
+
+    /// Handles one message. `origin` is the call on whose stream it arrived, if known.
+    pub(crate) fn handle_message(
+        self: &Arc<Self>,
+        text: &Bytes,
+        message: &IncomingMessage<'_>,
+        origin: Option<&Arc<CallOrigin>>,
+    ) {
+        let Some(method) = message.method.as_deref() else {
+            if let Some(id) = message.answered_id() {
+                self.calls.settle(id, message.outcome(text).map_err(UpstreamError::Refused));
+            }
+            return;
+        };
+        let params = message.params.map_or("{}", RawValue::get);
+        match message.id {
+            Some(id) => self.answer_request(id, method, params, origin),
+            None => self.handle_notification(method, params, origin),
+        }
+    }
+
+    fn handle_notification(&self, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
+        match method {
+            "notifications/progress" => self.handle_progress(params),
+            "notifications/message" => {
+                let Ok(params) = serde_json::from_str::<Value>(params) else { return };
+                let Value::Object(mut params) = self.sanitizer.clean_json(params) else { return };
+                let data = params.get("data").map(Value::to_string).unwrap_or_default();
+                let log_text = self.sanitizer.for_log(&data);
+                let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
+                tracing::debug!(
+                    source = &*self.name,
+                    level = &*self.sanitizer.for_log(level),
+                    "log message of the upstream: {log_text}"
+                );
+                let logger = match params.get("logger").and_then(Value::as_str) {
+                    Some(logger) => format!("{}/{}", self.name, self.sanitizer.for_log(logger)),
+                    None => self.name.to_string(),
+                };
+                params.insert("logger".to_owned(), logger.into());
+                if data.len() > MAX_LOG_DATA {
+                    params.insert("data".to_owned(), truncated(&data, MAX_LOG_DATA).into());
+                }
+                if let Some((_, client)) = self.client_for(origin) {
+                    client.log(params);
+                }
+            }
+            "notifications/tools/list_changed" => self.tools_changed.send_modify(|count| *count += 1),
+            _ => {}
+        }
+    }
+
+    fn handle_progress(&self, params: &str) {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "progressToken")]
+            token: Value,
+            progress: f64,
+            total: Option<f64>,
+            message: Option<String>,
+        }
+        let Ok(params) = serde_json::from_str::<Params>(params) else { return };
+        let token = params.token.as_u64().or_else(|| params.token.as_str()?.parse().ok());
+        let Some(call_origin) = token.and_then(|id| self.calls.call_origin(id)) else { return };
+        call_origin.record_activity();
+        let message = params.message.map(|text| self.sanitizer.for_caller(&text));
+        call_origin.progress.report(ProgressUpdate { current: params.progress, total: params.total, message });
+    }
+
+    /// Answers a request of the upstream.
+    fn answer_request(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
+        let capability = match method {
+            "ping" => return self.send(message::response(id, Ok(json!({})))),
+            "elicitation/create" => ClientCapability::Elicitation,
+            "sampling/createMessage" => ClientCapability::Sampling,
+            "roots/list" => {
+                self.roots.mark_requested();
+                ClientCapability::Roots
+            }
+            _ => return self.send(message::response(id, Err((-32601, "Method not found")))),
+        };
+        // Prepared first, so that a declined source is logged even without a client.
+        let question = serde_json::from_str(params)
+            .ok()
+            .and_then(|params| question::prepare_question(&self.sanitizer, capability, params));
+        let recipient = self.client_for(origin).filter(|(_, client)| client.can(capability));
+        let permit = self.questions.clone().try_acquire_owned();
+        let recipient = recipient.filter(|(call_origin, _)| {
+            question.is_none() || permit.is_err() || capability == ClientCapability::Roots || call_origin.may_ask()
+        });
+        let (Some((call_origin, client)), Ok(permit), Some(mut question)) = (recipient, permit, question) else {
+            let cause = "it is not allowed, there are too many questions, or no client can answer";
+            tracing::debug!(source = &*self.name, method, cause, "declined a question");
+            return self.decline(id, capability);
+        };
+        let (shared, id) = (self.clone(), id.to_owned());
+        tokio::spawn(async move {
+            let _permit = permit;
+            let open_question = call_origin.begin_question();
+            let params = std::mem::take(&mut question.params);
+            let ended = shared.ended.clone();
+            let answer = tokio::select! {
+                () = ended.cancelled() => return,
+                answer = client.ask(capability, params) => answer,
+            };
+            drop(open_question);
+            match answer {
+                Ok(result) => shared.send(message::response(&id, Ok(question.translate(result)))),
+                Err(failure) => {
+                    tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
+                    shared.decline(&id, capability);
+                }
+            }
+        });
+    }
+
+    /// Answers a request that no client can handle.
+    fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
+        self.send(match capability {
+            ClientCapability::Elicitation => message::response(id, Ok(json!({ "action": "decline" }))),
+            ClientCapability::Sampling => {
+                message::response(id, Err((-32601, "The client behind this call offers no sampling")))
+            }
+            ClientCapability::Roots => message::response(id, Ok(self.roots.list())),
+        });
+    }
+}
+
+/// A JSON-RPC error as log text.
+pub(crate) fn describe_rpc_error(error: &RpcError) -> String {
+    format!("error {}: {}", error.code, error.message)
+}

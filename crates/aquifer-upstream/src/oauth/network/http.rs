@@ -1,0 +1,285 @@
+//! HTTP requests to authorization servers, limited in size, time, redirects and targets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value;
+
+use super::urls;
+use super::zone::Zone;
+use crate::oauth::error::LoginError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_REDIRECTS: usize = 3;
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+
+const NOT_ALLOWED: &str = "the server names an address in a network that it may not name";
+
+/// An HTTP client for the authorization servers of one MCP server.
+pub(crate) struct OAuthHttp {
+    client: Client,
+    server: Url,
+    zone: Zone,
+}
+
+/// A complete response.
+pub(crate) struct HttpResponse {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Vec<u8>,
+}
+
+impl OAuthHttp {
+    pub(crate) async fn for_server(server: &Url) -> Result<Self, LoginError> {
+        if !urls::is_secure(server) {
+            return Err(LoginError::new("tokens are sent only over https, or to this machine"));
+        }
+        let zone = zone_of_server(server).await;
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            .redirect(Policy::none())
+            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
+        if zone == Zone::Loopback {
+            builder = builder.no_proxy();
+        }
+        // A proxy resolves names itself and may be on a private network.
+        if zone == Zone::Loopback || !is_proxied() {
+            let own = server.host_str().unwrap_or_default().to_owned();
+            builder = builder.dns_resolver(Arc::new(FilteringResolver { own, zone }));
+        }
+        let client = builder.build().map_err(|_| LoginError::new("the HTTP client cannot be created"))?;
+        Ok(Self { client, server: server.clone(), zone })
+    }
+
+    /// Fetches a document. `None` if it does not exist.
+    pub(crate) async fn get(&self, url: &Url) -> Result<Option<Vec<u8>>, LoginError> {
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            self.check(&url)?;
+            let response = send(self.client.get(url.clone()).header(ACCEPT, "application/json")).await?;
+            let status = response.status();
+            if !status.is_redirection() {
+                let found = read(response).await?;
+                return match status {
+                    _ if status.is_success() => Ok(Some(found.body)),
+                    _ if status.is_client_error() => Ok(None),
+                    _ => Err(LoginError::new(format!("the login metadata is not available (HTTP {status})"))),
+                };
+            }
+            let next = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            url = next.and_then(|to| url.join(to).ok()).ok_or_else(too_many_redirects)?;
+        }
+        Err(too_many_redirects())
+    }
+
+    /// Posts a form. Redirects are not followed, because the form contains secrets.
+    pub(crate) async fn post_form(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+        authorization: Option<HeaderValue>,
+    ) -> Result<HttpResponse, LoginError> {
+        self.check(url)?;
+        let mut request = self.client.post(url.clone()).header(ACCEPT, "application/json");
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let body = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form_encoded(form));
+        read(send(body).await?).await
+    }
+
+    /// Posts JSON.
+    pub(crate) async fn post_json(&self, url: &Url, body: &Value) -> Result<HttpResponse, LoginError> {
+        self.check(url)?;
+        let request = self.client.post(url.clone()).header(ACCEPT, "application/json");
+        read(send(request.header(CONTENT_TYPE, "application/json").body(body.to_string())).await?).await
+    }
+
+    /// Sends a request without a login to the MCP server itself.
+    pub(crate) async fn probe(&self, headers: &[(String, String)]) -> Result<Response, LoginError> {
+        let mut request = self.client.post(self.server.clone());
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .body(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
+        send(request).await
+    }
+
+    /// Refuses URLs that the server may not name. Host names are checked when they are resolved.
+    fn check(&self, url: &Url) -> Result<(), LoginError> {
+        if url.origin() == self.server.origin() {
+            return Ok(());
+        }
+        let zone = match urls::address(url) {
+            Some(address) => Some(Zone::from_ip(address)),
+            None if urls::is_loopback(url) => Some(Zone::Loopback),
+            None => None,
+        };
+        let allowed = urls::is_secure(url) && zone.is_none_or(|zone| self.zone.may_name(zone));
+        if allowed { Ok(()) } else { Err(LoginError::new(NOT_ALLOWED)) }
+    }
+}
+
+/// Encodes a form as a request body.
+pub(crate) fn form_encoded(form: &[(&str, &str)]) -> String {
+    let Ok(mut url) = Url::parse("form:") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(form);
+    url.query().unwrap_or_default().to_owned()
+}
+
+async fn send(request: RequestBuilder) -> Result<Response, LoginError> {
+    request.send().await.map_err(describe_error)
+}
+
+async fn read(mut response: Response) -> Result<HttpResponse, LoginError> {
+    let status = response.status();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_RESPONSE_BYTES {
+            return Err(LoginError::new("a response during the login is too large"));
+        }
+    }
+    Ok(HttpResponse { status, body })
+}
+
+fn describe_error(cause: reqwest::Error) -> LoginError {
+    let mut inner: Option<&dyn std::error::Error> = Some(&cause);
+    while let Some(error) = inner {
+        if error.is::<ForbiddenAddress>() {
+            return LoginError::new(NOT_ALLOWED);
+        }
+        inner = error.source();
+    }
+    let what = if cause.is_timeout() {
+        "did not answer in time"
+    } else if cause.is_connect() {
+        "cannot be reached"
+    } else {
+        "broke off"
+    };
+    let host = cause.url().and_then(Url::host_str).unwrap_or("the server");
+    LoginError::new(format!("{host} {what}"))
+}
+
+fn too_many_redirects() -> LoginError {
+    LoginError::new("the login metadata is redirected too often")
+}
+
+async fn zone_of_server(server: &Url) -> Zone {
+    if urls::is_loopback(server) {
+        return Zone::Loopback;
+    }
+    if let Some(address) = urls::address(server) {
+        return at_least_private(Zone::from_ip(address));
+    }
+    let target = (server.host_str().unwrap_or_default(), server.port_or_known_default().unwrap_or(443));
+    let Ok(Ok(found)) = tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host(target)).await else {
+        return Zone::Public;
+    };
+    let zones: Vec<Zone> = found.map(|address| Zone::from_ip(address.ip())).collect();
+    // The strictest zone applies: any public address makes the server public.
+    match zones.iter().find(|zone| **zone == Zone::Public).or(zones.first()) {
+        Some(zone) => at_least_private(*zone),
+        None => Zone::Public,
+    }
+}
+
+/// The operator may name a server anywhere, even in a forbidden zone.
+fn at_least_private(zone: Zone) -> Zone {
+    if zone == Zone::Forbidden { Zone::Private } else { zone }
+}
+
+fn is_proxied() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
+}
+
+/// Resolves names to the addresses that the server may name.
+struct FilteringResolver {
+    own: String,
+    zone: Zone,
+}
+
+#[derive(Debug)]
+struct ForbiddenAddress;
+
+impl std::fmt::Display for ForbiddenAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(NOT_ALLOWED)
+    }
+}
+
+impl std::error::Error for ForbiddenAddress {}
+
+impl Resolve for FilteringResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (is_own, zone) = (name.as_str() == self.own, self.zone);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let allowed: Vec<SocketAddr> =
+                found.iter().copied().filter(|to| is_own || zone.may_name(Zone::from_ip(to.ip()))).collect();
+            if allowed.is_empty() && !found.is_empty() {
+                return Err(ForbiddenAddress.into());
+            }
+            let addresses: Addrs = Box::new(allowed.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    async fn checked(server: &str, named: &str) -> bool {
+        let web = OAuthHttp::for_server(&Url::parse(server).unwrap()).await.unwrap();
+        web.check(&Url::parse(named).unwrap()).is_ok()
+    }
+
+    #[tokio::test]
+    async fn servers_may_name_only_allowed_addresses() {
+        for (server, named, expected) in [
+            ("https://1.1.1.1/mcp", "https://1.1.1.1/.well-known/x", true),
+            ("https://1.1.1.1/mcp", "https://as.example/x", true),
+            ("https://1.1.1.1/mcp", "https://9.9.9.9/x", true),
+            ("https://1.1.1.1/mcp", "http://9.9.9.9/x", false),
+            ("https://1.1.1.1/mcp", "https://10.0.0.1/x", false),
+            ("https://1.1.1.1/mcp", "https://169.254.169.254/latest", false),
+            ("https://1.1.1.1/mcp", "https://[::ffff:169.254.169.254]/latest", false),
+            ("https://1.1.1.1/mcp", "http://127.0.0.1:9/x", false),
+            ("https://1.1.1.1/mcp", "https://localhost/x", false),
+            ("https://10.0.0.1/mcp", "https://10.0.0.2/x", true),
+            ("https://10.0.0.1/mcp", "http://127.0.0.1/x", false),
+            ("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/x", true),
+            ("http://127.0.0.1:1/mcp", "http://169.254.169.254/x", false),
+            ("http://127.0.0.1:1/mcp", "file:///etc/passwd", false),
+        ] {
+            assert_eq!(checked(server, named).await, expected, "{server} names {named}");
+        }
+        assert!(OAuthHttp::for_server(&Url::parse("http://a.example/mcp").unwrap()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn names_that_resolve_to_forbidden_addresses_are_refused() {
+        let resolver = FilteringResolver { own: "a.example".to_owned(), zone: Zone::Public };
+        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_err());
+        let resolver = FilteringResolver { own: "localhost".to_owned(), zone: Zone::Public };
+        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok());
+    }
+
+    #[test]
+    fn forms_are_encoded() {
+        assert_eq!(form_encoded(&[("a b", "c&d=é"), ("e", "+/")]), "a+b=c%26d%3D%C3%A9&e=%2B%2F");
+    }
+}

@@ -1,0 +1,74 @@
+//! The accepted definitions in full, which a reviewer compares changes with.
+//!
+//! They are stored beside the cached catalog and only shown. The pin in the state store decides, and a definition that
+//! does not match its pin is not shown.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use aquifer_discovery::PinBook;
+use aquifer_discovery::digest::pin;
+use aquifer_discovery::tool::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::cache;
+use crate::settings::Settings;
+
+const FORMAT_VERSION: u32 = 1;
+
+const FILE_EXTENSION: &str = "accepted.json";
+
+#[derive(Serialize, Deserialize)]
+struct AcceptedFile {
+    version: u32,
+    tools: BTreeMap<String, Map<String, Value>>,
+}
+
+/// The stored definitions that match their pins.
+pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool> {
+    // Earlier versions named the file after the settings.
+    let paths = path(settings).into_iter().chain(cache::catalog_path(settings, FILE_EXTENSION));
+    let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
+    let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
+        let tool = Tool::from_value(Value::Object(definition)).ok()?;
+        book.get(&tool.name).filter(|pinned| pinned.is(&pin(&tool)))?;
+        Some((tool.name.clone(), tool))
+    });
+    verified.collect()
+}
+
+/// Stores the pinned definitions among these in addition to the existing ones. The file is written only if it changes.
+pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator<Item = &'a Tool>) {
+    let Some(path) = path(settings) else { return };
+    let mut saved = read(settings, book);
+    let mut is_changed = false;
+    for tool in tools {
+        let is_pinned = || book.get(&tool.name).is_some_and(|pinned| pinned.is(&pin(tool)));
+        if !saved.contains_key(&tool.name) && is_pinned() {
+            saved.insert(tool.name.clone(), tool.clone());
+            is_changed = true;
+        }
+    }
+    if !is_changed {
+        return;
+    }
+    let file = AcceptedFile {
+        version: FORMAT_VERSION,
+        tools: saved.into_iter().map(|(name, tool)| (name, tool.definition)).collect(),
+    };
+    if let Err(cause) =
+        serde_json::to_vec(&file).map_err(Into::into).and_then(|text| cache::write_atomically(&path, &text))
+    {
+        tracing::debug!(source = settings.name, %cause, "the accepted definitions cannot be stored");
+    }
+}
+
+fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
+    let file: AcceptedFile = serde_json::from_str(text).ok()?;
+    (file.version == FORMAT_VERSION).then_some(file.tools)
+}
+
+fn path(settings: &Settings) -> Option<PathBuf> {
+    cache::identity_path(settings, FILE_EXTENSION)
+}
