@@ -8,8 +8,6 @@
 use aquifer_protocol::case::snake_identifier;
 use aquifer_query::FieldType;
 
-use aquifer_protocol::case::snake_identifier;
-
 /// Words that are a secret at the end of a name.
 const SECRETS: &[&[&str]] = &[
     &["token"],

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_query::collection::{ComputedValue, Field};
 use aquifer_query::{Collection, FieldType};
 

@@ -22,7 +22,6 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::exposed_table::{ExposedTable, GenericShapes};
 use crate::schema::field_names::RESERVED;
 use crate::schema::model::{Column, Key};
-use aquifer_protocol::case::snake_identifier;
 use crate::schema::relationship::Relationship;
 
 /// Translates a generic request into an operation of its table.

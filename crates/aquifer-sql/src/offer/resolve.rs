@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aquifer_engine::source::Resolution;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 

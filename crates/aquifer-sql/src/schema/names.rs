@@ -2,6 +2,7 @@
 
 use crate::schema::inflect;
 use crate::settings::{TableSettings, Target, percent};
+use aquifer_protocol::case::snake_identifier;
 
 /// The maximum length of a table's word in an operation name: with `search_` and a source's prefix it stays within what
 /// clients accept.
@@ -16,7 +17,6 @@ pub(crate) struct Words {
     pub(crate) singular: String,
     pub(crate) plural: String,
 }
-
 
 /// A table's own name as a word: snake_case, and short enough for operation names.
 pub(crate) fn table_word(name: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use aquifer_discovery::adapter::Known;
+use aquifer_discovery::adapter::KnownEvidence;
 use aquifer_discovery::digest::Pin;
 use aquifer_discovery::text::presentable;
 use aquifer_discovery::tool::Tool as Definition;
@@ -47,8 +47,11 @@ impl<'a> SnapshotDraft<'a> {
             Some(adapter) => {
                 let live: HashMap<&str, &Definition> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
                 let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-                let known =
-                    KnownEvidence { live: Some(&live), decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+                let known = KnownEvidence {
+                    live: Some(&live),
+                    decisions: decisions.as_ref(),
+                    is_settled: settings.is_adapter_settled,
+                };
                 Offer::from_adapter_with_evidence(adapter, &settings.name, &known)
             }
             None => Offer::from_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),

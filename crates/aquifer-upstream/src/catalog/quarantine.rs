@@ -122,7 +122,7 @@ impl Judgement {
         let tool = &candidate.pin.tool;
         let follows = policy == QuarantinePolicy::Off;
         if let Some(reviewed) = candidate.reviewed {
-            let pinned = book.get(tool).filter(|pinned| pinned.is(candidate.pin));
+            let pinned = book.get(tool).filter(|pinned| pinned.matches(candidate.pin));
             match reviewed.digest == candidate.pin.digest || pinned.is_some() {
                 true => drop(self.since.insert(tool.clone(), pinned.map_or(0, |pinned| pinned.since))),
                 false if follows => self.followed.push(tool.clone()),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
-use aquifer_discovery::{Call, OmittedTools, Offer};
+use aquifer_discovery::{Call, Offer, OmittedTools};
 use aquifer_engine::Offering;
 use aquifer_engine::shape;
 use aquifer_protocol::category::Category;
@@ -67,7 +67,8 @@ impl CatalogSnapshot {
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-        let known = KnownEvidence { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+        let known =
+            KnownEvidence { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
         let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
         apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));

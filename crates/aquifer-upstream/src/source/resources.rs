@@ -104,7 +104,12 @@ async fn fetch_from(
 }
 
 /// The entries of a list, sanitized. If two names look alike, the clean one stays.
-fn presentable_list(sanitizer: &Sanitizer, list: &FetchRequest, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
+fn presentable_list(
+    sanitizer: &Sanitizer,
+    list: &FetchRequest,
+    method: &'static str,
+    entries: Vec<Value>,
+) -> Vec<Value> {
     let Some(key) = list.key() else { return entries };
     let shown_name = |name: &str| match list {
         FetchRequest::Prompts => sanitizer.presentable(name),

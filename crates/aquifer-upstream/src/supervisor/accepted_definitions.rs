@@ -32,7 +32,7 @@ pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool
     let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
     let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
         let tool = Tool::from_value(Value::Object(definition)).ok()?;
-        book.get(&tool.name).filter(|pinned| pinned.is(&pin(&tool)))?;
+        book.get(&tool.name).filter(|pinned| pinned.matches(&pin(&tool)))?;
         Some((tool.name.clone(), tool))
     });
     verified.collect()
@@ -44,7 +44,7 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
     let mut saved = read(settings, book);
     let mut is_changed = false;
     for tool in tools {
-        let is_pinned = || book.get(&tool.name).is_some_and(|pinned| pinned.is(&pin(tool)));
+        let is_pinned = || book.get(&tool.name).is_some_and(|pinned| pinned.matches(&pin(tool)));
         if !saved.contains_key(&tool.name) && is_pinned() {
             saved.insert(tool.name.clone(), tool.clone());
             is_changed = true;

@@ -7,10 +7,15 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
+use aquifer_tokens::compare::Comparison;
+use aquifer_tokens::render::chart::Chart;
+use aquifer_tokens::render::text::Canvas;
+use aquifer_tokens::render::{svg, text};
+use aquifer_tokens::report::{FORMAT, Outcome, SurfaceKind};
+use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, task};
 use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
