@@ -199,7 +199,7 @@ async fn r_col_3_unknown_fields_are_refused_before_the_adapter_is_called() {
         (json!({ "fields": ["colour"] }), "Unknown field 'colour'"),
         (json!({ "aggregate": { "n": { "count": true } }, "first": 2 }), "has no effect with 'aggregate'"),
         (json!({ "first": 1, "page": 1 }), "different styles"),
-        (json!({ "after": "x" }), "needs 'first'"),
+        (json!({ "after": "x" }), "requires 'first'"),
     ] {
         let refused = ask(&engine, operation("list_animals", params.clone())).await;
         let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("accepted: {params}"));

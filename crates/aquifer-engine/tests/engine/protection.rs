@@ -333,7 +333,7 @@ async fn r_dis_7_only_the_source_named_in_a_uri_is_asked_for_it() {
     let secret = "bank://doc/1?sig=s3cret";
     let bare = engine.fetch(FetchRequest::Resource(secret.to_owned()), context()).await.unwrap_err();
     assert_eq!(bare.code(), Code::NotFoundResource);
-    assert!(bare.message().contains("aquifer://SOURCE/ADDRESS"), "{}", bare.message());
+    assert!(bare.message().contains("aquifer://SOURCE/URI"), "{}", bare.message());
     let qualified = format!("aquifer://bank/{secret}");
     let read = engine.fetch(FetchRequest::Resource(qualified.clone()), context()).await.unwrap();
     assert_eq!(read["contents"][0], json!({ "uri": qualified, "text": "bank" }));
