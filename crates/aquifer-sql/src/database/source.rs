@@ -157,14 +157,14 @@ impl Database {
         if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
             offer = self.renew_proof(offer, &call.name).boxed().await?;
         }
-        let gone = || {
+        let no_operation = || {
             Failure::new(
                 Code::NotFoundOperation,
                 "This operation no longer exists: the tables have changed. Use introspect again",
             )
         };
         let Some(action) = offer.action(&call.name) else {
-            return Err(gone().detail("operation", &*call.name));
+            return Err(no_operation().detail("operation", &*call.name));
         };
         let now = self.clock.now();
         let Call { params, validity, .. } = call;
@@ -175,14 +175,14 @@ impl Database {
             Action::Tables => return self.list_tables(&params).boxed().await,
             Action::TableSchema => {
                 let index = find_named_table(&offer, &params)?;
-                let exposed = offer.table(index).ok_or_else(gone)?;
+                let exposed = offer.table(index).ok_or_else(no_operation)?;
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
             }
             // The engine resolves generic requests before it calls the source.
             Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
-        let exposed = offer.table(index).ok_or_else(gone)?.clone();
+        let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
         self.perform(verb, (exposed, index), &offer, now, params, &validity).await
     }
 
@@ -242,9 +242,9 @@ impl Database {
                 let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
                 let wanted = parse_query(&exposed.collection, family, &params, &self.key)?;
                 let (key, exposed) = (self.key.clone(), exposed.clone());
-                let query = Query { exposed, dialect, now, plan: wanted.plan, key };
-                self.backend.read(query).await.map(|mut done| {
-                    done.warnings.splice(0..0, wanted.warnings);
+                let work = Query { exposed, dialect, now, plan: query.plan, key };
+                self.backend.read(work).await.map(|mut done| {
+                    done.warnings.splice(0..0, query.warnings);
                     done
                 })
             }
@@ -322,7 +322,7 @@ impl Database {
             })?),
         };
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
-        let wanted = number("first").unwrap_or(20);
+        let requested = number("first").unwrap_or(20);
         let mut walk = RelationshipWalk {
             tables: offer.tables.clone(),
             relationships: offer.relationships.clone(),
@@ -332,7 +332,7 @@ impl Database {
             direction: Direction::from_params(params),
             only,
             depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
-            first: usize::try_from(wanted.min(MAX_PAGE_SIZE)).unwrap_or(100),
+            first: usize::try_from(requested.min(MAX_PAGE_SIZE)).unwrap_or(100),
             skip: 0,
             include: params
                 .get("include")
@@ -354,13 +354,13 @@ impl Database {
             })?;
         }
         let mut done = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
-        if wanted > MAX_PAGE_SIZE {
+        if requested > MAX_PAGE_SIZE {
             done.warnings.push(
                 aquifer_protocol::warning::Warning::new(
                     "VALIDATION_PAGE_SIZE_CLAMPED",
                     "'first' was reduced to the largest page size",
                 )
-                .detail("requested", wanted)
+                .detail("requested", requested)
                 .detail("applied", MAX_PAGE_SIZE),
             );
         }

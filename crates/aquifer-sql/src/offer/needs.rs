@@ -99,7 +99,7 @@ impl Offer {
     /// The operations that a delete cascades to. A dry run also reports how many rows that affects.
     fn cascaded(&self, index: usize, is_dry_run: bool) -> Vec<Arc<str>> {
         let mut needed = Vec::new();
-        let mut gone = BTreeSet::from([index]);
+        let mut deleted = BTreeSet::from([index]);
         let mut open = vec![index];
         while let Some(table) = open.pop() {
             for cascade in self.cascades.iter().filter(|cascade| cascade.to == table) {
@@ -109,7 +109,7 @@ impl Offer {
                     OnDelete::Clear => Verb::Update,
                     OnDelete::Refuse => continue,
                 };
-                if verb == Verb::Delete && gone.insert(from) {
+                if verb == Verb::Delete && deleted.insert(from) {
                     open.push(from);
                 }
                 if from == index {

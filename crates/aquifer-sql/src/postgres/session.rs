@@ -74,9 +74,9 @@ impl<'l> PostgresSession<'l> {
                 let prepared = self.prepare_cached(statement.text()).await?;
                 let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
                 let mut stream = std::pin::pin!(self.connection.client.query_raw(&prepared, binds).await?);
-                let mut wanted = true;
+                let mut is_wanted = true;
                 while let Some(found) = stream.try_next().await? {
-                    wanted = wanted && row(&found).is_continue();
+                    is_wanted = is_wanted && row(&found).is_continue();
                 }
                 Ok(stream.rows_affected().unwrap_or(0))
             });

@@ -65,7 +65,7 @@ pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<TimeBound> {
 /// A number for a single-precision column. The database would reject numbers outside its range.
 fn to_single_precision(value: &Value) -> Value {
     let wide = value.as_f64().or_else(|| value.as_str()?.parse().ok());
-    #[expect(clippy::cast_possible_truncation, reason = "that is what is looked for")]
+    #[expect(clippy::cast_possible_truncation, reason = "the loss is what is tested")]
     match wide.map(|wide| (wide, wide as f32)) {
         Some((wide, narrow)) if wide.is_finite() && narrow.is_infinite() => {
             if wide > 0.0 {

@@ -344,10 +344,10 @@ mod tests {
     #[tokio::test]
     async fn cheap_work_runs_inline_once_a_connection_is_open() {
         let (pool, _other) = pool("pool-here");
-        let turn = pool.acquire().await.unwrap();
-        assert!(turn.run_inline(|pooled| counted(pooled, 5)).is_none(), "opening a file takes its time");
+        let lease = pool.acquire().await.unwrap();
+        assert!(lease.run_inline(|pooled| counted(pooled, 5)).is_none(), "opening a file takes its time");
         let elsewhere =
-            turn.run_blocking(|pooled| counted(pooled, 5).map(|count| (count, std::thread::current().id())));
+            lease.run_blocking(|pooled| counted(pooled, 5).map(|count| (count, std::thread::current().id())));
         let (count, thread) = elsewhere.await.unwrap();
         assert_eq!(count, 5);
         assert_ne!(thread, std::thread::current().id());
@@ -358,9 +358,9 @@ mod tests {
     async fn slow_inline_work_is_restarted_on_a_blocking_thread() {
         let (pool, _other) = pool("pool-long");
         pool.acquire().await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
-        let turn = pool.acquire().await.unwrap();
-        assert!(turn.run_inline(|pooled| counted(pooled, 2_000_000)).is_none());
-        assert_eq!(turn.run_blocking(|pooled| counted(pooled, 2_000_000)).await.unwrap(), 2_000_000);
+        let lease = pool.acquire().await.unwrap();
+        assert!(lease.run_inline(|pooled| counted(pooled, 2_000_000)).is_none());
+        assert_eq!(lease.run_blocking(|pooled| counted(pooled, 2_000_000)).await.unwrap(), 2_000_000);
         assert_eq!(pool.acquire().await.unwrap().run_inline(|pooled| counted(pooled, 7)).unwrap().unwrap(), 7);
     }
 
@@ -373,9 +373,9 @@ mod tests {
         };
         pool.acquire().await.unwrap().run_blocking(things).await.unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; INSERT INTO things DEFAULT VALUES").unwrap();
-        let turn = pool.acquire().await.unwrap();
-        assert!(turn.run_inline(things).is_none());
-        let waiting = turn.run_blocking(things);
+        let lease = pool.acquire().await.unwrap();
+        assert!(lease.run_inline(things).is_none());
+        let waiting = lease.run_blocking(things);
         let unlocking = async {
             tokio::task::yield_now().await;
             other.execute_batch("COMMIT").unwrap();

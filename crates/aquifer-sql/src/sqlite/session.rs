@@ -47,9 +47,9 @@ impl<'c> SqliteSession<'c> {
         tracing::trace!(sql = statement.text(), "sqlite");
         match run() {
             Ok(SchemaState::Known) => Ok(()),
-            met => {
+            other => {
                 self.schema = SchemaState::PossiblyChanged;
-                met.map(|_| ()).map_err(|error| error::from_rusqlite(&error))
+                other.map(|_| ()).map_err(|error| error::from_rusqlite(&error))
             }
         }
     }

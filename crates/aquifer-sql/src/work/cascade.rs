@@ -25,24 +25,24 @@ pub(super) async fn count_cascaded<S: Session>(
     row: &Map<String, Value>,
 ) -> Result<Map<String, Value>, WorkError> {
     let mut touched = Map::new();
-    let mut gone: HashSet<String> = identity(context, context.index, row).into_iter().collect();
+    let mut deleted: HashSet<String> = identity(context, context.index, row).into_iter().collect();
     let mut total = 0;
     let mut frontier = vec![(context.index, row.clone())];
     while !frontier.is_empty() {
         let mut next = Vec::new();
         for reference in context.references.iter().filter(|known| known.on_delete != OnDelete::Refuse) {
-            let going = frontier.iter().filter(|(table, _)| *table == reference.to);
-            let wanted = distinct(going.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
-            let mut met = Vec::new();
-            for chunk in wanted.chunks(VALUES_PER_STATEMENT) {
-                met.extend(referring(context, session, reference, chunk, MAX_CASCADED_ROWS - total).await?);
+            let parents = frontier.iter().filter(|(table, _)| *table == reference.to);
+            let values = distinct(parents.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
+            let mut found = Vec::new();
+            for chunk in values.chunks(VALUES_PER_STATEMENT) {
+                found.extend(referring(context, session, reference, chunk, MAX_CASCADED_ROWS - total).await?);
             }
             let cascades = reference.on_delete == OnDelete::Cascade;
             if cascades {
                 // A row is deleted only once, however it was reached.
-                met.retain(|row| identity(context, reference.from, row).is_none_or(|row| gone.insert(row)));
+                found.retain(|row| identity(context, reference.from, row).is_none_or(|row| deleted.insert(row)));
             }
-            let count = met.len();
+            let count = found.len();
             if count > 0 {
                 let fate = if cascades { "deleted" } else { "cleared" };
                 let name = if reference.conceals_from { ANOTHER_TABLE } else { &*reference.name };
@@ -52,7 +52,7 @@ pub(super) async fn count_cascaded<S: Session>(
                 total = (total + count).min(MAX_CASCADED_ROWS);
             }
             if cascades {
-                next.extend(met.into_iter().map(|row| (reference.from, row)));
+                next.extend(found.into_iter().map(|row| (reference.from, row)));
             }
         }
         if total >= MAX_CASCADED_ROWS {
@@ -76,7 +76,7 @@ async fn referring<S: Session>(
     context: &ChangeContext,
     session: &mut S,
     reference: &Relationship,
-    wanted: &[Vec<Value>],
+    values: &[Vec<Value>],
     max_rows: usize,
 ) -> Result<Vec<Map<String, Value>>, WorkError> {
     let Some(exposed) = context.tables.get(reference.from) else { return Ok(Vec::new()) };
@@ -88,7 +88,7 @@ async fn referring<S: Session>(
         }
     }
     let scope = Scope::new(exposed, context.dialect, context.now);
-    let (statement, cell_types) = select_by_values(&scope, &columns, &reference.columns, wanted, max_rows);
+    let (statement, cell_types) = select_by_values(&scope, &columns, &reference.columns, values, max_rows);
     let rows = session.rows(&statement, &cell_types).await?;
     Ok(rows.into_iter().map(|row| columns.iter().map(|name| name.to_string()).zip(row).collect()).collect())
 }

@@ -1,4 +1,4 @@
-//! The tables of cases, asked of everybody.
+//! Runs the tables of cases on all engines.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::engines::{EngineSet, Extras};
 use crate::shop::{shop, shop_without, tables};
 use crate::tables::{StorageFormat, TimeFormat};
 
-/// One page with nothing before it and nothing after it.
+/// A single page with nothing before or after it.
 fn page(ids: &[i64], total: bool) -> Value {
     let items: Value = ids.iter().map(|id| json!({ "id": id })).collect();
     let mut page = json!({ "items": items, "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });
@@ -107,7 +107,7 @@ async fn r_col_5_a_version_is_stable_until_the_row_changes() {
     }
 }
 
-/// As many conditions and as long lists as are let in.
+/// The maximum number of conditions and list elements.
 #[tokio::test]
 async fn r_col_3_large_filters() {
     let engines = shop(StorageFormat::default()).await;
@@ -132,7 +132,7 @@ async fn r_col_3_large_filters() {
     engines.check(cases.into_iter().map(ask)).await;
 }
 
-/// However a SQLite column writes its times and its JSON, it means the same.
+/// The storage format of times and JSON in a SQLite column does not change their meaning.
 #[tokio::test]
 async fn r_col_3_r_col_4_r_col_6_times_and_json_in_every_form() {
     let about =
@@ -145,7 +145,7 @@ async fn r_col_3_r_col_4_r_col_6_times_and_json_in_every_form() {
     }
 }
 
-/// Fractions of a second, where a column has room for them.
+/// Fractions of a second, if the column can store them.
 #[tokio::test]
 async fn r_col_3_r_col_4_fractions_of_a_second() {
     for times in [TimeFormat::BlankMillis, TimeFormat::ZuluMillis, TimeFormat::Milliseconds, TimeFormat::Mixed] {

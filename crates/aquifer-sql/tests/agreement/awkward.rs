@@ -1,4 +1,4 @@
-//! Where databases go their own ways: they still visit every row once, and refuse nothing that they offer.
+//! Cases in which the databases differ: they still visit every row once, and accept everything they offer.
 
 use aquifer_query::collection::PageLimits;
 use aquifer_query::{Collection, FieldType};
@@ -24,7 +24,7 @@ fn table(
     Table { name, singular, collection, sqlite: columns[0], postgres: columns[1] }
 }
 
-/// Every id in the order of the pages.
+/// Every id, in page order.
 async fn walk(participant: &Participant, operation: &str, params: &Value, size: usize, forwards: bool) -> Vec<i64> {
     let (page, place, more, cursor) = match forwards {
         true => ("first", "after", "hasNextPage", "endCursor"),
@@ -50,7 +50,7 @@ async fn walk(participant: &Participant, operation: &str, params: &Value, size: 
     }
 }
 
-/// Both ways the same, each of so many ids once.
+/// Both directions visit each id once.
 async fn check_walk_visits_all(participant: &Participant, operation: &str, params: &Value, count: i64) -> Vec<i64> {
     let forwards = walk(participant, operation, params, 2, true).await;
     assert_eq!(
@@ -65,7 +65,7 @@ async fn check_walk_visits_all(participant: &Participant, operation: &str, param
     forwards
 }
 
-/// A column's own collation decides its order and what is equal; it does not decide what holds a text.
+/// A column's collation decides its order and equality, but not whether it contains a text.
 #[tokio::test]
 async fn r_col_3_r_col_4_r_col_8_collations() {
     let fields = [("id", FieldType::Integer), ("name", FieldType::Text), ("plain", FieldType::Text)];
@@ -114,7 +114,7 @@ async fn r_col_3_r_col_4_r_col_8_collations() {
     }
 }
 
-/// SQLite keeps anything in any column, also after somebody looked what is in it.
+/// SQLite stores any value in any column, also after reflection.
 #[tokio::test]
 async fn r_col_8_values_of_other_types_than_their_columns() {
     let fields =
@@ -144,7 +144,7 @@ async fn r_col_8_values_of_other_types_than_their_columns() {
     }
 }
 
-/// What has no key is counted: forwards only, and without a place to go back to.
+/// Rows without a key are counted: forward only, without a start cursor.
 #[tokio::test]
 async fn r_col_7_views_without_a_key() {
     let extras = Extras {
@@ -165,14 +165,14 @@ async fn r_col_7_views_without_a_key() {
             participant.name
         );
     }
-    // No engine can, so introspection does not offer it.
+    // No engine supports it, so introspection does not offer it.
     engines.check([("list_lines", json!({ "last": 2 }), json!({ "error": "VALIDATION_UNKNOWN_PARAM" }))]).await;
     let answer = engines.ask("list_lines", &json!({ "limit": 2, "offset": 4, "total": true })).await;
     assert_eq!(answer["data"]["items"], json!([{ "id": 5, "v": null }]));
     assert_eq!(answer["data"]["pagination"]["total_items"], 5);
 }
 
-/// Items that are large end a page early, which is said, and nothing is lost.
+/// Large items end a page early with a warning, and nothing is lost.
 #[tokio::test]
 async fn r_col_7a_r_col_11_heavy_pages_end_early() {
     let fields = [("id", FieldType::Integer), ("body", FieldType::Text)];
@@ -187,7 +187,7 @@ async fn r_col_7a_r_col_11_heavy_pages_end_early() {
         assert_eq!(answer["warnings"], json!(["RESULT_PAGED"]), "{params}");
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 2, "{params}");
     }
-    // What a counted page leaves out is not on the next one: it is found by its offset.
+    // Rows cut from a counted page are not on the next one: they are found by offset.
     for (page, next) in [(1, 2), (2, 7)] {
         let answer = engines.ask("list_blocks", &json!({ "page": page, "page_size": 5 })).await;
         assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 2, "{page}");
@@ -216,7 +216,7 @@ async fn r_col_7a_r_col_11_heavy_pages_end_early() {
     }
 }
 
-/// More groups than an answer shows: the first by their values, and it is said.
+/// More groups than an answer shows: the first by value, with a warning.
 #[tokio::test]
 async fn r_col_6_r_col_11_groups_beyond_the_first_thousand() {
     let fields =

@@ -1,4 +1,4 @@
-//! Three engines side by side: asked the same, and held to the same answer.
+//! Three engines side by side, which get the same requests and have to give the same answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::memory::Memory;
 use crate::tables::{StorageFormat, Table};
 
-/// When everything here happens. Half a second, so that nobody gets away with whole ones.
+/// The current time of all engines. It has half a second, so that whole seconds do not suffice.
 pub(crate) const NOW: &str = "2026-03-01T12:00:00.5Z";
 
 struct FixedClock;
@@ -30,7 +30,7 @@ fn key() -> CursorKey {
     CursorKey::new([7; 32])
 }
 
-/// One engine, and a way to change what stands behind it.
+/// An engine, and access to its database.
 pub(crate) struct Participant {
     pub(crate) name: &'static str,
     engine: Engine,
@@ -44,29 +44,29 @@ enum Store {
     Postgres(postgres::TestSchema),
 }
 
-/// All engines that take part.
+/// All participating engines.
 pub(crate) struct EngineSet {
     tables: Vec<Table>,
     pub(crate) participants: Vec<Participant>,
 }
 
-/// What is said of databases beyond their tables.
+/// Settings of the databases beyond their tables.
 #[derive(Default)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Extras {
     pub(crate) format: StorageFormat,
-    /// Statements after the tables are made.
+    /// Statements to run after the tables are created.
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
-    /// Statements before the tables are made.
+    /// Statements to run before the tables are created.
     pub(crate) types: &'static str,
     pub(crate) settings: Option<fn(&mut Settings)>,
-    /// Who does not take part.
+    /// Engines that do not participate.
     pub(crate) without: &'static [&'static str],
 }
 
 impl EngineSet {
-    /// Empty tables, or with these rows in them. Databases are looked into when the rows are there.
+    /// Creates the tables with these rows. Databases are reflected after the rows are inserted.
     pub(crate) async fn new(tables: Vec<Table>, rows: &[(&str, Vec<Value>)], extras: Extras) -> Self {
         let mut engines = Self { tables, participants: Vec::new() };
         let takes_part = |name: &str| !extras.without.contains(&name);
@@ -169,7 +169,7 @@ impl EngineSet {
         }
     }
 
-    /// These rows, and no others.
+    /// Replaces all rows of a table.
     pub(crate) async fn fill(&self, table: &str, rows: &[Value]) {
         self.run(&format!("DELETE FROM {table}")).await;
         for participant in &self.participants {
@@ -177,7 +177,7 @@ impl EngineSet {
         }
     }
 
-    /// Deletes and adds rows. The reference takes all that are there then.
+    /// Deletes and adds rows. The reference gets the complete new content.
     pub(crate) async fn change(&self, table: &str, delete: &str, add: &[Value], all: &[Value]) {
         self.run(delete).await;
         for participant in &self.participants {
@@ -188,7 +188,7 @@ impl EngineSet {
         }
     }
 
-    /// The answer that all engines give, or who gives which.
+    /// The common answer of all engines, or a report of the differences.
     pub(crate) async fn agreed_answer(&self, operation: &str, params: &Value) -> Result<Value, String> {
         let mut answers = Vec::new();
         for participant in &self.participants {
@@ -202,12 +202,12 @@ impl EngineSet {
         Err(format!("{operation} {}\n{}", short(params), report.concat()))
     }
 
-    /// The answer that all engines give.
+    /// The common answer of all engines.
     pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
         self.agreed_answer(operation, params).await.unwrap_or_else(|report| panic!("\n{report}"))
     }
 
-    /// Asks, and expects these data from everybody. What went wrong is told at the end, all of it.
+    /// Expects these answers from all engines. Reports all differences at the end.
     pub(crate) async fn check<'a>(&self, cases: impl IntoIterator<Item = (&'a str, Value, Value)>) {
         let mut wrong = Vec::new();
         for (operation, params, expected) in cases {
@@ -227,7 +227,7 @@ impl EngineSet {
 }
 
 impl Participant {
-    /// The whole response.
+    /// The complete response.
     pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
         let request = json!({ "operation": operation, "params": params });
         let context = Context::new(Caller::session("tests"), "req_test");
@@ -262,7 +262,7 @@ impl Participant {
     }
 }
 
-/// As much of a request as a person reads.
+/// The readable beginning of a request.
 fn short(params: &Value) -> String {
     params.to_string().chars().take(1_000).collect()
 }
@@ -272,7 +272,7 @@ fn engine(source: Arc<dyn Source>) -> Engine {
     Engine::builder(surface).dangerously_let_everything_pass().source(source).build().unwrap()
 }
 
-/// A response without what belongs to one engine alone: cursors, versions, words of messages.
+/// A response without engine-specific parts: cursors, versions, texts of messages.
 pub(crate) fn comparable(response: Value) -> Value {
     if response["success"] == json!(false) {
         return json!({ "error": response["error"]["code"] });
@@ -304,7 +304,7 @@ fn without_marks(value: &Value) -> Value {
     }
 }
 
-/// Equal, numbers as numbers: sums of fractions may differ in their last digit.
+/// Equality with numbers compared as numbers: sums of fractions may differ in their last digit.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -328,7 +328,7 @@ mod postgres {
         std::env::var("AQUIFER_TEST_POSTGRES").expect("these tests need a PostgreSQL: use `cargo xtask test`")
     }
 
-    /// A schema of our own, gone when we are.
+    /// A schema of its own, dropped with the value.
     pub(super) struct TestSchema {
         pub(super) schema: String,
         pub(super) client: Client,

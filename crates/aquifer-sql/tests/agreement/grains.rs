@@ -1,4 +1,4 @@
-//! Tables for laws: few values, many ties, much that is missing; and the keys that tables can have.
+//! Tables for property tests: few values, many ties, many missing values, and all kinds of keys.
 
 use aquifer_query::{Collection, FieldType};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::engines::{EngineSet, Extras};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
-/// Grains have a key of one column, pairs one of two, bags none that callers see.
+/// `grains` have a key of one column, `pairs` one of two, `bags` none that callers see.
 pub(crate) fn tables() -> Vec<Table> {
     let grains = Collection {
         name: "grains".into(),
@@ -74,7 +74,7 @@ pub(crate) fn tables() -> Vec<Table> {
             "bag",
             bags,
             "(name TEXT, v INTEGER, w TEXT)",
-            // Space is not to be used again: rows without a key are in the order they lie in.
+            // Space must not be reused: rows without a key are in physical order.
             "(name text, v int4, w text) WITH (autovacuum_enabled = false)",
         ),
     ]
@@ -97,7 +97,7 @@ const MOMENTS: [&str; 5] = [
 ];
 const DAYS: [&str; 4] = ["2026-01-01", "2026-01-02", "2024-02-29", "1999-12-31"];
 
-/// A whole number as answers show it.
+/// An integer as answers show it.
 fn shown(number: i64) -> Value {
     if number.abs() > 9_007_199_254_740_991 { number.to_string().into() } else { number.into() }
 }
@@ -130,7 +130,7 @@ fn kind() -> impl Strategy<Value = Value> {
     select(&["dust", "sand"][..]).prop_map(Value::from)
 }
 
-/// Something small inside JSON, of any kind.
+/// A small JSON value of any kind.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -175,7 +175,7 @@ fn grain() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Rows of each table. Keys are given out so that their order is not the order of the rows.
+/// Rows of each table. The order of the keys differs from the order of the rows.
 pub(crate) fn grains(most: usize) -> impl Strategy<Value = Vec<Value>> {
     prop::collection::vec(grain(), 0..most).prop_map(|rows| {
         let number = |(index, mut row): (usize, Value)| {
@@ -204,7 +204,7 @@ pub(crate) fn bags(most: usize) -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// A field of grains, and values to compare it with.
+/// A field of `grains`, and values to compare it with.
 fn operands() -> impl Strategy<Value = (&'static str, Vec<Value>)> {
     fn three<S: Strategy<Value = Value>>(value: S) -> impl Strategy<Value = Vec<Value>> {
         prop::collection::vec(value, 3)
@@ -258,7 +258,7 @@ pub(crate) fn filter() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An order by some of these fields, each this way or that.
+/// A sort by some of these fields, in any direction.
 pub(crate) fn sort(fields: &'static [&'static str]) -> impl Strategy<Value = Value> {
     let criterion = (select(fields), select(&["asc", "desc"][..]));
     let criterion = criterion.prop_map(|(field, order)| json!({ "field": field, "order": order }));
@@ -302,7 +302,7 @@ fn page() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any request to list grains.
+/// Any request to list `grains`.
 pub(crate) fn request() -> impl Strategy<Value = Value> {
     let parts = (
         prop::option::weighted(0.7, filter()),
@@ -313,7 +313,7 @@ pub(crate) fn request() -> impl Strategy<Value = Value> {
         (any::<bool>(), any::<bool>(), any::<bool>()),
     );
     parts.prop_map(|(filter, sort, fields, aggregate, page, (total, edges, include_items))| {
-        // What concerns items is refused beside sums without items.
+        // Parameters of items are refused if only aggregates are requested.
         let has_items = aggregate.is_none() || include_items;
         let mut request = if has_items { page } else { json!({}) };
         for (name, part) in [("filter", filter), ("aggregate", aggregate)] {
@@ -333,7 +333,7 @@ pub(crate) fn request() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any text to look for.
+/// Any search text.
 pub(crate) fn query() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         select(&LABELS[..]).prop_map(str::to_owned),

@@ -1,4 +1,4 @@
-//! Types that only PostgreSQL has, against the reference.
+//! Types that only PostgreSQL has, compared with the reference.
 #![cfg(feature = "postgres")]
 
 use aquifer_query::{Collection, FieldType};
@@ -184,7 +184,7 @@ async fn r_col_4_r_col_5_r_col_6_order_fields_and_sums_of_types_of_postgres() {
     engines.check([whole(1), whole(2), whole(3), whole(4), whole(5)]).await;
 }
 
-/// What the documents say of PostgreSQL alone.
+/// Behavior documented for PostgreSQL only.
 #[tokio::test]
 async fn r_col_4_enumerations_sort_in_declaration_order() {
     let extras = Extras {

@@ -1,5 +1,5 @@
 //! The same request over the same rows has the same answer in memory, in SQLite and in PostgreSQL. Test names cite
-//! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
+//! requirements. PostgreSQL needs the feature `postgres`, which `cargo xtask test` enables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! The reference: rows as JSON values, asked through the same engine as a database.
+//! The reference: rows as JSON values, behind the same engine as a database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::tables::Table;
 
-/// Collections and what is in them.
+/// Collections and their rows.
 pub(crate) struct Memory {
     key: CursorKey,
     tables: BTreeMap<&'static str, StoredCollection>,
@@ -109,7 +109,7 @@ impl Source for Memory {
     }
 }
 
-/// What every row is asked for that no column holds.
+/// Computed fields.
 pub(crate) fn computed(row: &Value, computed: &[(&str, Value)]) -> Value {
     let mut row = row.clone();
     row["_computed"] = json!({});

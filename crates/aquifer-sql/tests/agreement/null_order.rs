@@ -1,5 +1,5 @@
-//! NULLs come last in both directions, or first where the caller wants that, and an index on the column serves either
-//! way, whatever its type. What the databases make of the statements that were really run is their own account.
+//! NULLs sort last in both directions, or first if the caller wants that, and an index on the column is used either
+//! way, whatever its type. The plans are from the database's own EXPLAIN of the statements in the log.
 
 use aquifer_query::Collection;
 use serde_json::{Value, json};
@@ -10,12 +10,13 @@ use crate::tables::Table;
 
 const ROWS: usize = 300;
 
-/// A table for a type of each database, and how a number becomes a value of it. Without a type it does not take part.
+/// A table with a column type of each database, and how numbers become values of it. Without a type the database does
+/// not participate.
 struct Case {
     table: &'static str,
     sqlite: (&'static str, &'static str),
     postgres: (&'static str, &'static str),
-    /// Values that some rows are between.
+    /// Values between which some rows are.
     range: fn() -> [Value; 2],
 }
 
@@ -103,7 +104,7 @@ async fn engines(is_nullable: bool) -> EngineSet {
     EngineSet::new(tables.collect(), &[], extras).await
 }
 
-/// The ids in an order, by arithmetic over what the tables were filled with.
+/// The ids in sort order, computed from the inserted values.
 fn expected(is_nullable: bool, descending: bool, nulls_first: bool) -> Vec<usize> {
     let mut rows: Vec<(Option<usize>, usize)> =
         (1..=ROWS).map(|i| ((!is_nullable || i % 5 != 0).then_some(i * 7919 % 293), i)).collect();
@@ -119,7 +120,7 @@ fn expected(is_nullable: bool, descending: bool, nulls_first: bool) -> Vec<usize
     rows.into_iter().map(|(_, id)| id).collect()
 }
 
-/// A page, and the statements that made it.
+/// A page, and its statements.
 async fn page(participant: &Participant, table: &str, params: &Value) -> (Value, Vec<String>) {
     log().0.lock().unwrap().clear();
     let answer = participant.ask(&format!("list_{table}"), params).await;
@@ -128,16 +129,16 @@ async fn page(participant: &Participant, table: &str, params: &Value) -> (Value,
     (answer["data"].clone(), ran)
 }
 
-/// Why a statement is not as fast as its index allows, if so.
+/// Why a statement does not make full use of its index, if so.
 async fn problem(participant: &Participant, table: &str, sql: &str) -> Option<String> {
     let plan = explain_plan(participant, sql).await;
     let index = format!("{table}_by_value");
     let sorts = match participant.name {
         "sqlite" => plan.contains("TEMP B-TREE"),
-        // The key within equal values is sorted in small parts.
+        // The key within equal values is sorted in small batches.
         _ => plan.lines().any(|line| line.contains("Sort  (") && !line.contains("Incremental Sort")),
     };
-    // In a table as small as this SQLite may follow the key among missing values.
+    // In such a small table SQLite may follow the key among missing values.
     let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
     (!(plan.contains(&index) || by_key) || sorts).then(|| format!("{}: {sql}\n{plan}", participant.name))
 }
@@ -150,7 +151,7 @@ async fn r_col_8_nulls_sort_last_in_both_directions_and_the_index_is_used() {
         for participant in &engines.participants {
             #[cfg(feature = "postgres")]
             if let Some(client) = participant.postgres() {
-                // Of tables as small as these PostgreSQL reads all rows unless that is forbidden.
+                // PostgreSQL scans such small tables unless that is disabled.
                 let forbid = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off";
                 client.batch_execute(forbid).await.unwrap();
             }
@@ -174,7 +175,7 @@ async fn r_col_8_nulls_sort_last_in_both_directions_and_the_index_is_used() {
                             }
                         }
                     }
-                    // Every row once, in all three styles of paging.
+                    // Every row once, in all three paging styles.
                     let report = format!("{} {} {sort} nullable {is_nullable}", participant.name, case.table);
                     for pages in [["first", "after"], ["limit", "offset"], ["page_size", "page"]] {
                         let found = everything(participant, case.table, &sort, pages).await;
@@ -187,7 +188,7 @@ async fn r_col_8_nulls_sort_last_in_both_directions_and_the_index_is_used() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Every id of a list in an order, in a style of paging.
+/// Every id of a list in sort order, in one paging style.
 async fn everything(participant: &Participant, table: &str, sort: &Value, [size, place]: [&str; 2]) -> Vec<usize> {
     let mut params = json!({ "sort": sort, size: 100, "fields": ["id"] });
     let mut ids = Vec::new();

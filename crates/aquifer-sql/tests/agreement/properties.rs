@@ -1,4 +1,4 @@
-//! Any rows, any request: everybody agrees.
+//! Property tests: all engines agree on any rows and any request.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::engines::EngineSet;
 use crate::grains;
 
-/// Holds a law against many cases; against more with a PROPTEST_CASES beyond 256. The rows are made anew for each, the
-/// databases are not.
+/// Checks a property with many cases; with more if PROPTEST_CASES is above 256. The rows are replaced for each case,
+/// the databases are not.
 pub(crate) fn check_law<S: Strategy>(
     cases: u32,
     strategy: &S,
@@ -20,7 +20,7 @@ pub(crate) fn check_law<S: Strategy>(
     let config = Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config)
         .run(strategy, |case| runtime.block_on(law(&engines, case)).map_err(TestCaseError::fail));
-    // The databases go while there is something that they can go on.
+    // The databases are dropped while the runtime still exists.
     runtime.block_on(async { drop(engines) });
     match outcome {
         Ok(()) => {}

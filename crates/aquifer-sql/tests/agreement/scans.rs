@@ -1,5 +1,5 @@
-//! A page costs the same however far it is: an index on what is sorted by bounds what is read. The statements are those
-//! that were really run, taken from the log; what the database makes of them is its own account.
+//! A page costs the same however deep it is: an index on the sorted columns bounds the scan. The statements are taken
+//! from the log, and their plans from the database's own EXPLAIN.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::engines::{EngineSet, Extras, Participant};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
-/// Every statement that was run by anybody.
+/// Every statement that was run.
 #[derive(Clone, Default)]
 pub(crate) struct Log(pub(crate) Arc<Mutex<Vec<String>>>);
 
@@ -60,7 +60,7 @@ pub(crate) fn log() -> &'static Log {
     })
 }
 
-/// Many entries, half of them without a priority, and indexes for the orders that are asked for.
+/// Many entries, half of them without a priority, and indexes for the tested orders.
 async fn engines() -> EngineSet {
     log();
     let collection = Collection {
@@ -105,10 +105,10 @@ async fn engines() -> EngineSet {
     EngineSet::new(vec![table], &[], extras).await
 }
 
-/// How the database goes about a statement, whatever is bound in it.
+/// The plan of a statement, for any bound values.
 pub(crate) async fn explain_plan(participant: &Participant, sql: &str) -> String {
     if let Some(connection) = participant.sqlite() {
-        // Only that it exists matters: nothing is run.
+        // Only its existence matters: nothing is executed.
         let flags = rusqlite::functions::FunctionFlags::SQLITE_UTF8;
         connection.create_scalar_function("aquifer_is_time", 1, flags, |_| Ok(true)).unwrap();
         connection.create_scalar_function("aquifer_time", 1, flags, |_| Ok(0)).unwrap();
@@ -132,7 +132,7 @@ pub(crate) async fn explain_plan(participant: &Participant, sql: &str) -> String
     panic!("{} gives no account", participant.name);
 }
 
-/// Walks to a page in the middle and tells how its statements are gone about.
+/// Walks to a page in the middle, and returns the plans of its statements.
 async fn explain_pages(participant: &Participant, params: &Value, pages: usize) -> Vec<(String, String)> {
     let mut params = params.clone();
     let mut statements = Vec::new();
@@ -158,7 +158,7 @@ async fn explain_pages(participant: &Participant, params: &Value, pages: usize) 
     all
 }
 
-/// The index bounds the scan by the column that is sorted by, and nobody sorts.
+/// The index bounds the scan by the sorted column, and nothing is sorted.
 fn is_bounded(name: &str, report: &str, index: &str, column: &str) -> bool {
     let by_index = match name {
         "sqlite" => report.lines().any(|line| {
@@ -203,7 +203,7 @@ async fn r_col_8_a_page_of_a_filtered_order_is_bounded_by_its_index() {
 async fn r_col_8_a_page_of_an_order_with_nulls_is_bounded_by_its_index() {
     let engines = engines().await;
     for participant in &engines.participants {
-        // Numbers come first in both directions, so the page is in their midst.
+        // Numbers come first in both directions, so the page is among them.
         for order in ["asc", "desc"] {
             let params = json!({ "sort": "priority", "order": order, "first": 50 });
             for (sql, report) in explain_pages(participant, &params, 4).await {
@@ -214,7 +214,7 @@ async fn r_col_8_a_page_of_an_order_with_nulls_is_bounded_by_its_index() {
                 );
             }
         }
-        // Among those without, the next criterion is what bounds.
+        // Among missing values, the next sort column bounds the scan.
         let nulls_first = json!({ "field": "priority", "order": "desc", "nulls": "first" });
         let key = json!({ "sort": nulls_first, "first": 50 });
         let descending = |field: &str| json!({ "field": field, "order": "desc" });

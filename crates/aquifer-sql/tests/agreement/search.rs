@@ -1,4 +1,4 @@
-//! Free text with an index: what is found is the same, what is best is the index's business.
+//! Free-text search with an index: the same rows are found; their ranking is up to the index.
 
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn rows() -> Vec<Value> {
     notes.iter().enumerate().map(number).collect()
 }
 
-/// Indexes over the notes: an FTS5 table, and a column or an expression of words.
+/// Full-text indexes: an FTS5 table, and a column or expression of type tsvector.
 async fn engines(in_column: bool) -> EngineSet {
     let (columns, index) = if in_column {
         (
@@ -82,14 +82,14 @@ async fn r_col_2_an_index_finds_what_reading_every_row_finds() {
                     participant.ask("search_notes", &json!({ "query": query, "fields": ["id"], "total": true })).await;
                 let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{query}: {answer}"));
                 let mut ids: Vec<i64> = items.iter().map(|item| item["id"].as_i64().unwrap()).collect();
-                // Who has all of the words is better than who has one of them.
+                // A row with all of the words ranks above a row with one of them.
                 if let Some(best) = best {
                     assert!(best.contains(&ids[0]), "{}: {query} {ids:?}", participant.name);
                 }
                 ids.sort_unstable();
                 assert_eq!(ids, found, "{}: {query}", participant.name);
                 assert_eq!(answer["data"]["pageInfo"]["totalCount"], found.len(), "{}: {query}", participant.name);
-                // The reference says nothing of indexes.
+                // The reference has no index warnings.
                 assert_eq!(
                     answer.get("warnings"),
                     None,
@@ -128,7 +128,7 @@ async fn r_col_2_r_col_8_walks_over_search_results() {
     }
 }
 
-/// Nothing that anybody looks for is a mistake.
+/// No search text is an error.
 #[tokio::test]
 async fn r_col_2_no_text_is_a_syntax_error() {
     let engines = engines(true).await;

@@ -1,4 +1,4 @@
-//! The rows that the tables of cases are about: every type of field, what is missing, ties, and letters that bite.
+//! The rows of the case tables: every field type, missing values, ties, and special characters.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) fn words(words: &[&str]) -> FieldType {
     FieldType::Enum(words.iter().map(|word| Arc::from(*word)).collect())
 }
 
-/// Things, and the parts they are made of.
+/// Things and their parts.
 pub(crate) fn tables() -> Vec<Table> {
     let things = Collection {
         name: "things".into(),
@@ -83,7 +83,7 @@ pub(crate) fn tables() -> Vec<Table> {
     ]
 }
 
-/// Every thing as everybody shows it.
+/// Every thing in its common form.
 pub(crate) fn things() -> Vec<Value> {
     let rows = [
         (
@@ -204,12 +204,12 @@ fn settings(settings: &mut aquifer_sql::Settings) {
     settings.tables.insert("things".to_owned(), said);
 }
 
-/// Everybody with the things in it.
+/// All engines with the things inserted.
 pub(crate) async fn shop(format: StorageFormat) -> EngineSet {
     shop_without(format, &[]).await
 }
 
-/// Some with the things in it. A JSON null in a column is as missing as no JSON at all.
+/// Some engines with the things inserted. A JSON null in a column counts as missing.
 pub(crate) async fn shop_without(format: StorageFormat, without: &'static [&'static str]) -> EngineSet {
     let extras = Extras {
         format,

@@ -1,5 +1,4 @@
-//! Tables described once: what the language sees of them, how each database declares them, and how a row that is
-//! written down as JSON gets into each.
+//! Tables described once: as a collection, as declared in each database, and how JSON rows are inserted into each.
 
 use aquifer_query::{Collection, FieldType};
 use base64::Engine as _;
@@ -8,19 +7,19 @@ use jiff::Timestamp;
 use rusqlite::types::Value as Cell;
 use serde_json::Value;
 
-/// A table of the same name everywhere.
+/// A table with the same name in every engine.
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) singular: &'static str,
-    /// As the reference knows it.
+    /// Its collection in the reference.
     pub(crate) collection: Collection,
-    /// What follows the name in `CREATE TABLE`; nothing where the table is not made by that.
+    /// The text after the name in `CREATE TABLE`; empty if the table is created otherwise.
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
 }
 
-/// How a SQLite table keeps what SQLite has no types for.
+/// How a SQLite table stores types that SQLite lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StorageFormat {
     pub(crate) times: TimeFormat,
@@ -42,7 +41,7 @@ pub(crate) enum TimeFormat {
     ZuluMillis,
     Seconds,
     Milliseconds,
-    /// Each row in another way.
+    /// Each row in another format.
     Mixed,
 }
 
@@ -78,7 +77,7 @@ impl TimeFormat {
 }
 
 impl Table {
-    /// Fields that the databases know as columns and the rows have.
+    /// Fields that are columns of the databases and occur in the rows.
     fn columns(&self, rows: &[Value]) -> Vec<(&str, &FieldType)> {
         let fields = self.collection.fields.iter().map(|field| (&*field.name, &field.of));
         fields.filter(|(name, _)| rows.iter().any(|row| row.get(name).is_some())).collect()
@@ -100,7 +99,7 @@ impl Table {
         }
     }
 
-    /// Rows as PostgreSQL reads them from JSON: bytes are in another form there.
+    /// Rows as PostgreSQL reads them from JSON: bytes have another form there.
     #[cfg(feature = "postgres")]
     pub(crate) fn for_postgres(&self, rows: &[Value]) -> (String, String) {
         let columns = self.columns(rows);

@@ -1,6 +1,6 @@
-//! Times in every format that SQLite columns hold, under every declared type, with and without NULLs: pages come in the
-//! order of the times, by the index, and stay right when somebody writes in another format. The reference is plain SQL
-//! over a second column that holds the same time as a number.
+//! Times in every format of SQLite columns, under every declared type, with and without NULLs: pages are in
+//! chronological order, use the index, and stay correct when a row in another format is written. The reference is plain
+//! SQL over a second column that holds the same time as a number.
 
 use aquifer_query::Collection;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::tables::Table;
 
 const ROWS: usize = 200;
 
-/// A format, as SQL over `x`, seconds since 1970, and `i`, the number of the row; and the time it stands for.
+/// A format, as SQL over `x` (seconds since 1970) and `i` (the row number), and the time it represents.
 struct Format {
     name: &'static str,
     sql: &'static str,
@@ -52,7 +52,7 @@ const NUMBERS: &[Format] = &[
     Format { name: "real_millis", sql: "x * 1000 + i % 4 / 4.0", time: "x + i % 4 / 4000.0" },
 ];
 
-/// Formats that nobody expects beside the others. The last ones are no times.
+/// Formats that are not expected beside the others. The last ones are not times.
 const STRANGERS: &[(&str, &str)] = &[
     ("datetime(x, 'unixepoch')", "x"),
     ("strftime('%Y-%m-%dT%H:%M:%S', x, 'unixepoch')", "x"),
@@ -72,7 +72,7 @@ const STRANGERS: &[(&str, &str)] = &[
     ("'12/31/2025'", "NULL"),
 ];
 
-/// Tables of one declared type, each in one format, every row with a place of its own in time.
+/// Tables of one declared type, each in one format, every row with a distinct time.
 struct Case {
     table: &'static str,
     format: &'static Format,
@@ -84,7 +84,7 @@ const NAMES: [&str; 18] = [
     "j_events", "k_events", "l_events", "m_events", "n_events", "o_events", "p_events", "q_events", "r_events",
 ];
 
-/// Every format with and without NULLs; where that was tried under another type, only with.
+/// Every format with and without NULLs; only with NULLs if that was tested under another type.
 fn cases(declared: &str, formats: &'static [Format]) -> Vec<Case> {
     let both = formats.iter().flat_map(|format| [(format, false), (format, true)]);
     let both = both.filter(|(_, nullable)| *nullable || ["TIMESTAMP", "BIGINT"].contains(&declared));
@@ -119,7 +119,7 @@ async fn engines(declared: &str, cases: &[Case]) -> EngineSet {
     EngineSet::new(tables.collect(), &[], extras).await
 }
 
-/// What plain SQL says of an order: ids, and the times of their rows.
+/// The ids and times of an order, by plain SQL.
 fn reference(
     participant: &Participant,
     table: &str,
@@ -144,7 +144,7 @@ fn ids(answer: &Value) -> Vec<i64> {
     items.iter().map(|item| item["id"].as_i64().unwrap()).collect()
 }
 
-/// Every id of a list, page by page; pages from the end are turned round.
+/// Every id of a list, page by page; pages from the end are reversed.
 async fn walk(participant: &Participant, table: &str, params: &Value, backward: bool) -> Vec<i64> {
     let (size, place, info, more) = match backward {
         false => ("first", "after", "endCursor", "hasNextPage"),
@@ -176,7 +176,7 @@ fn listing(order: &str, nulls: &str, filter: Option<Value>) -> Value {
     params
 }
 
-/// Walks a table in every order, filtered and not, and compares with the reference.
+/// Walks a table in every order, with and without a filter, and compares with the reference.
 async fn walk_everywhere(participant: &Participant, table: &str, report: &str) {
     let (low, high) = (1_700_700_000.25, 1_701_400_000.5);
     let range = json!({ "created_at": { "gte": moment(low), "lt": moment(high) } });
@@ -211,7 +211,7 @@ async fn r_col_8_times_of_every_format_are_sorted_and_filtered_by_their_index() 
         let cases = cases(declared, formats);
         let engines = engines(declared, &cases).await;
         let participant = &engines.participants[0];
-        // What the planner does without statistics is tried for one type of text and one of numbers.
+        // The planner without statistics is tested for one text type and one numeric type.
         let is_first = ["TIMESTAMP", "BIGINT"].contains(&declared);
         for analyzed in [false, true].into_iter().skip(usize::from(!is_first)) {
             if analyzed {
@@ -231,7 +231,7 @@ async fn r_col_8_times_of_every_format_are_sorted_and_filtered_by_their_index() 
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Statements of pages that do without the index, or sort.
+/// Statements of pages that do not use the index, or sort.
 async fn unindexed(participant: &Participant, table: &str) -> Vec<String> {
     let (from, to) = (moment(1_700_700_000.0), moment(1_700_800_000.0));
     let filters = [
@@ -243,7 +243,7 @@ async fn unindexed(participant: &Participant, table: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let orders = [("asc", "last"), ("asc", "first"), ("desc", "last"), ("desc", "first")];
     for (number, (order, nulls)) in orders.into_iter().enumerate() {
-        // Each order without a filter and with two of the others.
+        // Each order without a filter, and with two of the others.
         for filter in
             filters.iter().enumerate().filter(|(index, _)| *index == 0 || index % 3 != number % 3).map(|(_, f)| f)
         {
@@ -255,7 +255,7 @@ async fn unindexed(participant: &Participant, table: &str) -> Vec<String> {
                     params[place] = answer["data"]["pageInfo"][info].clone();
                     for sql in statements {
                         let plan = explain_plan(participant, &sql).await;
-                        // In a table as small as this SQLite may follow the key among missing values.
+                        // In such a small table SQLite may follow the key among missing values.
                         let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
                         let by_index = by_key || plan.contains(&format!("{table}_by_time"));
                         if !by_index || plan.contains("TEMP B-TREE") || sql.contains("aquifer_time") {
@@ -285,7 +285,7 @@ async fn asked_and_logged(participant: &Participant, table: &str, params: &Value
     (answer, ran)
 }
 
-/// A row in another format, or one that is no time at all, is where it belongs, whenever it is written.
+/// A row in another format, or with an invalid time, sorts correctly whenever it is written.
 #[tokio::test]
 async fn r_col_8_a_later_row_in_another_time_format_sorts_correctly() {
     for (declared, formats) in groups() {
@@ -293,13 +293,13 @@ async fn r_col_8_a_later_row_in_another_time_format_sorts_correctly() {
         let engines = engines(declared, &cases).await;
         let participant = &engines.participants[0];
         for (number, Case { table, format, .. }) in cases.iter().enumerate() {
-            // Everything is known to be in one format when it is written.
+            // Everything is known to be in one format before it is written.
             let report = format!("{declared} {}", format.name);
             walk_everywhere(participant, table, &report).await;
             for offset in 0..2 {
                 let (sql, time) =
                     STRANGERS[(number * 5 + offset * 3 + usize::from(declared.len() % 2 == 0)) % STRANGERS.len()];
-                // Text keeps the digits of numbers, which are no time.
+                // A text column stores the digits of numbers, which are not a time.
                 let time = if declared == "TEXT" && sql.starts_with('x') { "NULL" } else { time };
                 let change = match offset % 2 {
                     0 => format!(
@@ -316,7 +316,7 @@ async fn r_col_8_a_later_row_in_another_time_format_sorts_correctly() {
     }
 }
 
-/// A cursor goes on where it was, although the format changed meanwhile.
+/// A cursor continues where it was, although the format has changed.
 #[tokio::test]
 async fn r_col_8_a_cursor_survives_a_change_of_the_time_format() {
     for (declared, formats) in groups() {
@@ -331,7 +331,7 @@ async fn r_col_8_a_cursor_survives_a_change_of_the_time_format() {
                 // Formats that keep whole seconds.
                 let strangers = [0, 1, 2, 5, 6, 7, 9, 10].map(|index: usize| STRANGERS[index].0);
                 let sql = strangers[number % if declared == "TEXT" { 6 } else { 8 }];
-                // The last row of the page among others: what the cursor stands for is written otherwise now.
+                // The last row of the page is rewritten: the value of the cursor now has another format.
                 let last = ids(&first)[49];
                 participant
                     .run(&format!(

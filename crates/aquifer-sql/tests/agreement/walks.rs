@@ -1,4 +1,4 @@
-//! From page to page: every row exactly once, in the same order for everybody, whatever comes and goes meanwhile.
+//! Pagination visits every row exactly once, in the same order on all engines, even during concurrent changes.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,7 +11,7 @@ use crate::properties::{check_law, with_rows};
 use crate::shop::shop_without;
 use crate::tables::{StorageFormat, TimeFormat};
 
-/// A walk of everybody at once, each with cursors of their own.
+/// A walk on all engines at once, each with its own cursors.
 struct Walk<'b> {
     engines: &'b EngineSet,
     operation: &'b str,
@@ -35,7 +35,7 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// The next page, once for each engine.
+    /// The next page of each engine.
     async fn step(&mut self) -> Vec<(&'b Participant, Value)> {
         let mut pages = Vec::new();
         for (participant, cursor) in self.engines.participants.iter().zip(&mut self.cursors) {
@@ -53,7 +53,7 @@ impl<'b> Walk<'b> {
         pages
     }
 
-    /// The next page, which must be the same for all.
+    /// The next page, which must be the same on all engines.
     async fn step_together(&mut self) -> Result<Vec<Value>, String> {
         let pages = self.step().await;
         let (_, first) = &pages[0];
@@ -82,7 +82,7 @@ impl<'b> Walk<'b> {
     }
 }
 
-/// Both ways the same rows as in one page.
+/// Both directions visit the same rows as one page.
 async fn check_walk_visits_all(
     engines: &EngineSet,
     operation: &str,
@@ -177,16 +177,16 @@ fn r_col_7_r_col_8_every_edge_cursor_resumes_the_walk() {
     });
 }
 
-/// What comes and goes between two pages.
+/// Changes between two pages.
 #[derive(Debug, Clone)]
 struct Changes {
-    /// Which of the first rows go, counted over all pages.
+    /// Indexes of rows to delete, one after each page.
     gone: Vec<usize>,
-    /// Rows that come, one after each page.
+    /// Rows to insert, one after each page.
     come: Vec<Value>,
 }
 
-/// Walks while rows come and go. Whoever is there all the time is seen exactly once.
+/// Walks during changes. Rows that exist all the time are seen exactly once.
 async fn check_walk_during_changes(
     engines: &EngineSet,
     (table, key, name): (&str, &str, fn(&Value) -> String),
@@ -287,7 +287,7 @@ fn r_col_8_unchanged_rows_are_seen_once_in_any_table() {
         let (rows, changes, sort) = bags;
         let key: (_, _, fn(&Value) -> String) =
             ("bags", "name", |row| format!("name = '{}'", row["name"].as_str().unwrap()));
-        // A number that a row has left may be given to another: where new rows stand is everybody's own business.
+        // The row number of a deleted row may be reused, so the position of new rows differs between engines.
         check_walk_during_changes(engines, key, &rows, &changes, (&sort, size, forwards), false)
             .await
             .map_err(|report| with_rows(&report, &rows))?;
@@ -300,7 +300,7 @@ fn r_col_8_unchanged_rows_are_seen_once_in_any_table() {
     });
 }
 
-/// Every order of the cases, however a SQLite column writes its times.
+/// Every order of the cases, in every time format of SQLite.
 #[tokio::test]
 async fn r_col_4_r_col_8_r_col_9_walks_in_every_order_and_form() {
     for times in TimeFormat::ALL {

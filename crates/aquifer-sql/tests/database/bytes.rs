@@ -1,4 +1,4 @@
-//! Bytes are kept as they were given, or refused.
+//! Bytes are stored exactly as given, or refused.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ on_both!(r_saf_1_invalid_base64_is_refused_for_bytes, only_base64_is_kept, SQLIT
 async fn only_base64_is_kept(fixture: &Fixture) {
     let count = "SELECT count(*) FROM files WHERE id = 1 AND octet_length(content) = 2";
     let tags = "SELECT count(*) FROM tags";
-    // Bits beyond the last byte, too much or too little padding, characters of other alphabets, blanks.
+    // Excess bits, wrong padding, characters of other alphabets, blanks.
     for given in ["YWJ=", "YR==", "YWF=", "YWI", "YWI==", "YWI=\n", " YWI=", "Y-I=", "=", "====", "YWI=YWI="] {
         for (operation, params) in [
             ("create_file", json!({ "id": 2, "content": given })),

@@ -1,10 +1,10 @@
-//! A column has one name for callers, in rows and in everything they send (R-REQ-3).
+//! A column has one name for callers, in rows and in every parameter (R-REQ-3).
 
 use serde_json::{Map, Value, json};
 
 use crate::support::{Fixture, fixtures};
 
-/// Columns as other people name them, and what callers call them.
+/// Column names as found in practice, and their field names.
 const COLUMNS: &[(&str, &str)] = &[
     ("Order ID", "order_id"),
     ("Customer Name", "customer_name"),
@@ -52,7 +52,7 @@ async fn r_req_3_field_names_of_rows_work_in_every_parameter() {
             assert_eq!(fixture.value(&format!("SELECT \"{column}\" FROM \"Odd Orders\"")).await, *name);
         }
         let id = made["order_id"].clone();
-        // The version of the row is ours, and the column of that name keeps its value.
+        // The version is ours, and a column of that name keeps its value.
         let row = fixture.call_ok("get_odd_order", json!({ "order_id": id })).await;
         assert_eq!((&row["etag"], row["_etag"] != row["etag"]), (&json!("etag"), true), "{row}");
         let listed = fixture.call_ok("list_odd_orders", json!({})).await["items"][0].clone();
@@ -80,7 +80,7 @@ async fn r_req_3_field_names_of_rows_work_in_every_parameter() {
                 assert_eq!(fixture.call_ok("update_odd_order", back).await[name], *value);
             }
         }
-        // The row as it was read, less what is not a column, is a row that can be made.
+        // A row as it was read, without other members, can be created again.
         fixture.call_ok("delete_odd_order", json!({ "order_id": id, "if_match": row["_etag"] })).await;
         let whole: Map<String, Value> = row
             .as_object()
@@ -100,7 +100,7 @@ async fn r_int_5_introspection_uses_the_same_names() {
         let fields = fixture.fields_of("OddOrder").await;
         let expected: Vec<&str> = COLUMNS.iter().map(|(_, name)| *name).collect();
         assert_eq!(fields.keys().map(String::as_str).collect::<Vec<_>>(), expected);
-        // A column that is called otherwise here is named.
+        // A renamed column is named.
         assert_eq!(fields["ri_ben_yu"]["description"], "Column '日本語'.");
         assert_eq!(fields["dry_run_column"]["description"], "Column 'dry_run'.");
         assert!(fields["customer_name"].get("description").is_none(), "{fields:?}");
@@ -110,7 +110,7 @@ async fn r_int_5_introspection_uses_the_same_names() {
         let parameters: Vec<&str> =
             details["parameters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert_eq!(parameters[..expected.len()], expected[..]);
-        // References, errors and rows that refer to each other as well.
+        // References, errors and related rows use the same names.
         fixture.call_ok("create_odd_order", json!({ "order_id": 1 })).await;
         fixture.call_ok("create_order_line", json!({ "line_no": 7, "odd_order": 1 })).await;
         let error =
@@ -125,7 +125,7 @@ async fn r_int_5_introspection_uses_the_same_names() {
         let walk = fixture.call_ok("query_relationships", json!({ "root": root, "direction": "outgoing" })).await;
         assert_eq!(walk["relationships"][0]["type"], "order_lines.odd_order", "{walk}");
         assert_eq!(walk["relationships"][0]["target"]["order_id"], json!(1), "{walk}");
-        // What an answer calls a row can be sent back.
+        // An answer's reference to a row can be sent back.
         let back = json!({ "root": walk["root"], "direction": "outgoing" });
         assert_eq!(fixture.call_ok("query_relationships", back).await["root"], walk["root"]);
         let gone = fixture.call_err("delete_odd_order", json!({ "order_id": 1 }), "CONFLICT_CONSTRAINT").await;

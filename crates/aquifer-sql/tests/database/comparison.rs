@@ -1,4 +1,4 @@
-//! How values of columns are compared: what policy has to know, so that a rule about one spelling holds for all.
+//! How column values are compared. Policy has to know this, so that a rule about one spelling covers all.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{File, Fixture, open};
 
-/// How an operation says that a parameter, or a field of its `input`, is compared.
+/// How introspection says that a parameter, or a field of its `input`, is compared.
 fn of(database: &Arc<Database>, operation: &str, parameter: &str) -> Comparison {
     let offering = database.offering();
     let operation = offering.operations.iter().find(|known| *known.name == *operation).unwrap();
@@ -28,7 +28,7 @@ fn element(schema: &Schema) -> &Schema {
     }
 }
 
-/// The same of the type that rows have.
+/// The same for the type of the rows.
 fn of_type(database: &Arc<Database>, name: &str, field: &str) -> Comparison {
     let offering = database.offering();
     let Kind::Object(shape) = &offering.types[name].kind else { panic!("{name}") };
@@ -60,12 +60,12 @@ async fn r_saf_2_sqlite_columns_report_their_comparison() {
         ("update_person", "code", Comparison::IgnoreTrailingBlanks),
         ("create_person", "label", Comparison::IgnoreCase),
         ("create_person", "word", Comparison::IgnoreCase),
-        // '1', '01' and '1.0' are one to a column of numbers.
+        // '1', '01' and '1.0' are equal in a numeric column.
         ("create_person", "number", Comparison::Unknown),
         ("create_person", "id", Comparison::Unknown),
         ("create_person", "n", Comparison::Exact),
         ("create_person", "loose", Comparison::Exact),
-        // By its index, two are alike that the column tells apart.
+        // The index compares more loosely than the column.
         ("create_person", "kept", Comparison::IgnoreCase),
         ("get_code", "code", Comparison::IgnoreCase),
         ("create_mixed", "a", Comparison::IgnoreTrailingBlanks),
@@ -79,7 +79,7 @@ async fn r_saf_2_sqlite_columns_report_their_comparison() {
     assert_eq!(of_type(&database, "Seen", "name"), Comparison::Exact);
 }
 
-/// What is said is what the database does: the row is found under another spelling exactly where that is said.
+/// The description matches the database: a row is found under another spelling exactly where it says so.
 #[tokio::test]
 async fn r_saf_2_rows_are_found_by_the_reported_comparison() {
     let fixture = Fixture::sqlite(

@@ -1,5 +1,5 @@
-//! SQLite tables that say what becomes of conflicting rows. A caller who creates or updates one row must not delete another
-//! by that, nor be told of a success that was none.
+//! SQLite tables with `ON CONFLICT` clauses. Creating or updating one row must not delete another, nor report success
+//! if nothing was changed.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn r_saf_1_a_conflict_is_an_error_despite_on_conflict_clauses() {
     assert_eq!(fixture.call_ok("update_code", json!({ "id": 3, "input": { "a": "a4" } })).await["a"], "a4");
 }
 
-/// Where a table says nothing about conflicts, nothing is said to SQLite either: it would override what triggers say.
+/// Without conflict clauses in the table none is added to the statement: it would override those of triggers.
 #[tokio::test]
 async fn triggers_keep_their_own_conflict_clauses() {
     let fixture = Fixture::sqlite(

@@ -1,5 +1,5 @@
-//! Which rehearsals PostgreSQL is proven to undo. A wrong "yes" leaves traces that nobody was asked about; a needless "no"
-//! asks people about rehearsals that change nothing.
+//! Which dry runs on PostgreSQL are proven safe. A wrong "yes" leaves traces without a confirmation; a needless "no"
+//! asks people about dry runs that change nothing.
 
 use aquifer_engine::Source;
 use aquifer_sql::Database;
@@ -11,7 +11,7 @@ use crate::support::{Fixture, open};
 const ALL: [bool; 3] = [true; 3];
 const NONE: [bool; 3] = [false; 3];
 
-/// Which of create, update and delete of a table are proven. A table without a key has only the first.
+/// Which of create, update and delete are proven for a table. A table without a key has only the first.
 fn proven(database: &Database, table: &str) -> [bool; 3] {
     let operations = database.offering().operations;
     ["create", "update", "delete"].map(|verb| {
@@ -22,7 +22,7 @@ fn proven(database: &Database, table: &str) -> [bool; 3] {
     })
 }
 
-/// Makes every table in one database, and compares what is proven of it. `@` stands for the table's name.
+/// Creates every table in one database, and compares what is proven. `@` stands for the table's name.
 async fn assert_proven(common: &str, cases: &[(&str, [bool; 3])]) {
     let mut sql = common.to_owned();
     for (index, (made, _)) in cases.iter().enumerate() {
@@ -35,7 +35,7 @@ async fn assert_proven(common: &str, cases: &[(&str, [bool; 3])]) {
     }
 }
 
-/// A trigger with this body, of every event.
+/// A trigger with this body, for every event.
 fn with_trigger(body: &str) -> String {
     format!(
         "CREATE TABLE @ (id int PRIMARY KEY, a text, n bigint);
@@ -88,15 +88,15 @@ async fn r_req_9_ordinary_tables_stay_proven() {
 #[tokio::test]
 async fn r_req_9_unrecognized_code_is_not_proven_safe() {
     let loud = [
-        // Text and code that are taken for each other.
+        // Text that looks like code, and code that looks like text.
         "BEGIN IF NEW.a IS NULL THEN RAISE EXCEPTION $$can't be null$$; END IF; PERFORM nextval('s'); RAISE NOTICE $$it's done$$; RETURN NEW; END",
         "BEGIN /* outer /* inner */ don't */ PERFORM nextval('s'); /* ' */ RETURN NEW; END",
         "BEGIN PERFORM U&\"n!0065xtval\" UESCAPE '!' ('s'); RETURN NEW; END",
         "BEGIN -- \rPERFORM nextval('s'); --\n RETURN NEW; END",
-        // Functions in the notation of columns.
+        // Functions in column notation.
         "BEGIN NEW.n := (SELECT max(t.draw) FROM rows t); RETURN NEW; END",
         "BEGIN NEW.n := (NEW).draw; RETURN NEW; END",
-        // Whatever is behind a relation.
+        // Code behind a relation.
         "BEGIN SELECT x INTO NEW.a FROM as_xml; RETURN NEW; END",
         "BEGIN SELECT x INTO NEW.n FROM calls_stable; RETURN NEW; END",
         "BEGIN SELECT count(*) INTO NEW.n FROM guarded; RETURN NEW; END",
@@ -104,7 +104,7 @@ async fn r_req_9_unrecognized_code_is_not_proven_safe() {
         // Types with checks.
         "BEGIN NEW.a := 'x'::drawn; RETURN NEW; END",
         "DECLARE x drawn := 'x'; BEGIN RETURN NEW; END",
-        // Functions of the database's own.
+        // User-defined functions.
         "BEGIN NEW.n := with_default(1); RETURN NEW; END",
         "BEGIN NEW.a := NEW.a::date; RETURN NEW; END",
     ]
@@ -131,7 +131,7 @@ async fn r_req_9_unrecognized_code_is_not_proven_safe() {
         "CREATE TABLE @ (id int PRIMARY KEY, a text); CREATE INDEX ON @ (a) WHERE liar(a) > 0;",
         "CREATE TABLE @ (id int PRIMARY KEY, a text, g bigint GENERATED ALWAYS AS (liar(a)) STORED);",
         "CREATE TABLE @ (id int NOT NULL, a text) PARTITION BY LIST (liar(a)); CREATE TABLE @_1 PARTITION OF @ DEFAULT;",
-        // Tables that are read for what they refer to.
+        // Tables that are read because of references.
         "CREATE TABLE @ (id int PRIMARY KEY, guarded_id int REFERENCES guarded);",
     ];
     let mut cases: Vec<(&str, [bool; 3])> =
@@ -168,7 +168,7 @@ async fn r_req_9_unrecognized_code_is_not_proven_safe() {
     assert_proven(common, &cases).await;
 }
 
-/// Defaults that may draw are not tried, so nothing is drawn, whatever they look like.
+/// Defaults that may advance a sequence are never tried, whatever they look like.
 #[tokio::test]
 async fn r_req_9_unrecognized_defaults_are_not_tried() {
     let fixture = Fixture::postgres(
@@ -194,7 +194,7 @@ async fn r_req_9_unrecognized_defaults_are_not_tried() {
     }
 }
 
-/// Functions of an extension that only computes do not make those of PostgreSQL doubtful.
+/// Functions of a known extension do not make PostgreSQL's own doubtful.
 #[tokio::test]
 async fn r_req_9_extensions_that_compute_are_known() {
     let extended = "CREATE EXTENSION citext; CREATE EXTENSION moddatetime; CREATE EXTENSION dblink;";
@@ -216,7 +216,7 @@ async fn r_req_9_extensions_that_compute_are_known() {
     .await;
 }
 
-/// Operators and casts of the database's own call functions that bodies do not name. Expressions name them all.
+/// User-defined operators and casts call functions that bodies do not name. Expressions name all of them.
 #[tokio::test]
 async fn r_req_9_operators_of_the_database_are_followed() {
     let operators = "
@@ -236,7 +236,7 @@ async fn r_req_9_operators_of_the_database_are_followed() {
     .await;
 }
 
-/// The proof is as new as the tables that are offered.
+/// The proof is as recent as the offered tables.
 #[tokio::test]
 async fn r_req_9_the_proof_is_renewed_with_every_reflection() {
     let server = Server::new("CREATE TABLE things (id int PRIMARY KEY, a text);").await;
@@ -250,7 +250,7 @@ async fn r_req_9_the_proof_is_renewed_with_every_reflection() {
     assert_eq!(proven(&database, "thing"), ALL);
 }
 
-/// Code that somebody adds makes no call fail, so a rehearsal that relies on the proof asks whether it still holds.
+/// Added code makes no call fail, so a dry run that relies on the proof checks whether it is still valid.
 #[tokio::test]
 async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
     for change in [
@@ -272,19 +272,19 @@ async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
              CREATE POLICY p ON things USING (nextval('s') > 0);",
         )
         .await;
-        let rehearsed = json!({ "id": 1, "a": "x", "dry_run": true });
-        fixture.call_ok("create_thing", rehearsed.clone()).await;
-        // A change that takes nothing from the proof is not noticed by callers.
+        let dry_run = json!({ "id": 1, "a": "x", "dry_run": true });
+        fixture.call_ok("create_thing", dry_run.clone()).await;
+        // A change that does not affect the proof has no effect on callers.
         fixture.run_sql("CREATE TABLE others (id int PRIMARY KEY)").await;
-        fixture.call_ok("create_thing", rehearsed.clone()).await;
+        fixture.call_ok("create_thing", dry_run.clone()).await;
         fixture.run_sql(&format!("{change}; ALTER SEQUENCE s RESTART")).await;
-        let error = fixture.call_err("create_thing", rehearsed, "UPSTREAM_ERROR").await;
+        let error = fixture.call_err("create_thing", dry_run, "UPSTREAM_ERROR").await;
         assert_eq!(error["details"]["schema_changed"], json!(true), "{change}: {error}");
         assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{change}");
     }
 }
 
-/// A function or a type may have the name of any word: then the word is not taken for what it usually means.
+/// A function or type may have the name of any keyword: then the keyword is not recognized.
 #[tokio::test]
 async fn r_req_9_keywords_shadowed_by_functions_or_types_are_not_recognized() {
     let calls = [
@@ -339,13 +339,13 @@ async fn r_req_9_keywords_shadowed_by_functions_or_types_are_not_recognized() {
     common += "CREATE DOMAIN info AS text CHECK (draw_ok(VALUE)); CREATE DOMAIN evil.log AS text CHECK (public.draw_ok(VALUE));
         CREATE DOMAIN odd AS text CHECK (draw_ok(VALUE)); CREATE TABLE notice (a info); CREATE TABLE held (a info);";
     assert_proven(&common, &cases).await;
-    // No trigger is without this word.
+    // Every trigger contains this word.
     let returned = "CREATE SEQUENCE s; CREATE FUNCTION \"return\"(text) RETURNS text LANGUAGE sql AS $$ SELECT nextval('s')::text $$;";
     let loud = with_trigger("BEGIN NEW.a := return(NEW.a); RETURN NEW; END");
     assert_proven(returned, &[(&loud, NONE)]).await;
 }
 
-/// Casts and operators of the database's own run where nobody names them, even in the statements of a rehearsal itself.
+/// User-defined casts and operators run implicitly, even in the statements of a dry run itself.
 #[tokio::test]
 async fn r_req_9_types_with_casts_or_operators_of_the_database_are_not_proven() {
     let common = "
@@ -386,7 +386,7 @@ async fn r_req_9_types_with_casts_or_operators_of_the_database_are_not_proven() 
     assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{answer}");
 }
 
-/// Whoever owns an extension can add functions to it. They are no more harmless for that.
+/// The owner of an extension can add functions to it, which are not trusted.
 #[tokio::test]
 async fn r_req_9_objects_added_to_an_extension_are_not_trusted() {
     let server = Server::new("CREATE EXTENSION hstore;").await;

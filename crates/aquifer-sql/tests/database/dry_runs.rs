@@ -1,10 +1,11 @@
-//! A rehearsal changes nothing: everything there is in the database is compared before and after.
+//! A dry run changes nothing: the whole database is compared before and after.
 
 use serde_json::{Value, json};
 
 use crate::support::Fixture;
 
-/// Everything in a SQLite file: every table, those of SQLite itself and those behind virtual ones, and the file's own counters.
+/// The complete content of a SQLite file: every table, including internal ones and those behind virtual tables, and the
+/// file's counters.
 fn everything_in_file(fixture: &Fixture) -> String {
     let connection = fixture.file().connection();
     let mut all = String::new();
@@ -47,8 +48,8 @@ const SQLITE: &str = "
     INSERT INTO parts VALUES (5, 10);
     INSERT INTO loose VALUES ('a', 'b', 'c');";
 
-/// Rehearsals of every kind, those that succeed and those that do not.
-fn rehearsals() -> Vec<(&'static str, Value)> {
+/// Dry runs of every kind, successful and not.
+fn dry_run_calls() -> Vec<(&'static str, Value)> {
     vec![
         ("create_owner", json!({ "name": "Cy" })),
         ("create_owner", json!({})),
@@ -72,7 +73,7 @@ fn rehearsals() -> Vec<(&'static str, Value)> {
     ]
 }
 
-async fn rehearse(fixture: &Fixture, operation: &str, mut params: Value) -> Value {
+async fn call_dry_run(fixture: &Fixture, operation: &str, mut params: Value) -> Value {
     params["dry_run"] = true.into();
     fixture.call(operation, params).await
 }
@@ -85,20 +86,21 @@ async fn r_req_9_a_dry_run_leaves_a_file_unchanged() {
         let loose = [json!({ "a": "a" }), json!({ "b": "b" }), json!({ "c": "c" }), json!({ "a": "n", "b": "n" })];
         let loose = loose.into_iter().map(|params| ("create_loose", params));
         let (mut done, mut refused) = (0, 0);
-        for (operation, params) in rehearsals().into_iter().chain(loose) {
-            let answer = rehearse(&fixture, operation, params.clone()).await;
+        for (operation, params) in dry_run_calls().into_iter().chain(loose) {
+            let answer = call_dry_run(&fixture, operation, params.clone()).await;
             *(if answer["success"] == json!(true) { &mut done } else { &mut refused }) += 1;
             assert_eq!(everything_in_file(&fixture), before, "{operation} {params}: {answer}");
         }
         assert!(done >= 10 && refused >= 8, "{done} {refused}");
-        // The keys that were foretold are given next, and everything goes on.
-        let foretold = rehearse(&fixture, "create_owner", json!({ "name": "Cy" })).await["data"]["after"]["id"].clone();
-        assert_eq!(fixture.call_ok("create_owner", json!({ "name": "Cy" })).await["id"], foretold);
+        // The predicted keys are assigned next, and everything still works.
+        let predicted =
+            call_dry_run(&fixture, "create_owner", json!({ "name": "Cy" })).await["data"]["after"]["id"].clone();
+        assert_eq!(fixture.call_ok("create_owner", json!({ "name": "Cy" })).await["id"], predicted);
         assert_eq!(fixture.value("SELECT count(*) FROM log WHERE words = 'insert 3'").await, "1");
     }
 }
 
-/// Many rows that a rehearsed deletion would take along do not fit into memory: pages are written, and written back.
+/// A delete that cascades to many rows does not fit into memory: pages are spilled and restored.
 #[tokio::test]
 async fn r_req_9_a_dry_run_that_spills_leaves_a_file_unchanged() {
     let fixture = Fixture::sqlite(
@@ -112,29 +114,29 @@ async fn r_req_9_a_dry_run_that_spills_leaves_a_file_unchanged() {
     .await;
     let digest = "SELECT count(*) || ' ' || sum(length(body)) || ' ' || hex(max(body)) FROM things";
     let before = fixture.value(digest).await;
-    assert_eq!(rehearse(&fixture, "delete_owner", json!({ "id": 1 })).await["data"]["would"], "delete");
+    assert_eq!(call_dry_run(&fixture, "delete_owner", json!({ "id": 1 })).await["data"]["would"], "delete");
     assert_eq!(fixture.value(digest).await, before);
     assert_eq!(fixture.value("PRAGMA integrity_check").await, "ok");
 }
 
-/// A rehearsal whose caller leaves in the middle is undone like any other.
+/// An abandoned dry run is rolled back like any other.
 #[tokio::test]
 async fn r_req_9_an_abandoned_dry_run_keeps_nothing() {
     let fixture = Fixture::sqlite(SQLITE).await;
     let before = everything_in_file(&fixture);
     for round in 0..40 {
         let engine = fixture.engine.clone();
-        let rehearsed = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             crate::support::call(&engine, "create_owner", json!({ "name": format!("n{round}"), "dry_run": true })).await
         });
         for _ in 0..round {
             tokio::task::yield_now().await;
         }
-        rehearsed.abort();
-        let _ = rehearsed.await;
+        task.abort();
+        let _ = task.await;
     }
-    // The next change waits for whatever is still under way.
-    rehearse(&fixture, "create_owner", json!({ "name": "last" })).await;
+    // The next change waits for what is still in progress.
+    call_dry_run(&fixture, "create_owner", json!({ "name": "last" })).await;
     assert_eq!(everything_in_file(&fixture), before);
 }
 
@@ -185,7 +187,7 @@ mod postgres {
     #[tokio::test]
     async fn r_req_9_a_dry_run_leaves_a_database_unchanged() {
         let fixture = Fixture::postgres(POSTGRES).await;
-        // Somebody who would be told.
+        // A listener for notifications.
         let mut config: tokio_postgres::Config = fixture.server().url().parse().unwrap();
         let (client, mut connection) = config.application_name("tests").connect(tokio_postgres::NoTls).await.unwrap();
         let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
@@ -199,30 +201,30 @@ mod postgres {
         client.batch_execute("LISTEN changed").await.unwrap();
         let before = everything(&fixture).await;
         let (mut done, mut refused) = (0, 0);
-        for (operation, mut params) in rehearsals() {
+        for (operation, mut params) in dry_run_calls() {
             if operation == "create_owner" {
-                // The database alone gives this one.
+                // Only the database sets this one.
                 params.as_object_mut().unwrap().remove("id");
             }
-            let answer = rehearse(&fixture, operation, params.clone()).await;
+            let answer = call_dry_run(&fixture, operation, params.clone()).await;
             *(if answer["success"] == json!(true) { &mut done } else { &mut refused }) += 1;
             assert_eq!(everything(&fixture).await, before, "{operation} {params}: {answer}");
         }
         assert!(done >= 9 && refused >= 8, "{done} {refused}");
-        // The keys that were foretold are given next.
+        // The predicted keys are assigned next.
         for (operation, params) in [
             ("create_owner", json!({ "name": "Cy" })),
             ("create_thing", json!({ "label": "x" })),
             ("create_part", json!({})),
         ] {
-            let foretold = rehearse(&fixture, operation, params.clone()).await["data"]["after"].clone();
+            let predicted = call_dry_run(&fixture, operation, params.clone()).await["data"]["after"].clone();
             let made = fixture.call_ok(operation, params).await;
-            assert_eq!((&foretold["id"], &foretold["n"]), (&made["id"], &made["n"]), "{operation}");
+            assert_eq!((&predicted["id"], &predicted["n"]), (&made["id"], &made["n"]), "{operation}");
         }
         assert_eq!(heard.recv().await.as_deref(), Some("Cy"), "only what was really done is told");
     }
 
-    /// Sequences of every kind, each drawn from by a table of its own.
+    /// Sequences of every kind, each used by its own table.
     #[tokio::test]
     async fn r_req_9_a_dry_run_draws_from_no_sequence() {
         let fixture = Fixture::postgres(
@@ -260,12 +262,12 @@ mod postgres {
             ("text", json!({ "id": 1 })),
             ("measured", json!({ "at": "2026-05-01", "a": 1 })),
         ] {
-            let answer = rehearse(&fixture, &format!("create_{table}"), params.clone()).await;
+            let answer = call_dry_run(&fixture, &format!("create_{table}"), params.clone()).await;
             assert_eq!(answer["success"], json!(true), "{table}: {answer}");
             assert_eq!(everything(&fixture).await, before, "{table} {params}: {answer}");
         }
         let after = async |table: &str, params: Value| {
-            rehearse(&fixture, &format!("create_{table}"), params).await["data"]["after"].clone()
+            call_dry_run(&fixture, &format!("create_{table}"), params).await["data"]["after"].clone()
         };
         assert_eq!(after("order", json!({})).await["code"], "ORD-00001");
         assert_eq!(after("down", json!({})).await["id"], 50);
@@ -274,8 +276,8 @@ mod postgres {
         fixture.call_ok("create_down", json!({})).await;
         assert_eq!(after("down", json!({})).await["id"], 48);
         fixture.call_ok("delete_down", json!({ "id": 50 })).await;
-        // What cannot be foretold is not tried, which is said; what is wrong with it is found all the same.
-        let answer = rehearse(&fixture, "create_hidden", json!({ "id": 2, "a": 2 })).await;
+        // A default that cannot be predicted is not tried, with a warning; errors are found all the same.
+        let answer = call_dry_run(&fixture, "create_hidden", json!({ "id": 2, "a": 2 })).await;
         assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{answer}");
         let kept = everything(&fixture).await;
         for (params, code) in [
@@ -285,16 +287,16 @@ mod postgres {
             (json!({ "id": 2, "b": 99 }), "CONFLICT_CONSTRAINT"),
             (json!({ "id": 2, "c": "abcd" }), "VALIDATION_INVALID_VALUE"),
         ] {
-            let answer = rehearse(&fixture, "create_hidden", params.clone()).await;
+            let answer = call_dry_run(&fixture, "create_hidden", params.clone()).await;
             assert_eq!(answer["error"]["code"], code, "{params}: {answer}");
         }
         assert_eq!(everything(&fixture).await, kept);
-        // With a value of the caller's own there is nothing to draw.
-        let answer = rehearse(&fixture, "create_hidden", json!({ "id": 2, "a": 2, "n": 5 })).await;
+        // With an explicit value no sequence is used.
+        let answer = call_dry_run(&fixture, "create_hidden", json!({ "id": 2, "a": 2, "n": 5 })).await;
         assert!(answer["data"]["after"]["_etag"].is_string(), "{answer}");
     }
 
-    /// A role that may not read sequences, and one that may not draw.
+    /// A role that cannot read sequences, and one that cannot use them.
     #[tokio::test]
     async fn r_req_9_a_dry_run_needs_no_more_permissions_than_the_change() {
         let server = Server::new(
@@ -314,19 +316,19 @@ mod postgres {
             .await;
         let fixture = Fixture::with_settings(server.settings_of(&role), Backing::Server(server)).await;
         let before = everything(&fixture).await;
-        assert_eq!(rehearse(&fixture, "create_thing", json!({ "a": 3 })).await["data"]["after"]["id"], 3);
-        assert_eq!(rehearse(&fixture, "create_letter", json!({ "a": 3 })).await["data"]["after"]["id"], 1);
-        let refused = rehearse(&fixture, "create_card", json!({ "a": 3 })).await;
+        assert_eq!(call_dry_run(&fixture, "create_thing", json!({ "a": 3 })).await["data"]["after"]["id"], 3);
+        assert_eq!(call_dry_run(&fixture, "create_letter", json!({ "a": 3 })).await["data"]["after"]["id"], 1);
+        let refused = call_dry_run(&fixture, "create_card", json!({ "a": 3 })).await;
         assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
-        let narrow = rehearse(&fixture, "create_narrow", json!({ "a": 3 })).await;
+        let narrow = call_dry_run(&fixture, "create_narrow", json!({ "a": 3 })).await;
         assert_eq!(narrow["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{narrow}");
         assert_eq!(everything(&fixture).await, before);
         fixture.call_err("create_card", json!({ "a": 3 }), "PERMISSION_DENIED").await;
         assert_eq!(fixture.call_ok("create_narrow", json!({ "a": 3 })).await["id"], 1);
     }
 
-    /// What went wrong is found out by asking the database, which runs the checks of domains once more, by themselves.
-    /// A question that fails because it would write does not keep the next one from being asked.
+    /// Errors are explained by querying the database, which runs the checks of domains once more. A query that fails
+    /// because it would write does not prevent the next one.
     #[tokio::test]
     async fn r_req_9_explaining_an_error_leaves_no_trace() {
         let fixture = Fixture::postgres(
@@ -353,7 +355,7 @@ mod postgres {
         }
     }
 
-    /// Whether introspection, and with it policy, may rely on a rehearsal.
+    /// Whether introspection, and with it policy, may rely on a dry run.
     #[tokio::test]
     async fn r_req_9_a_dry_run_is_safe_only_if_it_leaves_no_trace() {
         let quiet = "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := coalesce(NEW.a, 0); RETURN NEW; END $$;";
@@ -361,7 +363,7 @@ mod postgres {
                     CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (words) VALUES ('x'); RETURN NULL; END $$;";
         let thing = "CREATE TABLE things (id int PRIMARY KEY, a int);";
         let child = "CREATE TABLE parts (id int PRIMARY KEY, thing_id int REFERENCES things ON DELETE CASCADE);";
-        // What is made, and which of create, update and delete leave no trace then.
+        // The schema, and which of create, update and delete leave no trace.
         for (made, safe) in [
             (thing.to_owned(), [true, true, true]),
             (format!("{thing}{quiet} CREATE TRIGGER t BEFORE INSERT OR UPDATE ON things FOR EACH ROW EXECUTE FUNCTION quiet();"), [true, true, true]),
@@ -369,13 +371,13 @@ mod postgres {
             (format!("{thing}{loud} CREATE TRIGGER t AFTER UPDATE OR DELETE ON things FOR EACH ROW EXECUTE FUNCTION loud();"), [true, false, false]),
             (format!("{thing}{loud} CREATE TRIGGER t AFTER DELETE ON things FOR EACH STATEMENT EXECUTE FUNCTION loud(); ALTER TABLE things DISABLE TRIGGER t;"), [true, true, true]),
             (format!("{thing}{loud} CREATE CONSTRAINT TRIGGER t AFTER INSERT ON things DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION loud();"), [false, true, true]),
-            // By way of references.
+            // Through references.
             (format!("{thing}{child}{loud} CREATE TRIGGER t AFTER DELETE ON parts FOR EACH ROW EXECUTE FUNCTION loud();"), [true, true, false]),
             (format!("{thing}{loud} CREATE SCHEMA away; CREATE TABLE away.parts (id int, thing_id int REFERENCES things ON DELETE SET NULL);
                       CREATE TRIGGER t AFTER UPDATE ON away.parts FOR EACH ROW EXECUTE FUNCTION loud();"), [true, true, false]),
             (format!("{thing}{loud} CREATE TABLE parts (id serial, thing_id serial REFERENCES things ON DELETE SET DEFAULT);"), [true, true, false]),
             (format!("{thing}{child}{loud} CREATE TRIGGER t AFTER INSERT ON parts FOR EACH ROW EXECUTE FUNCTION loud();"), [true, true, true]),
-            // Rules, checks, policies, partitions, code that is not known.
+            // Rules, checks, policies, partitions, unknown code.
             (format!("{thing}{loud} CREATE RULE r AS ON INSERT TO things DO ALSO INSERT INTO log (words) VALUES ('x');"), [false, true, true]),
             (format!("{loud}CREATE FUNCTION odd(int) RETURNS bool LANGUAGE sql AS $$ SELECT nextval('log_id_seq') > $1 $$;
                       CREATE TABLE things (id int PRIMARY KEY, a int CHECK (odd(a)));"), [false, false, false]),
@@ -385,7 +387,7 @@ mod postgres {
             (format!("{thing} CREATE FUNCTION lower(int) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$;
                       CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := lower(NEW.a); RETURN NEW; END $$;
                       CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION f();"), [false, true, true]),
-            // Calls that no code names.
+            // Implicit calls.
             (
                 format!(
                     "{thing}{loud} CREATE FUNCTION draw(int, int) RETURNS int LANGUAGE sql AS $$ SELECT nextval('log_id_seq')::int $$;
@@ -403,7 +405,7 @@ mod postgres {
                 ),
                 [false, true, true],
             ),
-            // Sequences of its own are foretold.
+            // Sequences of the table itself are predicted.
             ("CREATE TABLE things (id serial PRIMARY KEY, a int);".to_owned(), [true, true, true]),
         ] {
             let server = Server::new(&made).await;

@@ -1,4 +1,4 @@
-//! Generic operations: policy judges what they stand for, whatever the table is called by.
+//! Generic operations: policy covers the table behind every alias.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Backing, File, Fixture, open};
 
-/// A gate as rules make one: it denies operations by name, and notes what it was asked about.
+/// A gate that denies operations by name, and records the operations it is asked about.
 #[derive(Default)]
 struct TestGate {
     denied: Vec<&'static str>,
@@ -91,7 +91,7 @@ async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
         fixture.call_ok("list_records", json!({ "table_name": alias })).await;
         assert_eq!(rules.last(), judged, "{alias}");
     }
-    // Names that mean nothing are judged by nobody, and the nearest is suggested under the name that works.
+    // Unknown names are not passed to the gate, and the nearest name is suggested in its usable form.
     let before = rules.judged.lock().unwrap().len();
     let error = fixture.call_err("list_records", json!({ "table_name": "ordres" }), "NOT_FOUND_RESOURCE").await;
     assert_eq!(error["details"]["suggestions"][0], "orders", "{error}");
@@ -116,7 +116,7 @@ async fn r_saf_2_an_ambiguous_table_name_is_refused() {
          CREATE TABLE big_box (id INTEGER PRIMARY KEY); CREATE TABLE bigbox (id INTEGER PRIMARY KEY);",
     );
     let (fixture, rules) = fixture(file.settings(), Backing::File(file), &[]).await;
-    // What list_tables says is never in doubt, and what is written exactly is not either.
+    // The names of list_tables are never ambiguous, and neither are exact names.
     for name in ["order", "orders"] {
         fixture.call_ok("list_records", json!({ "table_name": name })).await;
         assert_eq!(rules.last(), format!("list_{name} table {name}"));
@@ -127,7 +127,7 @@ async fn r_saf_2_an_ambiguous_table_name_is_refused() {
     assert_eq!(error["details"]["suggestions"], json!(["big_boxes", "bigboxes"]), "{error}");
 }
 
-/// Tables whose own operations would be called like the generic ones.
+/// Tables whose own operations would be named like the generic ones.
 #[tokio::test]
 async fn r_saf_2_tables_named_like_generic_operations_get_other_names() {
     let file = File::create(
@@ -155,7 +155,7 @@ async fn r_saf_2_a_denied_table_is_denied_on_every_path() {
         ("update_record", json!({ "table_name": "ORDER", "key": { "id": 1 }, "input": { "note": "z" } })),
         ("update_order", json!({ "id": 1, "input": { "note": "z" } })),
         ("get_table_schema", json!({ "table_name": "Orders" })),
-        // Whatever a walk may reach.
+        // Every table that a walk may reach.
         ("query_relationships", json!({ "root": root("orders"), "direction": "both" })),
         ("query_relationships", json!({ "root": root("Order"), "direction": "incoming" })),
         ("query_relationships", json!({ "root": root("customer"), "direction": "incoming" })),
@@ -186,7 +186,7 @@ async fn r_saf_2_a_denied_table_is_denied_on_every_path() {
     assert_eq!(fixture.value("SELECT note FROM Orders").await, "x");
 }
 
-/// What stands where columns are expected is a column, in no spelling a control.
+/// In these objects every name is a column, never a control in any spelling.
 #[tokio::test]
 async fn r_req_3_the_key_object_accepts_no_controls() {
     let file = File::create(TABLES);
@@ -215,7 +215,7 @@ async fn r_req_3_the_key_object_accepts_no_controls() {
             assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_VALUE", "{operation} {name}: {answer}");
         }
     }
-    // Nor does a column come twice under two names.
+    // A column cannot be given twice under two names.
     for params in [
         json!({ "table_name": "Odd Name", "values": { "The Key": 1, "the_key": 2 } }),
         json!({ "table_name": "Odd Name", "values": { "dry_run": "a", "dry_run_column": "b" } }),
@@ -225,7 +225,7 @@ async fn r_req_3_the_key_object_accepts_no_controls() {
     let input = json!({ "dry_run": "a", "dry_run_column": "b" });
     let twice = json!({ "table_name": "Odd Name", "key": { "The Key": 1 }, "input": input });
     fixture.call_err("update_record", twice, "VALIDATION_INVALID_VALUE").await;
-    // A column that is called like a control is meant by its own name.
+    // A column named like a control is addressed by its own name.
     let made = fixture
         .call_ok("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
         .await;

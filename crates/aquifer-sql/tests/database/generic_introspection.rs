@@ -1,4 +1,4 @@
-//! What introspection says of more tables than can have operations of their own: it is enough to write requests by.
+//! Introspection of generic operations is sufficient to write valid requests.
 
 use aquifer_engine::Engine;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
@@ -79,7 +79,7 @@ async fn r_int_5_every_example_runs() {
     }
 }
 
-/// Errors speak of what the caller has sent.
+/// Errors refer to what the caller has sent.
 #[tokio::test]
 async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
     for fixture in both().await {
@@ -129,7 +129,7 @@ async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
             let named = &error["details"]["operation"];
             assert!(named.is_null() || named == operation, "{operation} {params}: {error}");
         }
-        // camelCase and the columns' own names are other spellings, there as elsewhere.
+        // camelCase and the database's column names are accepted here as well.
         let key = json!({ "Order No": 1, "item": "text" });
         let row = fixture.call_ok("get_record", json!({ "table_name": "Order Items", "key": key })).await;
         assert_eq!(row["order_no"], json!(1));
@@ -157,7 +157,7 @@ async fn r_int_5_root_describes_the_key_it_needs() {
     }
 }
 
-/// Beside another source, operations have a prefix; errors name them with it.
+/// With another source, operations have a prefix, and errors include it.
 #[tokio::test]
 async fn r_req_5_errors_name_operations_as_the_catalog_does() {
     let files =

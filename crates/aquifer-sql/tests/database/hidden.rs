@@ -1,15 +1,15 @@
-//! Columns nobody is to see, attacked in every way a caller has: hidden ones, those that look like secrets, and whatever
-//! shows their values.
+//! Attacks on hidden columns in every way open to a caller: columns in `hide`, columns that look like secrets, and
+//! everything that shows their values.
 
 use aquifer_sql::Settings;
 use serde_json::{Value, json};
 
 use crate::support::Fixture;
 
-/// What stands in every hidden column, and must never come out.
+/// The content of every hidden column, which must never be shown.
 const SECRET: &str = "hunterzz";
 
-/// Both kinds of database, made of these statements.
+/// Both kinds of database, created with these statements.
 async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Fixture> {
     let mut fixtures = Vec::new();
     if !sqlite.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
     }
 }
 
-/// Reads, searches and introspects everything there is, and looks for the secret in it.
+/// Reads, searches and introspects everything, and looks for the secret.
 pub(crate) async fn nothing_tells(fixture: &Fixture) {
     for operation in fixture.operations() {
         let details = fixture.details(&operation).await.to_string();
@@ -54,7 +54,7 @@ pub(crate) async fn nothing_tells(fixture: &Fixture) {
     }
 }
 
-/// None of these names is told anywhere by introspection.
+/// Introspection mentions none of these names.
 async fn nowhere(fixture: &Fixture, names: &[&str]) {
     let mut told = fixture.call_ok("introspect", json!({ "query": "operations" })).await.to_string();
     for operation in fixture.operations() {
@@ -102,7 +102,7 @@ async fn r_ext_6_a_hidden_column_is_never_visible() {
         }
         fixture.call_ok("update_user", json!({ "id": 1, "input": { "size": 5 } })).await;
         assert_eq!(fixture.value("SELECT notes FROM users WHERE id = 1").await, SECRET, "an update does not touch it");
-        // Neither a version nor a rehearsal says anything about it.
+        // Neither versions nor dry runs reveal anything about it.
         let before = fixture.call_ok("get_user", json!({ "id": 1 })).await["_etag"].clone();
         fixture.run_sql("UPDATE users SET notes = 'hunterzz 2' WHERE id = 1").await;
         assert_eq!(fixture.call_ok("get_user", json!({ "id": 1 })).await["_etag"], before);
@@ -149,13 +149,13 @@ async fn r_ext_6_columns_that_look_like_secrets_are_omitted_and_listed() {
         assert!(listed.ends_with(said), "{listed}");
         let kind = fixture.call_ok("introspect", json!({ "query": "types", "name": "User" })).await;
         assert!(kind["type"]["description"].as_str().unwrap().ends_with(said), "{kind}");
-        // A row that needs one cannot be made, which is said.
+        // A row that needs one cannot be created, and the description says so.
         assert!(!fixture.operations().contains(&"create_account".to_owned()));
         let listed = fixture.details("list_accounts").await["description"].as_str().unwrap().to_owned();
         let said =
             "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
         assert!(listed.ends_with(said), "{listed}");
-        // A key is never left out.
+        // A key is never omitted.
         assert_eq!(fixture.call_ok("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
     }
     let show = |settings: &mut Settings| {
@@ -172,7 +172,7 @@ async fn r_ext_6_columns_that_look_like_secrets_are_omitted_and_listed() {
         let listed = fixture.details("list_users").await["description"].as_str().unwrap().to_owned();
         assert!(listed.ends_with("Left out: apiKey (looks like a secret)."), "{listed}");
     }
-    // What the operator hides is not named, whatever it looks like.
+    // Columns in `hide` are not named, even if they look like secrets.
     for fixture in both(SECRETS.0, SECRETS.1, hide(&["users.password_hash", "users.apiKey"])).await {
         nothing_tells(&fixture).await;
         nowhere(&fixture, &["password_hash", "apiKey"]).await;
@@ -207,7 +207,7 @@ async fn r_ext_6_generic_operations_omit_the_same_columns() {
     }
 }
 
-/// Each with an index that covers a hidden column in another way. Searching must neither use it nor find by it.
+/// Each has an index that covers a hidden column in another way. Searches must not use it.
 #[tokio::test]
 async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
     let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
@@ -218,7 +218,7 @@ async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
         // In another case.
         "CREATE VIRTUAL TABLE users_fts USING FTS5(name, NOTES, content='Users', content_rowid='id');
          INSERT INTO users_fts(users_fts) VALUES ('rebuild');",
-        // Under another column's name, by a trigger.
+        // Under the name of another column, through a trigger.
         "CREATE VIRTUAL TABLE users_fts USING fts5(name, content='users', content_rowid='id');
          CREATE TRIGGER t AFTER INSERT ON users BEGIN
              INSERT INTO users_fts(rowid, name) VALUES (new.id, new.name || ' ' || new.notes); END;
@@ -227,16 +227,16 @@ async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
         "CREATE VIRTUAL TABLE finder USING fts5(a, b);
          CREATE TRIGGER t AFTER INSERT ON users BEGIN INSERT INTO finder(a, b) VALUES (new.name, new.notes); END;
          INSERT INTO users VALUES (2, 'Bob', 'hunterzz');",
-        // The same with a star instead of names.
+        // With a star instead of names.
         "CREATE VIRTUAL TABLE finder USING fts5(a, b, c);
          CREATE TRIGGER t AFTER INSERT ON users BEGIN INSERT INTO finder SELECT * FROM users WHERE id = new.id; END;
          INSERT INTO users VALUES (2, 'Bob', 'hunterzz');",
-        // Filled by hand: only the names tell.
+        // Filled by hand: only the names indicate the source.
         "CREATE VIRTUAL TABLE user_search USING fts5(name, notes); INSERT INTO user_search SELECT name, notes FROM users;",
-        // Without text: words only.
+        // Contentless: only the index is stored.
         "CREATE VIRTUAL TABLE user_search USING fts5(name, notes, content='');
          INSERT INTO user_search(rowid, name, notes) SELECT id, name, notes FROM users;",
-        // Older kinds, over the table, and with all of its columns because none is named.
+        // Older modules, over the table and with all of its columns because none is named.
         "CREATE VIRTUAL TABLE user_search USING fts4(content=\"users\", name, notes);
          INSERT INTO user_search(docid, name, notes) SELECT id, name, notes FROM users;",
         "CREATE VIRTUAL TABLE user_search USING fts4(content=\"users\");
@@ -258,7 +258,7 @@ async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
         assert_eq!(found["data"]["items"][0]["id"], 1, "{more}: {found}");
         assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
     }
-    // One that does not cover it stays in use.
+    // An index that does not cover it is still used.
     let assert_harmless =
         "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes UNINDEXED, content='users', content_rowid='id');
                     CREATE TRIGGER t AFTER INSERT ON users BEGIN
@@ -278,7 +278,7 @@ async fn r_ext_6_a_tsvector_over_a_hidden_column_is_not_searched() {
         "CREATE INDEX ON users USING gist (to_tsvector('simple', coalesce(notes, '')));",
         "ALTER TABLE users ADD words tsvector GENERATED ALWAYS AS (to_tsvector('simple', name || ' ' || notes)) STORED;
          CREATE INDEX ON users USING gin (words);",
-        // Nobody knows what a trigger puts there.
+        // The source of a column filled by a trigger is unknown.
         "ALTER TABLE users ADD words tsvector; CREATE INDEX ON users USING gin (words);
          CREATE TRIGGER t BEFORE INSERT OR UPDATE ON users FOR EACH ROW
              EXECUTE FUNCTION tsvector_update_trigger(words, 'pg_catalog.simple', name, notes);
@@ -300,7 +300,7 @@ async fn r_ext_6_a_tsvector_over_a_hidden_column_is_not_searched() {
     assert_eq!(fixture.call("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
 }
 
-/// Whatever shows a hidden column's values is hidden with it, whatever it is called.
+/// Columns that show values of a hidden column are hidden as well, under any name.
 #[tokio::test]
 async fn r_ext_6_columns_derived_from_a_hidden_column_are_hidden() {
     let sqlite = "
@@ -351,11 +351,11 @@ async fn r_ext_6_columns_derived_from_a_hidden_column_are_hidden() {
             let row: Vec<&str> = row.into_iter().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
             assert_eq!(row, shown, "{operation}: {all}");
         }
-        // Nothing is left of these.
+        // These tables have no columns left.
         let names = fixture.operations();
         assert!(!names.iter().any(|name| name.contains("joined")), "{names:?}");
     }
-    // The operator's word counts: what is listed is shown.
+    // Columns in `show` are shown.
     let show = |settings: &mut Settings| {
         hide(&["users.notes"])(settings);
         settings.tables.entry("renamed".to_owned()).or_default().show = vec!["n".to_owned()];
@@ -366,7 +366,7 @@ async fn r_ext_6_columns_derived_from_a_hidden_column_are_hidden() {
     }
 }
 
-/// Ways by which a view may show what it does not name.
+/// Ways in which a view shows columns that it does not name.
 #[tokio::test]
 async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
     let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
@@ -403,14 +403,14 @@ async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
         "{users} CREATE VIRTUAL TABLE words USING fts5vocab(finder, row); CREATE VIEW seen AS SELECT term AS n FROM words;"
     );
     nothing_tells(&Fixture::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
-    // Several queries as one, under another view.
+    // Compound queries below another view.
     for view in ["SELECT n FROM under", "SELECT n AS m, 1 AS one FROM under", "SELECT max(n) AS m FROM under"] {
         let under = "CREATE VIEW under AS SELECT notes AS n FROM users UNION ALL SELECT name FROM users;";
         let fixture =
             Fixture::sqlite_with(&format!("{users}{under} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
         nothing_tells(&fixture).await;
     }
-    // What is hidden in a table that is not offered is hidden all the same.
+    // Hidden columns of tables that are not offered stay hidden.
     let not_offered = |settings: &mut Settings| {
         hide(&["users.notes"])(settings);
         settings.exclude = vec!["users".to_owned(), "finder".to_owned()];
@@ -420,7 +420,7 @@ async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
             .await;
     nothing_tells(&fixture).await;
     assert_eq!(fixture.call_ok("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
-    // A secret of a table that is not offered is none the less one.
+    // A secret in a table that is not offered stays a secret.
     let elsewhere = "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, password TEXT); INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
                      CREATE VIEW seen AS SELECT id, name, password AS p FROM accounts;";
     let fixture = Fixture::sqlite_with(elsewhere, |settings| settings.exclude = vec!["accounts".to_owned()]).await;
@@ -466,7 +466,7 @@ async fn r_ext_6_postgres_views_never_show_a_hidden_column() {
     nothing_tells(&Fixture::postgres_with(&made, not_offered).await).await;
 }
 
-/// What a broken rule says must not tell of a hidden column.
+/// The error of a violated constraint must not mention a hidden column.
 #[tokio::test]
 async fn r_res_4_constraint_errors_never_name_hidden_columns() {
     let sqlite = "
@@ -497,7 +497,7 @@ async fn r_res_4_constraint_errors_never_name_hidden_columns() {
         let error = fixture
             .call_err("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE")
             .await;
-        // A constraint on a column that callers see is told beforehand.
+        // A constraint on a visible column is shown in advance.
         assert_eq!(error["details"]["param_name"], "input.size", "{error}");
         let error =
             fixture.call_err("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
@@ -505,7 +505,7 @@ async fn r_res_4_constraint_errors_never_name_hidden_columns() {
     }
 }
 
-/// An expression of the operator's may use what callers do not see.
+/// A configured expression may use hidden columns.
 #[tokio::test]
 async fn an_operators_expression_may_use_a_hidden_column() {
     let computed = |settings: &mut Settings| {
@@ -525,7 +525,7 @@ async fn an_operators_expression_may_use_a_hidden_column() {
     }
 }
 
-/// A name without quotes may hold `$` and whatever is beyond ASCII.
+/// An unquoted name may contain `$` and non-ASCII characters.
 #[tokio::test]
 async fn r_saf_5_unusual_names_are_traced_into_views() {
     let sqlite = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, my$n TEXT, né😀 TEXT, a\u{a0}b TEXT,
@@ -545,7 +545,7 @@ async fn r_saf_5_unusual_names_are_traced_into_views() {
     }
 }
 
-/// A type that some values suggest is no reason to serve what is called a secret; a declared one is.
+/// A guessed type is no reason to show a column that looks like a secret; a declared one is.
 #[tokio::test]
 async fn r_saf_5_declared_numbers_are_served_and_guessed_ones_are_not() {
     let sqlite = "CREATE TABLE uses (id INTEGER PRIMARY KEY, token INTEGER, max_token INT, price_per_token REAL, salt NUMERIC, secret, pin INTEGER);

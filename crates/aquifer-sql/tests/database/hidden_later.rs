@@ -1,4 +1,4 @@
-//! Columns that were hidden stay hidden when somebody changes the tables while they are served.
+//! Hidden columns stay hidden when tables change while they are served.
 
 use aquifer_sql::{Settings, TableSettings};
 use serde_json::json;
@@ -13,7 +13,7 @@ fn hide(table: &'static str) -> impl Fn(&mut Settings) {
     }
 }
 
-/// Looks again, and through everything that can be listed or searched.
+/// Reflects again, and checks everything that can be listed or searched.
 async fn shows_nothing_hidden(fixture: &Fixture, after: &str) {
     for _ in 0..2 {
         assert!(fixture.engine.reload().await.is_empty());
@@ -67,7 +67,7 @@ async fn r_saf_5_a_detached_table_keeps_its_columns_hidden() {
     }
 }
 
-/// A bare name fits tables of several schemas. When one of them is renamed, the other one does not stand in for it.
+/// An unqualified name matches tables of several schemas. If one is renamed, the other does not replace it.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_ext_6_a_table_of_the_same_name_does_not_excuse_a_dropped_one() {

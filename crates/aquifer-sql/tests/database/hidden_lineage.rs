@@ -1,4 +1,4 @@
-//! Ways by which PostgreSQL shows a hidden column outside of the schemas and tables that are offered.
+//! Ways in which PostgreSQL shows a hidden column outside of the offered schemas and tables.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::hidden::{hide, nothing_tells};
 use crate::server::Server;
 use crate::support::{Backing, Fixture};
 
-/// Schemas that are not offered, partitions, and columns that hold whole rows are no way around either.
+/// Schemas that are not offered, partitions and row types do not bypass it either.
 #[tokio::test]
 async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
     let made = "
@@ -47,7 +47,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
     let hidden = hide(&["users.notes", "measures.notes", "people.notes"]);
     let fixture = Fixture::postgres_with(made, hidden).await;
     nothing_tells(&fixture).await;
-    // What does not show it stays.
+    // Columns that do not show it stay.
     for (operation, shown) in [
         ("list_chaineds", vec!["id", "name"]),
         ("list_chained_mores", vec!["id"]),
@@ -70,7 +70,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
     }
 }
 
-/// Whoever may read a view need not be allowed to know what is behind it. Plain columns are shown all the same.
+/// A user of a view need not have access to its tables. Plain columns are shown all the same.
 #[tokio::test]
 async fn r_ext_6_a_view_over_an_unreadable_schema_shows_other_columns() {
     let server = Server::new(

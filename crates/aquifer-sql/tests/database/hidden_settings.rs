@@ -1,4 +1,4 @@
-//! Settings about columns that do not fit the tables: never served as if they did.
+//! Settings about columns that do not match the tables are never ignored.
 
 use std::sync::Arc;
 
@@ -60,13 +60,13 @@ async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
             for words in &told {
                 assert!(cause.contains(words), "{words}: {cause}");
             }
-            // Callers are told that something is wrong, not what is to be hidden.
+            // Callers learn that the configuration is wrong, but not what is hidden.
             let answer = json!({ "error": failure });
             assert_harmless(&answer);
             assert!(!["otes", "nots", "pass", "qqq"].iter().any(|word| answer.to_string().contains(word)), "{answer}");
         }
     }
-    // What fits, and what is about a table that is not wanted, is no mistake.
+    // Matching settings, and settings of excluded tables, are not errors.
     for (table, said, exclude) in [
         ("users", said(&["notes"], &["password"], &["id", "name"]), ""),
         ("users", said(&["notes"], &[], &[]), "users"),
@@ -81,7 +81,7 @@ async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
     }
 }
 
-/// `include` and `exclude` excuse nothing but tables that exist. Every other name is a mistake, and would expose a column.
+/// `include` and `exclude` only excuse existing tables. Any other name is an error, because it would expose a column.
 #[tokio::test]
 async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
     let file = File::create(SQLITE);
@@ -102,21 +102,21 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
         ("userz", "notes", "", "letters", [false, false]),
         ("user", "notes", "users", "user", [false, false]),
         ("users2", "notes", "*", "users2", [false, false]),
-        // Another case is the same table to SQLite, and another one to PostgreSQL.
+        // A name in another case is the same table in SQLite, and another one in PostgreSQL.
         ("Users", "notes", "users", "", [true, false]),
         ("USERS", "notes", "", "letters", [true, false]),
         ("PUBLIC.users", "notes", "users", "", [false, false]),
         ("public.user", "notes", "users", "", [false, false]),
         ("nowhere.users", "notes", "users", "", [false, false]),
         ("other.user", "notes", "users", "", [false, false]),
-        // Tables that exist, and are left out.
+        // Existing tables that are excluded.
         ("letters", "body", "users", "", [true, true]),
         ("letters", "body", "", "letters", [true, true]),
         ("letters", "body", "", "LETTERS", [true, true]),
         ("public.letters", "body", "users", "", [false, true]),
         ("other.users", "notes", "users", "", [false, true]),
         ("other.users", "notes", "", "", [false, true]),
-        // Their columns are looked for: a view may show them.
+        // Their columns are checked: a view may show them.
         ("letters", "boddy", "users", "", [false, false]),
         ("users", "nots", "shown", "", [false, false]),
         ("other.users", "nots", "users", "", [false, false]),
@@ -136,7 +136,7 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
     }
 }
 
-/// What a view shows of a table that is left out stays hidden.
+/// Hidden columns of an excluded table stay hidden in views.
 #[tokio::test]
 async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
     let set = |settings: &mut Settings| {
@@ -149,7 +149,7 @@ async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
         Fixture::postgres_with(POSTGRES, set).await,
     ] {
         assert_eq!(fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
-        // The view reads the same column when its table is called otherwise.
+        // The view still reads the same column when its table is renamed.
         fixture.run_sql("ALTER TABLE users RENAME TO people").await;
         assert!(fixture.engine.reload().await.is_empty());
         let names = fixture.operations();
@@ -157,7 +157,7 @@ async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
     }
 }
 
-/// Nor do generated columns and full-text tables show what is hidden in a table that is left out.
+/// Generated columns and full-text tables do not show hidden columns of an excluded table either.
 #[tokio::test]
 async fn r_saf_5_columns_derived_from_excluded_tables_are_hidden() {
     let fixture = Fixture::sqlite_with(
@@ -203,7 +203,7 @@ async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_colum
     }
 }
 
-/// Of two entries for one table of SQLite, the one that hides less never counts.
+/// Of two entries for one SQLite table, the one that hides less is never used alone.
 #[tokio::test]
 async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
     let file = File::create(SQLITE);
@@ -220,7 +220,7 @@ async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
     assert!(names.contains(&"list_letters") && !names.iter().any(|name| name.contains("user")), "{names:?}");
 }
 
-/// A setting with the schema stands for the one without; it must not say less.
+/// A qualified entry replaces the unqualified one, so it must not hide less.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
@@ -234,8 +234,8 @@ async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
     open(settings).await.unwrap();
 }
 
-/// When somebody changes a table so that a column to be hidden is called otherwise, the table goes until it is mended,
-/// and whatever shows its columns with it.
+/// If a hidden column is renamed, its table is withdrawn until the configuration is fixed, together with everything
+/// that shows its columns.
 #[tokio::test]
 async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
     let hide = |settings: &mut Settings| {
@@ -256,22 +256,22 @@ async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
         let names = fixture.operations();
         assert!(!names.iter().any(|name| name.contains("user")), "{names:?}");
         fixture.call_err("list_users", json!({ "fields": ["remarks"] }), "NOT_FOUND_OPERATION").await;
-        // A view of it is served without what may be hidden, and all of it may.
+        // A view of it is served without the columns that may be hidden, which are all of them.
         assert!(!names.iter().any(|name| name.contains("shown")), "{names:?}");
         assert!(names.contains(&"list_letters".to_owned()), "others are served: {names:?}");
         fixture.run_sql("ALTER TABLE users RENAME COLUMN remarks TO notes").await;
         assert!(fixture.engine.reload().await.is_empty());
         assert_eq!(fixture.call_ok("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
     }
-    // SQLite is noticed by itself, before the next answer is out.
+    // SQLite schema changes are detected before the next answer.
     let fixture = Fixture::sqlite_with(SQLITE, hide).await;
     fixture.run_sql("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
     fixture.call_ok("list_letters", json!({})).await;
     assert!(!fixture.operations().iter().any(|name| name.contains("user")));
 }
 
-/// A table that is renamed takes its columns along. Until the configuration is corrected nothing is served that was not
-/// there before: it may be the table that `hide` was about.
+/// A renamed table takes its columns along. Until the configuration is fixed, nothing new is served: it may be the
+/// table that `hide` names.
 #[tokio::test]
 async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     let hide = |settings: &mut Settings| {
@@ -280,12 +280,12 @@ async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     let one = "CREATE TABLE another (id INTEGER PRIMARY KEY, n TEXT)";
     for (renaming, back) in [
         ("ALTER TABLE users RENAME TO people", "ALTER TABLE people RENAME TO users"),
-        // The name of a table that was known before.
+        // The name of a table that existed before.
         (
             "ALTER TABLE letters RENAME TO old_letters; ALTER TABLE users RENAME TO letters",
             "ALTER TABLE letters RENAME TO users; ALTER TABLE old_letters RENAME TO letters",
         ),
-        // Another name for the column as well.
+        // The column has another name as well.
         (
             "ALTER TABLE users RENAME COLUMN notes TO n; ALTER TABLE users RENAME TO people",
             "ALTER TABLE people RENAME TO users; ALTER TABLE users RENAME COLUMN n TO notes",
@@ -312,7 +312,7 @@ async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
                     let all = fixture.call_ok(name, json!({ "fields": "full" })).await;
                     assert!(!all.to_string().contains("hunterzz"), "{renaming}: {name} {all}");
                 }
-                // Looking again does not make it known.
+                // Reflecting again does not make it known.
                 assert!(fixture.engine.reload().await.is_empty());
             }
             fixture.run_sql(back).await;
@@ -324,7 +324,7 @@ async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     }
 }
 
-/// To SQLite another case of a table's name is the same table, so nothing said of it is lost.
+/// SQLite ignores case in table names, so the settings still match.
 #[tokio::test]
 async fn r_ext_6_another_case_of_a_table_name_hides_the_same() {
     let fixture = Fixture::sqlite_with(SQLITE, |settings| {
@@ -348,7 +348,7 @@ async fn r_ext_6_another_case_of_a_table_name_hides_the_same() {
     assert!(shown["notes"].is_null() && shown["name"] == "Ann", "{shown}");
 }
 
-/// A database that is not there yet is looked for; settings that do not fit then are still no reason to serve it.
+/// A missing database is retried; settings that do not match are still errors when it appears.
 #[tokio::test]
 async fn r_ext_6_settings_are_checked_when_a_database_appears_later() {
     let file = File::missing();

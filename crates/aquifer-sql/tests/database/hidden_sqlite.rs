@@ -1,4 +1,4 @@
-//! Ways by which a SQLite file shows a hidden column that only its own reading of SQL tells.
+//! Ways in which a SQLite file shows a hidden column that only SQLite's own parser reveals.
 
 use aquifer_sql::Settings;
 use serde_json::json;
@@ -8,14 +8,14 @@ use crate::support::Fixture;
 
 const USERS: &str = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT); INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
 
-/// Full-text tables: their columns are what SQLite says they are.
+/// The columns of full-text tables are those that SQLite reports.
 #[tokio::test]
 async fn r_saf_5_full_text_tables_show_no_hidden_column() {
     let filled = |name: &str| format!("INSERT INTO {name} SELECT name, notes FROM users;");
     let rebuilt = "INSERT INTO f(f) VALUES ('rebuild');";
     let copied = "CREATE TABLE pings (id INTEGER PRIMARY KEY); CREATE VIRTUAL TABLE found USING fts5(body);";
     for more in [
-        // Names in quotes of every kind.
+        // All kinds of quoted names.
         format!("CREATE VIRTUAL TABLE f USING fts5(name, 'notes'); {}", filled("f")),
         format!("CREATE VIRTUAL TABLE f USING fts5(name, `notes`); {}", filled("f")),
         format!("CREATE VIRTUAL TABLE f USING fts4(name, [notes], tokenize=porter); {}", filled("f")),
@@ -24,7 +24,7 @@ async fn r_saf_5_full_text_tables_show_no_hidden_column() {
         format!("CREATE VIRTUAL TABLE f USING fts5(name -- ,'\n, notes); {}", filled("f")),
         format!("CREATE VIRTUAL TABLE f USING fts5(/* , */ name, /* it's */ notes); {}", filled("f")),
         format!("CREATE VIRTUAL TABLE f USING fts5(name, /*/ , */ notes); {}", filled("f")),
-        // Tables called like keywords.
+        // Tables named like keywords.
         format!("CREATE VIRTUAL TABLE \"using\" USING fts5(name, notes); {}", filled("\"using\"")),
         format!("CREATE VIRTUAL TABLE [using] USING fts5(name, notes); {}", filled("[using]")),
         format!(
@@ -36,7 +36,7 @@ async fn r_saf_5_full_text_tables_show_no_hidden_column() {
             "CREATE VIRTUAL TABLE f USING fts5(name, notes UNINDEXED, content='users', content_rowid='id'); {rebuilt}
              CREATE VIEW seen AS SELECT rowid AS id, notes AS n FROM f;"
         ),
-        // Copied by a trigger from an index, or from what is left out.
+        // Copied by a trigger from an index, or from an excluded table.
         format!(
             "CREATE VIRTUAL TABLE f USING fts5(name, notes, content=users, content_rowid=id); {rebuilt} {copied}
              CREATE TRIGGER t AFTER INSERT ON pings BEGIN INSERT INTO found SELECT notes FROM f; END; INSERT INTO pings VALUES (1);"
@@ -63,7 +63,7 @@ async fn r_saf_5_full_text_tables_show_no_hidden_column() {
     }
 }
 
-/// A unique key names rows only where it shows nothing hidden: unlike a primary key, it can be left out.
+/// A unique key is used only if it shows nothing hidden: unlike a primary key, it can be omitted.
 #[tokio::test]
 async fn r_saf_5_a_substitute_key_shows_no_hidden_column() {
     let unique = "CREATE UNIQUE INDEX only_notes ON users (notes);";
@@ -73,7 +73,7 @@ async fn r_saf_5_a_substitute_key_shows_no_hidden_column() {
              INSERT INTO pins VALUES ('hunterzz', 7);",
             json!([{ "rowid": 1, "size": 7 }]),
         ),
-        // By way of another table.
+        // Through another table.
         (
             "CREATE TABLE steps (id INTEGER PRIMARY KEY, note TEXT UNIQUE REFERENCES users (notes));
              CREATE TABLE pins (Note TEXT NOT NULL UNIQUE REFERENCES steps (note), size INTEGER);
@@ -86,13 +86,13 @@ async fn r_saf_5_a_substitute_key_shows_no_hidden_column() {
              INSERT INTO pins VALUES (7, 'hunterzz');",
             json!([{ "rowid": 1, "size": 7 }]),
         ),
-        // No name is left for the row's own number.
+        // No name is left for the row number.
         (
             "CREATE TABLE pins (note TEXT NOT NULL UNIQUE REFERENCES users (notes), rowid INTEGER, oid INTEGER, _rowid_ INTEGER);
              INSERT INTO pins VALUES ('hunterzz', 7, 8, 9);",
             json!([{ "rowid": 7, "oid": 8, "rowid_2": 9 }]),
         ),
-        // What shows nothing hidden names rows.
+        // A key that shows nothing hidden is used.
         (
             "CREATE TABLE pins (owner INTEGER NOT NULL UNIQUE REFERENCES users (id), size INTEGER);
              INSERT INTO pins VALUES (1, 7);",
@@ -107,13 +107,13 @@ async fn r_saf_5_a_substitute_key_shows_no_hidden_column() {
     }
 }
 
-/// A row without what is computed for it.
+/// A row without its computed fields.
 fn plain(mut row: serde_json::Value) -> serde_json::Value {
     row.as_object_mut().unwrap().retain(|name, _| name == "rowid" || !name.starts_with('_'));
     row
 }
 
-/// Generated columns: what SQLite skips is skipped, and nothing else.
+/// Generated columns: exactly what SQLite skips is skipped.
 #[tokio::test]
 async fn r_saf_5_generated_columns_show_no_hidden_column() {
     for expression in [

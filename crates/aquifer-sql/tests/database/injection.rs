@@ -1,6 +1,5 @@
-//! Hostile names and values through every control and parameter of every operation: they are refused, or they are data.
-//! What the database was asked is read along: no part of what a caller sent ever stands in SQL text, and the same kind of
-//! request has the same text whatever is sent.
+//! Hostile names and values in every parameter of every operation: they are refused or treated as data. The SQL is
+//! recorded: no part of a request ever appears in its text, and requests of the same kind have the same text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -13,13 +12,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use crate::sql_log::SqlLog;
 use crate::support::Fixture;
 
-/// Stands in every hostile text, and in nothing else.
+/// Part of every hostile text, and of nothing else.
 const MARK: &str = "zq7mark";
 
-/// All requests are made once in so many rounds.
+/// All requests are made once in this many rounds.
 const TURNS: usize = 5;
 
-/// Every SQL text of this process.
+/// All SQL of this process.
 static TEXTS: LazyLock<SqlLog> = LazyLock::new(|| {
     let reading = SqlLog::default();
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(reading.clone()));
@@ -30,12 +29,12 @@ fn read_along() {
     LazyLock::force(&TEXTS);
 }
 
-/// The texts about these tables since the last time.
+/// The SQL about these tables since the last call.
 fn texts(tables: &str) -> BTreeSet<String> {
     TEXTS.take(|text| text.contains(tables)).into_iter().collect()
 }
 
-/// Text that wants to be more than a value.
+/// Texts that try to break out of a value.
 fn hostile() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "'",
@@ -101,7 +100,7 @@ fn hostile() -> impl Strategy<Value = String> {
     (some(), some()).prop_map(|(before, after)| format!("{before}{MARK}{after}"))
 }
 
-/// The same kind of request, with the hostile text in one place.
+/// Requests of the same kind, with the hostile text in one parameter.
 fn requests(details: &BTreeMap<String, Value>, text: &str) -> Vec<(String, String, Map<String, Value>)> {
     let mut all = Vec::new();
     for (name, details) in details {
@@ -119,7 +118,7 @@ fn requests(details: &BTreeMap<String, Value>, text: &str) -> Vec<(String, Strin
             let parameter = parameter["name"].as_str().unwrap();
             for (shape, value) in shapes(parameter, text) {
                 let mut params = base.clone();
-                // Paging by one style only, and sums instead of items only where they are asked for.
+                // Only one paging style at a time, and aggregates only if requested.
                 params.retain(|known, _| {
                     known == parameter || !["first", "sort", "filter", "fields"].contains(&known.as_str())
                 });
@@ -199,10 +198,10 @@ fn shapes(parameter: &str, text: &str) -> Vec<(usize, Value)> {
     values.into_iter().enumerate().collect()
 }
 
-/// What is read along belongs to one test at a time.
+/// The log belongs to one test at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Runs everything with many a text.
+/// Runs all requests with many texts.
 async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String>, bound: usize) {
     let _alone = ALONE.lock().await;
     let before = objects(fixture).await;
@@ -215,12 +214,12 @@ async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String
     texts(tables);
     for (round, text) in texts_tried.iter().enumerate() {
         let all = requests(&details, text).into_iter().enumerate();
-        // Everything with the first, then each time another part of it.
+        // All requests with the first text, then a part of them with each other text.
         let turn = all.filter(|(index, _)| round == 0 || index % TURNS == round % TURNS);
         for (shape, operation, params) in turn.map(|(_, request)| request) {
             let answer = fixture.call(&operation, Value::Object(params.clone())).await;
             let code = answer["error"]["code"].as_str().unwrap_or_default();
-            // Refusing is fine, and so is finding nothing; a statement that the database did not understand is not.
+            // Refusals and empty results are fine; SQL syntax errors are not.
             assert!(!code.starts_with("UPSTREAM"), "{operation} {params:?}: {answer}");
             let told = answer["error"]["message"].as_str().unwrap_or_default();
             assert!(told.len() < 4_000, "{told}");
@@ -233,11 +232,11 @@ async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String
     }
     assert!(by_shape.values().filter(|texts| !texts.is_empty()).count() > 20, "too little reached the database");
     for (shape, texts) in &by_shape {
-        // The number of words decides how often a search asks, and nothing else does.
+        // Only the number of search terms may change the text of a statement.
         let most = if shape.contains(".query.") { bound * 12 } else { bound };
         assert!(texts.len() <= most, "{shape}: {} texts: {texts:#?}", texts.len());
     }
-    // What was written is there, letter by letter, and nothing else was touched.
+    // Written text is stored exactly, and nothing else was changed.
     let generic = details.contains_key("create_record");
     let ask = async |verb: &str, params: Value| -> Value {
         if !generic {
@@ -271,7 +270,7 @@ async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String
     assert_eq!(TEXTS.take(|sql| sql.to_lowercase().contains(MARK)), Vec::<String>::new());
 }
 
-/// What there is in the database.
+/// The complete content of the database.
 async fn objects(fixture: &Fixture) -> String {
     let sql = match &fixture.backing {
         crate::support::Backing::File(_) => {
@@ -285,7 +284,7 @@ async fn objects(fixture: &Fixture) -> String {
     fixture.value(sql).await
 }
 
-/// Texts that a law was made for, and some that chance makes.
+/// Known attack strings, and random ones.
 fn some_texts(count: u32) -> Vec<String> {
     let mut all: Vec<String> =
         ["'", "\"", "\\", "'; DROP TABLE inj_guard; --", "\" OR \"\"=\"", "$1 ?1 :a", "%_", "\u{FF07}\u{202E}", "\0"]

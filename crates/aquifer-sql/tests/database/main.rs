@@ -1,5 +1,5 @@
-//! Databases from outside: real files and a real server behind an engine, asked as a caller asks. Test names cite
-//! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
+//! Tests of databases from outside: real files and a real server behind an engine, called as callers do. Test names
+//! cite requirements. PostgreSQL needs the feature `postgres`, which `cargo xtask test` enables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod bytes;

@@ -1,5 +1,5 @@
-//! Requests that read or change rows of other tables than the one they name: policy judges those tables, too, and what it
-//! always denies is not told of.
+//! Requests that read or change rows of other tables: policy covers those tables too, and tables that are always denied
+//! are never mentioned.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Backing, File, Fixture, open};
 
-/// Denies operations by their own names, to some callers or to all.
+/// Denies operations by name, to some callers or to all.
 #[derive(Default)]
 struct TestGate {
     denied: Vec<&'static str>,
-    /// Whether every call is denied, so that callers are not to know of it.
+    /// Whether every call is denied, so that callers must not learn of it.
     always: bool,
     judged_params: Mutex<Vec<Value>>,
 }
@@ -63,7 +63,7 @@ async fn fixture(settings: Settings, backing: Backing, rules: TestGate) -> (Fixt
     (Fixture { engine: Arc::new(engine), backing }, rules)
 }
 
-/// A stage of each kind in each style.
+/// A fixture of each database in each style.
 async fn fixtures(sqlite: &str, _postgres: &str, denied: &[&'static str], always: bool) -> Vec<(Fixture, bool)> {
     let mut all = Vec::new();
     for style in [Style::Tables, Style::Generic] {
@@ -81,7 +81,7 @@ async fn fixtures(sqlite: &str, _postgres: &str, denied: &[&'static str], always
     all
 }
 
-/// The same request in the words of either style.
+/// The same request in either style.
 async fn ask(fixture: &Fixture, is_generic: bool, verb: &str, one: &str, many: &str, params: Value) -> Value {
     if !is_generic {
         let table = if ["list", "search"].contains(&verb) { many } else { one };
@@ -126,7 +126,7 @@ async fn r_saf_2_a_delete_needs_permission_for_its_cascades() {
         (vec!["update_line"], false, false),
         (vec!["delete_parcel"], false, false),
         (vec!["delete_lock"], false, false),
-        // A rehearsal also tells how many rows there are.
+        // A dry run also counts the rows.
         (vec!["list_lines"], false, true),
         (vec!["list_parcels"], false, true),
     ] {
@@ -137,7 +137,7 @@ async fn r_saf_2_a_delete_needs_permission_for_its_cascades() {
             assert_eq!(done["error"]["code"] == "PERMISSION_DENIED", refused, "{denied:?}: {done}");
             let left = if refused { "2" } else { "0" };
             assert_eq!(fixture.value("SELECT count(*) FROM lines").await, left, "{denied:?}: {done}");
-            // What cascades nowhere needs nothing else.
+            // A delete without cascades needs nothing else.
             let other = ask(&fixture, is_generic, "delete", "parcel", "parcels", json!({ "id": 1 })).await;
             assert_eq!(other["success"] == json!(true), denied != ["delete_parcel"], "{denied:?}: {other}");
         }
@@ -220,7 +220,7 @@ async fn r_saf_2_a_row_count_needs_permission_for_the_counted_table() {
     }
 }
 
-/// Rows of a table that inherits from another are rows of that one, too.
+/// Rows of a child table are also rows of its parent.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_saf_2_a_table_needs_permission_for_its_descendants() {
@@ -248,7 +248,7 @@ async fn r_saf_2_a_table_needs_permission_for_its_descendants() {
     }
 }
 
-/// Whatever a caller calls a table, rules see all of its names.
+/// Rules see all names of a table, whichever the caller uses.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_saf_2_rules_see_every_name_of_a_table() {
@@ -268,7 +268,7 @@ async fn r_saf_2_rules_see_every_name_of_a_table() {
     }
 }
 
-/// Names of tables that are always denied are neither suggested nor a reason to ask which table is meant.
+/// Tables that are always denied are not suggested, and do not make a name ambiguous.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_saf_5_an_ambiguous_name_suggests_no_denied_table() {

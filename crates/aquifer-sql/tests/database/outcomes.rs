@@ -1,4 +1,4 @@
-//! Changes whose end is not known are said to be so, and no others.
+//! Changes whose outcome is unknown are reported as such, and no others are.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn is_unknown(answer: &Value) -> bool {
     answer["error"]["details"]["outcome"] == "unknown"
 }
 
-/// SQLite waits for readers before it keeps a change. If they do not go, nothing is kept, and that is known.
+/// SQLite waits for readers before it commits. If they do not finish, nothing is changed, and that is known.
 #[tokio::test]
 async fn r_saf_5_a_commit_blocked_by_readers_changes_nothing() {
     let notes = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes VALUES (1, 'one');
@@ -23,14 +23,14 @@ async fn r_saf_5_a_commit_blocked_by_readers_changes_nothing() {
     assert!(!is_unknown(&answer), "{answer}");
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(fixture.value("SELECT count(*) FROM notes").await, "1");
-    // Nor has one that is refused in the end.
+    // The same for a commit that is refused.
     let answer = fixture.call("create_later", json!({ "note_id": 99 })).await;
     assert_eq!(answer["error"]["code"], "CONFLICT_CONSTRAINT", "{answer}");
     assert!(!is_unknown(&answer), "{answer}");
     assert_eq!(fixture.call_ok("create_note", json!({ "body": "two" })).await["id"], 2);
 }
 
-/// A change that its caller has left is either whole or not there.
+/// An abandoned change is either complete or not made.
 #[tokio::test]
 async fn r_saf_5_an_abandoned_change_is_atomic() {
     let fixture = Fixture::sqlite(
@@ -59,7 +59,7 @@ mod postgres {
     use crate::server::Server;
     use crate::support::{Backing, wait_until};
 
-    /// A change that takes long before it is kept (`before`), or while it is.
+    /// A change that takes long before the commit (`before`), or during it.
     const SLOW: &str = "
         CREATE TABLE notes (id int PRIMARY KEY, body text);
         CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -68,7 +68,7 @@ mod postgres {
         CREATE CONSTRAINT TRIGGER while AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id >= 100)
             EXECUTE FUNCTION slowly();";
 
-    /// Ends the server's process until the call has noticed, and gives its answer.
+    /// Terminates the backend until the call has noticed, and returns its answer.
     async fn terminate(fixture: &Fixture, change: tokio::task::JoinHandle<Value>) -> Value {
         wait_until("it is ended", || async {
             fixture.run_sql(END).await;
@@ -96,7 +96,7 @@ mod postgres {
         let answer = terminate(&fixture, change).await;
         assert!(is_unknown(&answer), "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains("may or may not have been made"), "{answer}");
-        // Before that nothing is kept, and that is known.
+        // Before the commit nothing is changed, and that is known.
         let change = spawn_call(&fixture, "create_note", json!({ "id": 1, "body": "slow" }));
         let answer = terminate(&fixture, change).await;
         assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
@@ -120,8 +120,8 @@ mod postgres {
         proxy.set(ProxyMode::Open);
     }
 
-    /// The server itself stops a statement that takes too long, and says so. It does not stop a change that is being kept:
-    /// whoever no longer waits for that does not know.
+    /// The server cancels a statement that exceeds its timeout, and reports it. It does not cancel a commit in
+    /// progress: a caller that stops waiting does not know its outcome.
     #[tokio::test]
     async fn r_saf_5_a_timed_out_change_is_in_doubt_only_during_commit() {
         let fixture = Fixture::postgres_with(SLOW, |settings| settings.timeout = Duration::from_secs(2)).await;
@@ -134,7 +134,7 @@ mod postgres {
         fixture.call_ok("create_note", json!({ "id": 101, "body": "quick" })).await;
     }
 
-    /// A rehearsal that is cut off has changed nothing, whenever that happens.
+    /// An interrupted dry run has changed nothing, whenever it was interrupted.
     #[tokio::test]
     async fn r_req_9_an_interrupted_dry_run_is_never_in_doubt() {
         let server = Server::new(SLOW).await;
@@ -145,7 +145,7 @@ mod postgres {
             let change = spawn_call(&fixture, "create_note", json!({ "id": id, "body": "slow", "dry_run": true }));
             wait_until_running(&fixture, "1").await;
             proxy.set(ProxyMode::Cut);
-            // A line that is cut is taken up again, so this may go on; then it is ended for good.
+            // A cut connection is replaced and the call retried; then it is terminated for good.
             proxy.set(ProxyMode::Open);
             let answer = terminate(&fixture, change).await;
             assert!(answer["success"] == json!(false) && !is_unknown(&answer), "{answer}");

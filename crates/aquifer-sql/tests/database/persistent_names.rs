@@ -1,4 +1,4 @@
-//! What tables are called stays, whatever tables come and whoever starts anew.
+//! Table names are stable, whatever tables are added and across restarts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{File, Fixture};
 
-/// A store as it is beyond a process, which can be made to fail.
+/// A persistent store that can be made to fail.
 struct PersistentStore {
     inner: MemoryStore,
     fails: AtomicBool,
@@ -96,7 +96,7 @@ async fn r_saf_2_a_new_table_takes_no_name_within_a_process() {
     )
     .await;
     assert_eq!(fixture.call_ok("get_order", json!({ "id": 1 })).await["a"], "old");
-    // Alone, these would be called so before it.
+    // If they were alone, these would get the name.
     fixture
         .run_sql(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE \"order_\" (id INTEGER PRIMARY KEY);",
@@ -107,7 +107,7 @@ async fn r_saf_2_a_new_table_takes_no_name_within_a_process() {
     assert_eq!(fixture.call_ok("get_order", json!({ "id": 1 })).await["a"], "old");
     let names = fixture.operations();
     assert!(names.iter().any(|name| name.starts_with("get_order_x")), "{names:?}");
-    // Not even once its table is gone for a moment.
+    // Not even after its table was dropped temporarily.
     fixture.run_sql("ALTER TABLE \"Order\" RENAME TO away").await;
     assert!(fixture.engine.reload().await.is_empty());
     fixture.call_err("get_order", json!({ "id": 1 }), "NOT_FOUND_OPERATION").await;
@@ -127,7 +127,7 @@ async fn r_saf_2_names_survive_a_restart() {
     let second = start(file.settings(), &store).await;
     assert_eq!(table_of(&second, "delete_order").as_deref(), Some("Order"), "the newcomer came while nobody looked");
     let newcomer = delete_operation(&second, "orders");
-    // Reached by another path it is the same file; under another name it is another source.
+    // Another path to the same file gives the same names; another source name does not.
     let mut other = file.settings();
     other.target = aquifer_sql::Target::Sqlite(file.folder.0.join(".").join("here.db"));
     let third = start(other, &store).await;
@@ -150,7 +150,7 @@ async fn r_saf_2_names_survive_a_restart() {
     assert_eq!(table_of(&generic, "delete_order").as_deref(), Some("Order"));
 }
 
-/// A rule about `update_order` must hold when somebody writes the table's name with a capital.
+/// A rule about `update_order` must still apply if the table is spelled with a capital.
 #[tokio::test]
 async fn r_saf_2_another_case_is_the_same_table() {
     let file = File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT);");
@@ -183,7 +183,7 @@ async fn r_saf_2_configured_words_override_remembered_ones() {
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("orders"), "it is as it was when they are gone");
 }
 
-/// Names are worth no failure: a store that is away is gone without, one that holds nonsense is written anew.
+/// Names cause no failures: an unavailable store is ignored, and invalid content is overwritten.
 #[tokio::test]
 async fn a_failing_store_only_loses_remembered_names() {
     let file = File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY);");
@@ -192,7 +192,7 @@ async fn a_failing_store_only_loses_remembered_names() {
     let database = start(file.settings(), &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("orders"));
     assert_eq!(store.records().await.len(), 0);
-    // It is back; names that were given meanwhile stay, and are kept with the next that is new.
+    // When the store is back, names assigned in the meantime stay, and are stored with the next new one.
     store.fails.store(false, Ordering::Relaxed);
     file.run("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY)");
     database.reflect().await.unwrap();
@@ -216,7 +216,7 @@ async fn a_failing_store_only_loses_remembered_names() {
     let _ = version;
 }
 
-/// Two processes that see the same database one after the other agree.
+/// Two processes that open the same database agree on its names.
 #[tokio::test]
 async fn r_saf_6_two_processes_agree_on_names() {
     let file = File::create("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY);");
@@ -243,7 +243,7 @@ async fn r_saf_2_names_of_a_server_survive_another_password() {
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("Order"));
     let (key, value) = store.records().await.remove(0);
     assert!(!format!("{key}{value}").contains("open-sesame"), "{key}");
-    // Other schemas are another choice of names.
+    // Other schemas have their own names.
     let mut settings = server.settings();
     settings.schemas = vec!["other".to_owned(), "public".to_owned()];
     let database = start(settings, &store).await;

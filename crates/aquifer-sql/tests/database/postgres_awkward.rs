@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::Fixture;
 
-/// 500 tables, of which some are worth a closer look.
+/// 500 tables, some of them with special features.
 fn many() -> String {
     let mut sql = String::from(
         "CREATE TABLE customers (id int PRIMARY KEY, name varchar(20) NOT NULL, \"Home Town\" text, status text NOT NULL DEFAULT 'new' CHECK (status IN ('new', 'old')), meta jsonb);
@@ -128,7 +128,7 @@ async fn refusals(fixture: &Fixture) {
         assert!(error["details"]["suggestions"].as_array().unwrap().contains(&json!("customers")), "{error}");
         assert!(error["message"].as_str().unwrap().contains("'customers'"), "{error}");
     }
-    // Values are checked like those of the table's own operation.
+    // Values are validated as in the table's own operation.
     let values = |values: Value| json!({ "table_name": "customers", "values": values });
     let change = |input: Value| json!({ "table_name": "customers", "key": { "id": 1 }, "input": input });
     for (operation, params, code) in [

@@ -1,4 +1,4 @@
-//! Servers that are away, refuse, hang or drop the line: each a clear failure, and no restart to recover.
+//! Servers that are down, refuse, hang or drop connections: each gives a clear failure, and recovery needs no restart.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::support::{Backing, Fixture, assert_harmless, call, context, engine, n
 const NOTES: &str = "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'one');
     CREATE VIEW slow AS SELECT id, body, pg_sleep(60)::text AS slept FROM notes;";
 
-/// What opening says. Neither the password nor the address is told.
+/// The failure of opening a database. Neither the password nor the address is shown.
 async fn failure(settings: Settings, secret: &str) -> Value {
     let failure = open(settings).await.err().unwrap();
     let answer = json!({ "error": failure });
@@ -32,7 +32,7 @@ fn assert_message(error: &Value, words: &str) {
     assert!(error["message"].as_str().unwrap().contains(words), "{words}: {error}");
 }
 
-/// A way to the server that can be opened, closed and held up.
+/// A proxy to the server that can be opened, closed and blocked.
 pub(crate) struct Proxy {
     address: SocketAddr,
     mode: watch::Sender<ProxyMode>,
@@ -42,14 +42,14 @@ pub(crate) struct Proxy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProxyMode {
     Open,
-    /// Whoever is on the way is cut off.
+    /// Existing connections are cut.
     Cut,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, without an error.
     Silent,
 }
 
 impl Proxy {
-    /// An address where nothing listens yet.
+    /// An address without a listener.
     async fn closed() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self { address: listener.local_addr().unwrap(), mode: watch::Sender::new(ProxyMode::Open), listening: None }
@@ -133,7 +133,7 @@ async fn r_res_4_a_server_that_starts_later_is_found() {
     assert_eq!(answer["success"], json!(true), "{answer}");
     engine.refresh().unwrap();
     assert_eq!(call(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
-    // All lines are cut. The next calls take new ones.
+    // All connections are cut. The next calls open new ones.
     for _ in 0..3 {
         call(&engine, "update_note", json!({ "id": 1, "input": { "body": "two" } })).await;
         proxy.set(ProxyMode::Cut);
@@ -168,7 +168,7 @@ async fn r_res_4_connection_errors_have_clear_reasons() {
     assert_message(&failure(away, "open-sesame").await, "the host name of its server cannot be resolved");
     let no_password = changed(&format!(":{secret}@"), "@");
     assert_message(&failure(no_password, "open-sesame").await, "none is configured");
-    // Encryption is demanded where there may be none: either it works, or that is said.
+    // TLS is required although the server may not support it: either it works, or the error says so.
     let mut strict = url.clone();
     strict.push_str("?sslmode=verify-full");
     let error = failure(Settings::new("here", &strict).unwrap(), "open-sesame").await;
@@ -181,7 +181,7 @@ async fn r_res_4_connection_errors_have_clear_reasons() {
         Arc::new(aquifer_engine::clock::SystemClock),
     );
     assert!(failure.is_err_and(|failure| failure.message().contains("sslmode")));
-    // The right password again, and everything works.
+    // With the right password everything works again.
     Fixture::with_settings(Settings::new("here", &url).unwrap(), Backing::Server(server))
         .await
         .call_ok("list_notes", json!({}))
@@ -195,14 +195,14 @@ async fn r_res_4_a_server_without_free_connections_is_reported() {
     let fixture = Fixture::with_settings(server.settings_of(&role), Backing::Server(server)).await;
     fixture.call_ok("list_notes", json!({})).await;
     fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
-    // Reading has its connection; writing would need another.
+    // The reading connection exists; a writing one is needed.
     let error = fixture.call_err("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
     assert_message(&error, "its server has no free connection");
     fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT -1")).await;
     fixture.call_ok("create_note", json!({ "id": 2 })).await;
 }
 
-/// How many statements of ours run in this database.
+/// How many of our statements run in this database.
 async fn running(fixture: &Fixture) -> String {
     let sql = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND application_name = 'aquifer' AND state <> 'idle'",
@@ -270,7 +270,7 @@ async fn a_dropped_call_cancels_its_statement_on_the_server() {
     cancelled.cancel();
     assert!(matches!(call.await.unwrap(), Reply::Response(_)));
     wait_until_running(&fixture, "0").await;
-    // The same where the whole task goes.
+    // The same if the whole task is dropped.
     let query = spawn_call(&fixture, "list_slows", json!({}));
     wait_until_running(&fixture, "1").await;
     query.abort();
@@ -327,7 +327,7 @@ async fn r_res_4_rows_locked_by_others_are_reported() {
     let waiting = spawn_call(&fixture, "delete_note", json!({ "id": 1 }));
     wait_until_running(&fixture, "1").await;
     other.batch_execute("COMMIT").await.unwrap();
-    // It was changed under the deletion, which then begins again and removes what is there now.
+    // The row was changed during the delete, which is retried and deletes the new row.
     assert_eq!(waiting.await.unwrap()["data"]["body"], "theirs");
 }
 
@@ -350,7 +350,7 @@ async fn r_res_4_a_server_that_stops_answering_times_out() {
     fixture.call_ok("create_note", json!({ "id": 2 })).await;
 }
 
-/// A change whose end is not known is not said to have failed.
+/// A change with an unknown outcome is not reported as failed.
 #[tokio::test]
 async fn r_res_4_a_connection_lost_during_commit_has_an_unknown_outcome() {
     let server = Server::new(

@@ -1,4 +1,4 @@
-//! What is found in PostgreSQL, whose types say what they mean, in very many ways.
+//! Reflection of PostgreSQL databases, with all of their types.
 
 use serde_json::{Map, Value, json};
 
@@ -78,7 +78,7 @@ async fn r_int_5_columns_become_parameters_with_their_known_constraints() {
     }
 }
 
-/// A value of every kind, and how it is shown.
+/// A value of every type, and how it is shown.
 fn everything() -> Vec<(&'static str, Value, Value)> {
     let same = |name, value: Value| (name, value.clone(), value);
     vec![
@@ -132,7 +132,7 @@ async fn r_res_5_every_type_is_written_read_changed_and_found_again() {
     assert_eq!((&bare["status"], &bare["yes"], &bare["large"]), (&json!("new"), &json!(true), &Value::Null));
     for (name, value, shown) in everything() {
         assert_eq!(made[name], shown, "{name}");
-        // What is shown is found by what was written, where the language knows an order for it.
+        // Shown values are found by written values, if the query language has an order for the type.
         let findable = !matches!(name, "bytes" | "doc" | "tree" | "numbers" | "words" | "moods" | "price" | "span");
         if findable {
             let found =
@@ -144,14 +144,14 @@ async fn r_res_5_every_type_is_written_read_changed_and_found_again() {
         if name == "name" {
             continue;
         }
-        // One after the other they are copied to the bare row.
+        // They are copied to the empty row one by one.
         let changed = fixture.call_ok("update_everything", json!({ "id": 2, "input": { name: value } })).await;
         assert_eq!(changed[name], shown, "{name}");
     }
     let read = fixture.call_ok("get_everything", json!({ "id": 1 })).await;
     assert_eq!(read, made);
     assert_eq!(made["twice"], json!(2_000_000_000));
-    // What is cleared is null.
+    // Cleared values are null.
     let cleared: Map<String, Value> = everything()
         .into_iter()
         .filter(|(name, _, _)| !["name", "yes", "status", "fallback"].contains(name))
@@ -250,14 +250,14 @@ async fn values_without_a_json_form_are_text() {
         shown(3, &["at", "local", "day"]),
         [json!("9999-12-31T23:59:59.999999Z"), json!("10000-01-01T00:00:00Z"), json!("0001-12-31 BC")]
     );
-    // They sort, and pages go through them.
+    // They sort, and pages walk through them.
     for name in all {
         for order in ["asc", "desc"] {
             let asked = json!({ "sort": { "field": name, "order": order }, "fields": ["id"] });
             assert_eq!(fixture.walk("list_extremes", asked, 1).await.len(), 4, "{name} {order}");
         }
     }
-    // Sums over them are told, and rows that hold them can be changed.
+    // They can be aggregated, and rows that contain them can be changed.
     let sums =
         fixture.call_ok("list_extremes", json!({ "aggregate": { "s": { "sum": "n" }, "m": { "max": "at" } } })).await;
     assert_eq!(sums["aggregations"], json!({ "s": "NaN", "m": "infinity" }));

@@ -1,11 +1,11 @@
-//! Roles that may do some things only: what they may not see is nowhere, what they may not do is refused clearly.
+//! Roles with limited permissions: what they cannot see is never mentioned, and what they cannot do is refused clearly.
 
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::support::{Backing, Fixture};
 
-/// A stage on which a role of its own stands, after it was given these rights (`ROLE` is its name).
+/// A fixture whose role has these permissions (`ROLE` is its name).
 async fn fixture(tables: &str, rights: &str) -> Fixture {
     let server = Server::new(tables).await;
     let role = server.role().await;
@@ -14,7 +14,7 @@ async fn fixture(tables: &str, rights: &str) -> Fixture {
     Fixture::with_settings(settings, Backing::Server(server)).await
 }
 
-/// Everything introspection tells.
+/// Everything that introspection shows.
 async fn told(fixture: &Fixture) -> String {
     let mut all = String::new();
     for name in fixture.operations() {
@@ -71,7 +71,7 @@ async fn columns_without_select_permission_are_never_mentioned() {
         let error = fixture.call_err("list_people", control, "VALIDATION_UNKNOWN_FIELD").await;
         assert!(!error["message"].as_str().unwrap().contains("boss"), "{error}");
     }
-    // The index would tell of what may not be read.
+    // The index would reveal what may not be read.
     let answer = fixture.call("search_people", json!({ "query": "ann" })).await;
     assert_eq!(answer["data"]["items"][0]["id"], 1, "{answer}");
     assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
@@ -82,17 +82,17 @@ async fn columns_without_select_permission_are_never_mentioned() {
     fixture.call_err("update_person", json!({ "id": 3, "input": { "email": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
     fixture.call_err("update_person", json!({ "id": 3, "input": { "ssn": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
     fixture.call_err("create_person", json!({ "id": 4, "name": "x", "salary": 1 }), "VALIDATION_UNKNOWN_PARAM").await;
-    // A rule about hidden columns is broken without being named: the default collides with Cy's.
+    // The violation of a constraint over hidden columns is not named: the default collides with Cy's.
     let error = fixture.call_err("create_person", json!({ "id": 5, "name": "Di" }), "CONFLICT_ALREADY_EXISTS").await;
     assert!(!error.to_string().contains("ssn"), "{error}");
-    // Deleting needs no right to change.
+    // Deleting needs no permission to update.
     fixture.call_ok("delete_person", json!({ "id": 3 })).await;
     let error =
         fixture.call_err("delete_person", json!({ "id": 1, "if_match": "old" }), "CONFLICT_VERSION_MISMATCH").await;
     assert!(error["details"]["current_etag"].is_string());
-    // Without its key a table can still be read, all of it.
+    // Without its key a table can still be read completely.
     assert_eq!(fixture.walk("list_keyed_by_secrets", json!({}), 2).await.len(), 3);
-    // A row cannot be made if a column that nobody sees needs a value.
+    // A row cannot be created if a hidden column needs a value.
     assert!(!names.contains(&"create_needs_secret".to_owned()), "{names:?}");
 }
 
@@ -135,7 +135,7 @@ async fn row_level_security_shows_and_changes_own_rows_only() {
         fixture.call_ok("update_note", json!({ "id": 3, "input": { "body": "still mine" } })).await["body"],
         "still mine"
     );
-    // What is shared may be read and not touched; that is said, not denied to exist.
+    // Shared rows may be read but not changed; the error says so instead of "not found".
     assert_eq!(fixture.call_ok("get_note", json!({ "id": 2 })).await["body"], "shared");
     for (operation, params) in [
         ("update_note", json!({ "id": 2, "input": { "body": "x" } })),
@@ -172,7 +172,7 @@ async fn row_level_security_may_allow_delete_but_not_update() {
     fixture.call_err("create_note", json!({ "id": 3 }), "PERMISSION_DENIED").await;
 }
 
-/// Rights that are taken away while we run.
+/// Permissions revoked at run time.
 #[tokio::test]
 async fn revoked_permissions_are_reported() {
     let fixture = fixture(

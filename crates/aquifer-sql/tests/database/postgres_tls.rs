@@ -16,7 +16,7 @@ use crate::postgres_failures::role_on;
 use crate::server::{Server, address};
 use crate::support::{open, unique};
 
-/// Certificates, in a folder that goes when it is dropped. Its name needs percent-encoding.
+/// Certificates in a temporary folder whose name needs percent-encoding.
 struct Certificates(PathBuf);
 
 impl Certificates {
@@ -63,7 +63,7 @@ impl Drop for Certificates {
     }
 }
 
-/// Every byte that is not plain is encoded.
+/// Every special byte is encoded.
 fn percent_encoded(path: &Path) -> String {
     let encoded = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => char::from(byte).to_string(),
@@ -72,7 +72,7 @@ fn percent_encoded(path: &Path) -> String {
     path.to_str().unwrap().bytes().map(encoded).collect()
 }
 
-/// A port that speaks TLS and leads to the server of the tests.
+/// A TLS port in front of the server of the tests.
 async fn behind_tls(certificates: &Certificates, name: &str) -> u16 {
     let chain = CertificateDer::from_pem_file(certificates.file(&format!("{name}.pem"))).unwrap();
     let key = PrivateKeyDer::from_pem_file(certificates.file(&format!("{name}.key"))).unwrap();
@@ -86,7 +86,7 @@ async fn behind_tls(certificates: &Certificates, name: &str) -> u16 {
         while let Ok((mut near, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // The eight bytes that ask for TLS, and the yes.
+                // The eight bytes that request TLS, and the answer.
                 let mut request = [0; 8];
                 near.read_exact(&mut request).await?;
                 near.write_all(b"S").await?;
@@ -126,7 +126,7 @@ async fn each_sslmode_verifies_what_libpq_verifies() {
         ("for_host", "sslrootcert=system", Some(distrusted)),
         ("for_host", &format!("sslmode=verify-ca{missing}"), Some("sslrootcert cannot be read")),
         ("for_host", &format!("sslmode=verify-ca{empty}"), Some("sslrootcert cannot be read")),
-        // An authority's own key does not make a certificate of another authority valid.
+        // The key of one authority does not make a certificate of another one valid.
         ("stranger", &format!("sslmode=verify-ca{ca}"), Some(distrusted)),
     ] {
         let near = behind_tls(&certificates, certificate).await;

@@ -1,4 +1,4 @@
-//! A change that waits for its database while another configuration takes effect is not made any more.
+//! A change that waits for its database is not made once another configuration is in effect.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ async fn r_saf_2_a_change_waiting_for_a_lock_is_refused_after_a_reconfiguration(
                 engine.remount(mounts).unwrap();
                 other.execute_batch("ROLLBACK").unwrap();
             };
-            // Polled in this order: the call has reached its database, and waits for the lock, when the sources change.
+            // Polled in this order: the call waits for the lock when the sources change.
             let (answer, ()) = tokio::join!(call(&engine, operation, params.clone()), changing);
             assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "{operation}: {answer}");
             assert_eq!(file.value("SELECT count(*) || max(name) FROM things"), "1a", "{operation}");
@@ -63,7 +63,7 @@ async fn r_saf_2_a_change_waiting_for_a_connection_is_refused_after_a_reconfigur
     }
 }
 
-/// The change has reached its server, but nothing of it is kept.
+/// The change has reached its server, but is not committed.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn r_saf_2_a_change_waiting_for_a_row_is_refused_after_a_reconfiguration() {

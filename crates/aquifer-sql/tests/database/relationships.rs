@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Fixture, on_both};
 
-/// People with managers (a cycle among them), teams with leads (a cycle between tables), rooms by building and number, and
-/// what refers to them.
+/// People with managers (a cycle), teams with leads (a cycle between tables), rooms by building and number, and rows
+/// that refer to them.
 const TABLES: &str = "
     CREATE TABLE teams (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lead_id INTEGER);
     CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, manager_id INTEGER REFERENCES people(id),
@@ -25,7 +25,7 @@ const TABLES: &str = "
     UPDATE teams SET lead_id = 1 WHERE id = 1;
     UPDATE teams SET lead_id = 3 WHERE id = 2;";
 
-/// SQLite can add no constraint to a table; it is made anew.
+/// SQLite cannot add a constraint to a table; it is recreated.
 fn of_sqlite() -> String {
     let with = "CREATE TABLE teams (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lead_id INTEGER REFERENCES people)";
     TABLES.replace("CREATE TABLE teams (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lead_id INTEGER)", with)
@@ -71,7 +71,7 @@ async fn directions(fixture: &Fixture) {
             ("teams.lead_id", "incoming", "teams:1", 1),
         ])
     );
-    // Round the cycle: the edge that closes it is told, and there it stops.
+    // Around the cycle: the edge that closes it is reported, and the walk stops there.
     let only = json!({ "root": ann, "direction": "outgoing", "relationship": "people.manager_id", "depth": 5 });
     assert_eq!(
         related(fixture, only).await,
@@ -91,13 +91,13 @@ async fn directions(fixture: &Fixture) {
             ("people.team_id", "outgoing", "teams:1", 2),
         ])
     );
-    // Both ways at once every edge is told once.
+    // In both directions, every edge is reported once.
     let found = fixture
         .call_ok("query_relationships", json!({ "root": ann, "direction": "both", "depth": 5, "first": 100 }))
         .await;
     let edges: Vec<String> = found["graph"]["edges"].as_array().unwrap().iter().map(Value::to_string).collect();
     assert_eq!(edges.len(), edges.iter().collect::<HashSet<_>>().len(), "{edges:?}");
-    // Managers (4), teams (3), leads (2), desks to people (3), desks to rooms that can be reached (2 and 0 beyond).
+    // Managers (4), teams (3), leads (2), desks to people (3), desks to reachable rooms (2, and 0 beyond).
     assert_eq!(edges.len(), 4 + 3 + 2 + 3 + 2, "{edges:?}");
     let nodes: HashSet<&str> =
         found["graph"]["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap()).collect();
@@ -133,10 +133,10 @@ async fn composite(fixture: &Fixture) {
         .await;
     let target = &found["relationships"][0]["target"];
     assert_eq!(json!([target["building"], target["number"]]), json!(["B", 1]));
-    // Half a reference is none.
+    // A partial reference is none.
     let desk = json!({ "root": { "element_type": "desks", "id": 4 }, "direction": "outgoing" });
     assert_eq!(related(fixture, desk).await, told(&[("desks.person_id", "outgoing", "people:3", 1)]));
-    // What a walk tells is where the next one begins.
+    // A row in the answer can be the root of the next walk.
     let mut root = target.clone();
     root.as_object_mut().unwrap().remove("element_name");
     let back = related(fixture, json!({ "root": root, "direction": "incoming" })).await;
@@ -163,7 +163,7 @@ async fn pages(fixture: &Fixture) {
             .await;
         assert_eq!(part.as_object().unwrap().keys().collect::<Vec<_>>(), keys, "{include}");
     }
-    // Pages of any size visit every edge once, in the order of the whole.
+    // Pages of any size visit every edge once, in the same order.
     for size in [1, 2, 3, 7] {
         let (mut edges, mut records, mut after) = (Vec::new(), Vec::new(), None::<Value>);
         loop {
@@ -313,7 +313,7 @@ async fn grammar(fixture: &Fixture) {
 
 on_both!(r_int_5_root_can_be_written_from_its_description, described_root, &of_sqlite(), &of_postgres());
 
-/// Tables with different keys: each alternative says which tables it is for, and which columns they need.
+/// Tables with different keys: each alternative lists its tables and their key columns.
 async fn described_root(fixture: &Fixture) {
     let root = fixture.parameter("query_relationships", "root").await;
     assert_eq!(root["required"], json!(true));
@@ -330,7 +330,7 @@ async fn described_root(fixture: &Fixture) {
             let found = fixture.call_ok("query_relationships", json!({ "root": written, "direction": "both" })).await;
             assert_eq!(found["root"]["element_type"], *table);
             tables.push(table.as_str().unwrap().to_owned());
-            // What the answer calls the row can be sent.
+            // An answer's reference to the row can be sent.
             fixture.call_ok("query_relationships", json!({ "root": found["root"], "direction": "both" })).await;
         }
     }
@@ -338,7 +338,7 @@ async fn described_root(fixture: &Fixture) {
     assert_eq!(tables, ["desks", "lonelies", "people", "rooms", "teams"]);
 }
 
-/// A child in another type than its parent's key, and keys in another case: the database matches them all the same.
+/// A child in another type than its parent's key, and keys in another case: the database matches them.
 #[tokio::test]
 async fn r_col_10_values_equal_only_to_the_database_are_related() {
     let fixture = Fixture::sqlite(
@@ -359,7 +359,7 @@ async fn r_col_10_values_equal_only_to_the_database_are_related() {
     );
 }
 
-/// Walks end somewhere, and say so.
+/// Walks are bounded, with a warning.
 #[tokio::test]
 async fn r_col_11_too_many_relationships_are_truncated_with_a_warning() {
     let fixture = Fixture::sqlite(

@@ -1,4 +1,4 @@
-//! Tables that others make, change and drop while they are served.
+//! Tables that are created, changed and dropped while they are served.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ async fn reload(fixture: &Fixture) {
     fixture.run_sql("DROP TABLE letters").await;
     assert!(fixture.engine.reload().await.is_empty());
     fixture.call_err("list_letters", json!({}), "NOT_FOUND_OPERATION").await;
-    // Nothing new is no change.
+    // Without differences there is no change.
     let digest = fixture.engine.snapshot().catalog().digest();
     assert!(fixture.engine.reload().await.is_empty());
     assert_eq!(fixture.engine.snapshot().catalog().digest(), digest);
@@ -68,7 +68,7 @@ async fn gone(fixture: &Fixture) {
     assert_eq!(fixture.call_ok("create_letter", json!({ "body": "two" })).await["id"], 2);
 }
 
-/// SQLite tells with every statement which version of its schema it has seen.
+/// SQLite reports with every statement which schema version it has seen.
 #[tokio::test]
 async fn r_int_7_sqlite_schema_changes_are_detected_on_the_next_call() {
     let fixture = Fixture::sqlite(SQLITE).await;
@@ -81,7 +81,7 @@ async fn r_int_7_sqlite_schema_changes_are_detected_on_the_next_call() {
     wait_until("the column is there", || async { !fixture.parameter("create_note", "color").await.is_null() }).await;
 }
 
-/// A table made anew under the feet of prepared statements.
+/// A table that is recreated while statements are prepared.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn a_changed_column_type_does_not_break_prepared_statements() {
@@ -115,7 +115,7 @@ async fn a_changed_column_type_does_not_break_prepared_statements() {
     ask_all().await;
 }
 
-/// A source that cannot look keeps what it offered.
+/// A source whose reflection fails keeps its offer.
 #[tokio::test]
 async fn a_reload_that_fails_changes_nothing() {
     let fixture = Fixture::sqlite(SQLITE).await;

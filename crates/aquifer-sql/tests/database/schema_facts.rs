@@ -1,4 +1,4 @@
-//! What a schema says of its columns is told to callers and used: constraints, defaults, generated columns, keys, bytes.
+//! Schema facts are shown to callers and used: constraints, defaults, generated columns, keys, bytes.
 
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
         let fields = fixture.fields_of("Product").await;
         let generated = fields["total"]["description"].as_str().unwrap();
         assert!(fields["stock"]["minimum"] == json!(1) && generated.ends_with("Read-only."), "{fields:?}");
-        // A change has no defaults.
+        // A change applies no defaults.
         let input = fixture.parameter("update_product", "input").await;
         let changes = fixture.fields_of(input["type"].as_str().unwrap()).await;
         assert_eq!((&changes["stock"]["minimum"], changes["stock"].get("default")), (&json!(1), None), "{changes:?}");
@@ -84,7 +84,7 @@ async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
             fixture.call_err("update_product", wrong, "VALIDATION_INVALID_VALUE").await;
             fixture.call_ok("delete_product", json!({ "code": "c" })).await;
         }
-        // The database fills in its defaults.
+        // The database applies its defaults.
         let made = fixture.call_ok("create_product", json!({ "code": "d" })).await;
         assert_eq!(
             (&made["price"], &made["stock"], &made["state"], &made["is_new"], &made["total"]),
@@ -100,7 +100,7 @@ async fn a_changed_default_is_used_without_reflection() {
     let fixture = Fixture::postgres(POSTGRES).await;
     fixture.run_sql("ALTER TABLE products ALTER stock SET DEFAULT 8").await;
     assert_eq!(fixture.call_ok("create_product", json!({ "code": "a" })).await["stock"], json!(8));
-    // What is sent is sent, whatever the default was.
+    // Explicit values are used, whatever the default.
     assert_eq!(fixture.call_ok("create_product", json!({ "code": "b", "stock": 7 })).await["stock"], json!(7));
 }
 
@@ -116,13 +116,13 @@ async fn a_unique_key_without_nulls_serves_as_key() {
         assert_eq!(fixture.walk("list_products", json!({}), 1).await.len(), 1);
         let root = json!({ "element_type": "products", "code": "a" });
         let answer = fixture.call("query_relationships", json!({ "root": root, "direction": "incoming" })).await;
-        // Where owners have no key, nothing leads to them.
+        // Without a key of the owners, nothing leads to them.
         let error = &answer["error"]["code"];
         assert!(answer["success"] == json!(true) || error == "NOT_FOUND_OPERATION", "{answer}");
     }
 }
 
-/// Which unique key is taken, if any can be.
+/// Which unique key is used, if any.
 #[tokio::test]
 async fn keys_of_tables_without_a_primary_key() {
     let sqlite = Fixture::sqlite(
@@ -153,7 +153,7 @@ async fn keys_of_tables_without_a_primary_key() {
     assert_eq!(sqlite.call_ok("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");
 }
 
-/// A key is never left out, so what is to be left out becomes none.
+/// A key is never omitted, so a column to be omitted does not become a key.
 #[tokio::test]
 async fn r_saf_5_hidden_columns_never_serve_as_key() {
     use aquifer_sql::TableSettings;
@@ -180,7 +180,7 @@ async fn r_res_5_bytes_come_with_their_media_type() {
                   INSERT INTO files VALUES ('\\x00ff', '\\x89504e470d0a1a0a0000', 'a'), ('\\x01', '\\x68656c6c6f', 'b'), ('\\x02', NULL, 'c');";
     let unknown = json!({ "encoding": "base64", "media_type": "application/octet-stream" });
     for fixture in fixtures(sqlite, postgres).await {
-        // The key is in every list; what is bulky and no key is not.
+        // The key is in every list; large columns that are no key are not.
         let rows = fixture.walk("list_files", json!({}), 1).await;
         let hashes: Vec<&Value> = rows.iter().map(|row| &row["hash"]).collect();
         assert_eq!(hashes, [&json!("AP8="), &json!("AQ=="), &json!("Ag==")]);
@@ -197,11 +197,11 @@ async fn r_res_5_bytes_come_with_their_media_type() {
         assert_eq!((&row["body"], row["_binary"].get("body")), (&json!(null), None));
         let data = fixture.call_ok("list_files", json!({ "fields": ["label"] })).await;
         assert!(data["items"].as_array().unwrap().iter().all(|row| row.get("_binary").is_none()), "{data}");
-        // What is shown can be sent back, and is what it was.
+        // Shown values can be sent back unchanged.
         let made = fixture.call_ok("create_file", json!({ "hash": "AwM=", "body": row["hash"], "label": "d" })).await;
         assert_eq!((&made["body"], &made["_binary"]["body"]), (&json!("Ag=="), &unknown));
-        let rehearsed = json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" }, "dry_run": true });
-        let changes = fixture.call_ok("update_file", rehearsed).await["changes"].clone();
+        let dry_run = json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" }, "dry_run": true });
+        let changes = fixture.call_ok("update_file", dry_run).await["changes"].clone();
         assert_eq!(changes.as_object().unwrap().keys().collect::<Vec<_>>(), ["body"], "{changes}");
         let changed =
             fixture.call_ok("update_file", json!({ "hash": "AwM=", "input": { "body": "JVBERi0xLjc=" } })).await;
@@ -209,7 +209,7 @@ async fn r_res_5_bytes_come_with_their_media_type() {
     }
 }
 
-/// Django writes its JSON fields so; to PostgreSQL they are `jsonb`.
+/// Django stores its JSON fields this way; in PostgreSQL they are `jsonb`.
 #[tokio::test]
 async fn r_res_5_text_with_a_json_check_is_json() {
     let sqlite = "CREATE TABLE revisions (id INTEGER PRIMARY KEY, \

@@ -1,4 +1,4 @@
-//! A database and roles of its own on the PostgreSQL of the tests. They go when they are dropped.
+//! A database and roles on the PostgreSQL server of the tests. They are dropped with their value.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use crate::support::unique;
 
-/// A database of one's own.
+/// A database of its own.
 pub(crate) struct Server {
     pub(crate) database: String,
     client: Client,
@@ -19,7 +19,7 @@ fn superuser() -> String {
     std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it")
 }
 
-/// Where the server listens.
+/// The address of the server.
 pub(crate) fn address() -> (String, u16) {
     let config: Config = superuser().parse().unwrap();
     let host = match config.get_hosts().first() {
@@ -66,7 +66,7 @@ impl Server {
         found.unwrap_or_else(|| panic!("no row: {sql}"))
     }
 
-    /// A role that may log in, and nothing else. Gives its name.
+    /// Creates a role that may only log in, and returns its name.
     pub(crate) async fn role(&self) -> String {
         let role = unique("role");
         self.run(&format!("CREATE ROLE {role} LOGIN PASSWORD 'open-sesame-{role}'")).await;
@@ -74,7 +74,7 @@ impl Server {
         role
     }
 
-    /// What would give the superuser away.
+    /// A text that would reveal the superuser.
     pub(crate) fn password(&self) -> String {
         let config: Config = superuser().parse().unwrap();
         let password = config.get_password().unwrap_or(b"there is no password");
@@ -106,7 +106,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let (database, roles) = (self.database.clone(), std::mem::take(&mut *self.roles.lock().unwrap()));
-        // A drop cannot wait; a thread of its own can.
+        // `drop` cannot wait, but a separate thread can.
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Reads along what databases are asked.
+//! Records the SQL that databases are sent.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::Context;
 
-/// SQL texts, as they are told where this is listening.
+/// Records the SQL on this subscriber.
 #[derive(Clone, Default)]
 pub(crate) struct SqlLog(Arc<Mutex<Vec<String>>>);
 
 impl SqlLog {
-    /// Those that are wanted, of all since they were taken last. The others stay.
+    /// Takes the matching statements. The others stay.
     pub(crate) fn take(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         self.0.lock().unwrap().extract_if(.., |text| wanted(text)).collect()
     }

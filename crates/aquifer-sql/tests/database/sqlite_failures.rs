@@ -1,4 +1,5 @@
-//! Files that are missing, broken, locked, replaced or not to be written: each a clear failure, and no restart to recover.
+//! Files that are missing, damaged, locked, replaced or read-only: each gives a clear failure, and recovery needs no
+//! restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::support::{File, Fixture, assert_harmless, call, context, engine, new_
 
 const NOTES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes (body) VALUES ('one');";
 
-/// What opening says.
+/// The failure of opening a database.
 async fn failure(file: &File) -> Value {
     let failure = open(file.settings()).await.err().unwrap();
     let answer = json!({ "error": failure });
@@ -41,7 +42,7 @@ async fn r_res_4_a_missing_file_is_found_once_it_appears() {
     assert_eq!(tables["data"]["items"][0]["name"], "notes", "{tables}");
     engine.refresh().unwrap();
     assert_eq!(call(&engine, "list_notes", json!({})).await["data"]["items"][0]["body"], "one");
-    // It goes away and comes back.
+    // The file disappears and reappears.
     let away = file.folder.0.join("away.db");
     std::fs::rename(file.path(), &away).unwrap();
     for (operation, params) in
@@ -99,7 +100,7 @@ async fn r_res_4_a_file_that_is_not_a_database_is_reported() {
     std::fs::create_dir(file.path()).unwrap();
     assert_message(&failure(&file).await, "its path is a directory");
     std::fs::remove_dir(file.path()).unwrap();
-    // Cut off in the middle.
+    // Truncated.
     file.run("CREATE TABLE big (a TEXT); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO big SELECT hex(randomblob(200)) FROM n");
     let bytes = std::fs::read(file.path()).unwrap();
     std::fs::write(file.path(), &bytes[..bytes.len() / 2]).unwrap();
@@ -108,12 +109,13 @@ async fn r_res_4_a_file_that_is_not_a_database_is_reported() {
         assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
         assert_message(&answer["error"], "its file is damaged");
     }
-    // A file nobody has written to yet is an empty database.
+    // An empty file is an empty database.
     std::fs::write(file.path(), "").unwrap();
     open(file.settings()).await.unwrap();
 }
 
-/// As somebody who may only read the file. The superuser may write everything, so another user does it, if there is one.
+/// As a user who may only read the file. The superuser may write everything, so another user is needed, if there is
+/// one.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_read_only_file_can_be_read() {
@@ -133,7 +135,7 @@ async fn a_read_only_file_can_be_read() {
         set(&file.folder.0, 0o755);
         return;
     }
-    // The other user must be able to come here.
+    // The other user must be able to access the folder.
     let open_to_all = std::env::temp_dir().join(crate::support::unique("aquifer_read_only"));
     std::fs::create_dir_all(&open_to_all).unwrap();
     let open_to_all = crate::support::Folder(open_to_all);
@@ -184,14 +186,14 @@ async fn r_res_4_a_file_locked_by_another_process_is_reported() {
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
     let error = fixture.call_err("create_note", json!({ "body": "ours" }), "UPSTREAM_UNAVAILABLE").await;
     assert_message(&error, "its file is locked by another process");
-    // Reading goes on beside a writer.
+    // Readers continue beside a writer.
     assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
     other.execute_batch("ROLLBACK; BEGIN EXCLUSIVE").unwrap();
     let error = fixture.call_err("list_notes", json!({}), "UPSTREAM_UNAVAILABLE").await;
     assert_message(&error, "its file is locked by another process");
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(fixture.call_ok("create_note", json!({ "body": "ours" })).await["id"], 2);
-    // A lock that goes in time is waited for.
+    // A lock that is released in time is waited for.
     let fixture = Fixture::sqlite(NOTES).await;
     let file = fixture.file();
     let other = file.connection();
@@ -229,7 +231,7 @@ async fn a_replaced_file_is_detected() {
         async move { engine.watch_sources().await }
     });
     fixture.call_ok("list_notes", json!({})).await;
-    // Another file of the same version, with another table in it.
+    // Another file of the same schema version, with another table.
     let other = File::create(
         "CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO letters (body) VALUES ('two');",
     );
@@ -238,7 +240,7 @@ async fn a_replaced_file_is_detected() {
     wait_until("the new table is offered", || async { fixture.operations().contains(&"list_letters".to_owned()) })
         .await;
     assert_eq!(fixture.call_ok("list_letters", json!({})).await["items"][0]["body"], "two");
-    // One more of the same shape: its rows are there at once, for readers and for the writer.
+    // Another one of the same shape: its rows are visible at once, to readers and the writer.
     let third = File::create(
         "CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO letters (id, body) VALUES (7, 'three');",
     );
@@ -246,14 +248,14 @@ async fn a_replaced_file_is_detected() {
     assert_eq!(fixture.call_ok("list_letters", json!({})).await["items"], json!([{ "id": 7, "body": "three" }]));
     assert_eq!(fixture.call_ok("create_letter", json!({ "body": "four" })).await["id"], 8);
     assert_eq!(file.value("SELECT count(*) FROM letters"), "2");
-    // A table beside the same one, again under the same version number: noticed without any failure.
+    // An additional table under the same version number: detected without any failure.
     file.run("CREATE TABLE more (id INTEGER PRIMARY KEY)");
     fixture.call_ok("list_letters", json!({})).await;
     wait_until("it is noticed", || async { fixture.operations().contains(&"list_mores".to_owned()) }).await;
     keeping.abort();
 }
 
-/// A view that never ends, beside a table. Looking into it does not take for ever either.
+/// An endless view beside a table. Reflection does not take forever either.
 const ENDLESS: &str = "
     CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT);
     CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS total FROM n;";
@@ -267,7 +269,7 @@ async fn r_res_4_a_statement_that_exceeds_the_timeout_is_interrupted() {
     .await;
     let error = fixture.call_err("list_endlesses", json!({}), "UPSTREAM_TIMEOUT").await;
     assert_message(&error, "did not answer in time");
-    // The one connection is free again.
+    // The only connection is free again.
     assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"], json!([]));
 }
 
@@ -287,7 +289,7 @@ async fn a_cancelled_call_interrupts_its_statement() {
     wait_until("it holds the only connection", || async { beside().await.is_err() }).await;
     cancelled.cancel();
     assert!(matches!(running.await.unwrap(), Reply::Response(_)));
-    // Long before the thirty seconds are over that the statement would have had.
+    // Long before the statement's timeout of thirty seconds.
     wait_until("the connection is free", || async { beside().await.is_ok() }).await;
 }
 

@@ -1,4 +1,4 @@
-//! Which reads of SQLite keep the thread of their call, and which leave it at once because they are one long step.
+//! Which SQLite reads run inline, and which run on a blocking thread because they are one long step.
 
 use serde_json::json;
 use tracing_subscriber::layer::SubscriberExt as _;

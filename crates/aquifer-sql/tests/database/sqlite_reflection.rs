@@ -1,4 +1,4 @@
-//! What is found in SQLite files, whose types are only hints.
+//! Reflection of SQLite files, whose declared types are only hints.
 
 use aquifer_sql::{Style, TableSettings};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ async fn views_are_read_only() {
     assert_eq!(of_view, ["list_good_things", "search_good_things"]);
     let found = fixture.call_ok("list_good_things", json!({ "filter": { "weight": { "gt": 1 } } })).await;
     assert_eq!(found["items"], json!([{ "id": 1, "title": "one", "weight": 1.5 }]));
-    // R-INT-5: from the end nothing can be counted without a key, so nothing says it could.
+    // R-INT-5: without a key nothing can be counted from the end, so it is not offered.
     let takes = |details: &serde_json::Value| -> Vec<String> {
         let parameters = details["parameters"].as_array().unwrap().iter();
         parameters.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
@@ -124,7 +124,7 @@ async fn read_only_include_and_exclude() {
     assert!(fixture.operations().iter().all(|name| name.contains("owner")), "{:?}", fixture.operations());
     let fixture = Fixture::sqlite_with(EVERYTHING, |settings| settings.exclude = vec!["own*".to_owned()]).await;
     assert!(!fixture.operations().iter().any(|name| name.contains("owner")), "{:?}", fixture.operations());
-    // What refers to a table that is not offered is an ordinary number, and its rule still holds.
+    // A reference to a table that is not offered is an ordinary number, and its constraint still applies.
     let owner = json!({ "title": "x", "owner_id": 99 });
     let error = fixture.call_err("create_thing", owner, "CONFLICT_CONSTRAINT").await;
     assert!(!error.to_string().contains("owners"), "{error}");
@@ -171,7 +171,7 @@ async fn names_of_every_kind() {
     let made = fixture.call_ok(&hostile, json!({ column: "v" })).await;
     assert_eq!(made["column"], "v");
 
-    // Columns that are called like controls, and the controls beside them.
+    // Columns named like controls, together with the controls.
     let made = fixture
         .call_ok(
             "create_control",
@@ -202,7 +202,7 @@ async fn names_of_every_kind() {
     let asked = json!({ "id": 1, "fields": ["dry_run_column"] });
     assert_eq!(fixture.call_ok("get_control", asked).await, json!({ "dry_run_column": "d" }));
 
-    // Two tables that would be called the same: each is called by its own name.
+    // Two tables with the same words: each gets its own name.
     fixture.call_ok("create_order_lines", json!({ "a": "lines" })).await;
     fixture.call_ok("create_order_line", json!({ "b": "line" })).await;
     assert_eq!(fixture.call_ok("list_order_lines", json!({})).await["items"][0]["a"], "lines");
@@ -238,7 +238,7 @@ async fn keys_of_every_kind() {
     assert_eq!(key("get_emptied").await, ["rowid"]);
     assert_eq!(key("get_nullable").await, ["rowid"]);
     assert_eq!(key("get_counted").await, ["id"]);
-    // A key that is no number is asked for, one that SQLite counts itself is not.
+    // A non-integer key is required; a row number is assigned by SQLite.
     assert_eq!(key("create_word").await, ["word"]);
     assert_eq!(key("create_counted").await, ["id"]);
     assert!(key("create_plain").await.is_empty());
@@ -274,7 +274,7 @@ async fn keys_of_every_kind() {
     assert_eq!(found["relationships"][0]["type"], "uses_words.word", "{found}");
     fixture.call_err("create_uses_word", json!({ "word": "bye" }), "CONFLICT_CONSTRAINT").await;
 
-    // STRICT tables hold their types.
+    // STRICT tables enforce their types.
     fixture.call_ok("create_strict", json!({ "n": 1, "t": "t", "r": 1.5, "b": "AQI=", "x": "any" })).await;
     fixture.call_err("create_strict", json!({ "n": "one" }), "VALIDATION_INVALID_TYPE").await;
     assert_eq!(fixture.call_ok("get_strict", json!({ "id": 1 })).await["b"], "AQI=");
@@ -321,7 +321,7 @@ async fn r_res_5_times_in_every_stored_format_are_read() {
         assert_eq!(first[name], "2026-01-31T12:00:00.25Z", "{name}");
     }
     assert_eq!(first["attempts_at"], 3, "small numbers are no times");
-    // Written back, each column goes on in its own way.
+    // Written values keep the format of their column.
     let moment = "2026-03-04T05:06:07Z";
     let made = json!({ "fresh": moment, "plain_at": moment, "zulu_at": moment, "milli_at": moment, "epoch_at": moment,
                        "epoch_ms_at": moment, "mixed_at": "2026-03-04T07:06:07+02:00", "day": "2026-03-04" });
@@ -427,8 +427,8 @@ async fn many_tables_share_one_set_of_operations() {
     assert!(fixture.operations().len() > 300);
 }
 
-/// On a real file, where other processes may write: the answer says when formats are mixed, and introspection where they
-/// were so from the beginning.
+/// On a real file that other processes may write: the answer warns about mixed formats, and introspection describes
+/// those found at reflection.
 #[tokio::test]
 async fn r_col_11_mixed_time_formats_give_a_full_scan_warning() {
     let fixture = Fixture::sqlite(

@@ -1,5 +1,5 @@
-//! A database of each kind with an engine in front of it, and the shortest way to ask. Whatever is answered is looked
-//! over: no message may tell what only the log may know (R-RES-4).
+//! A database of each kind behind an engine, and helpers to call it. Every answer is checked: no message may contain
+//! what belongs only in the log (R-RES-4).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 #[cfg(feature = "postgres")]
 use crate::server::Server;
 
-/// How long anything is waited for.
+/// The timeout of every wait.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A database, an engine in front of it, and a way behind the engine's back.
+/// A database behind an engine, with direct access to the database.
 pub(crate) struct Fixture {
     pub(crate) engine: Arc<Engine>,
     pub(crate) backing: Backing,
@@ -36,7 +36,7 @@ pub(crate) enum Backing {
 }
 
 impl Fixture {
-    /// A SQLite file made of this SQL.
+    /// A SQLite file created with this SQL.
     pub(crate) async fn sqlite(sql: &str) -> Self {
         Self::sqlite_with(sql, |_| {}).await
     }
@@ -48,7 +48,7 @@ impl Fixture {
         Self::with_settings(settings, Backing::File(file)).await
     }
 
-    /// A PostgreSQL database made of this SQL.
+    /// A PostgreSQL database created with this SQL.
     #[cfg(feature = "postgres")]
     pub(crate) async fn postgres(sql: &str) -> Self {
         Self::postgres_with(sql, |_| {}).await
@@ -67,34 +67,34 @@ impl Fixture {
         Self { engine: engine(&database), backing }
     }
 
-    /// Asks, and looks the answer over.
+    /// Calls an operation, and checks the answer for leaks.
     pub(crate) async fn call(&self, operation: &str, params: Value) -> Value {
         let answer = call(&self.engine, operation, params).await;
         self.backing.assert_no_secret(&answer);
         answer
     }
 
-    /// Asks for what must succeed. Gives `data`.
+    /// Calls an operation that must succeed, and returns `data`.
     pub(crate) async fn call_ok(&self, operation: &str, params: Value) -> Value {
         let answer = self.call(operation, params.clone()).await;
         assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
         answer["data"].clone()
     }
 
-    /// Asks for what must fail with this code. Gives `error`.
+    /// Calls an operation that must fail with this code, and returns `error`.
     pub(crate) async fn call_err(&self, operation: &str, params: Value, code: &str) -> Value {
         let answer = self.call(operation, params.clone()).await;
         assert_eq!(answer["error"]["code"], code, "{operation} {params}: {answer}");
         answer["error"].clone()
     }
 
-    /// The details of an operation; null if there is none of that name.
+    /// The details of an operation; null if it does not exist.
     pub(crate) async fn details(&self, operation: &str) -> Value {
         let asked = json!({ "query": "operations", "name": operation });
         self.call_ok("introspect", asked).await["operation"].clone()
     }
 
-    /// The parameter of an operation; null if it has none of that name.
+    /// A parameter of an operation; null if it does not exist.
     pub(crate) async fn parameter(&self, operation: &str, name: &str) -> Value {
         let details = self.details(operation).await;
         let all = details["parameters"].as_array().cloned().unwrap_or_default();
@@ -108,14 +108,14 @@ impl Fixture {
         names.filter(|name| name != "introspect").collect()
     }
 
-    /// What a type looks like to callers, field by field.
+    /// The fields of a type, by name.
     pub(crate) async fn fields_of(&self, name: &str) -> Map<String, Value> {
         let answer = self.call_ok("introspect", json!({ "query": "types", "name": name })).await;
         let fields = answer["type"]["fields"].as_array().cloned().unwrap_or_else(|| panic!("{name}: {answer}"));
         fields.into_iter().map(|field| (field["name"].as_str().unwrap().to_owned(), field)).collect()
     }
 
-    /// Every item of a list, page by page; no item may come twice.
+    /// Every item of a list, page by page.
     pub(crate) async fn walk(&self, operation: &str, params: Value, size: usize) -> Vec<Value> {
         let mut params = params.as_object().cloned().unwrap();
         params.insert("first".to_owned(), size.into());
@@ -131,7 +131,7 @@ impl Fixture {
         }
     }
 
-    /// Runs SQL behind the engine's back.
+    /// Runs SQL directly on the database.
     pub(crate) async fn run_sql(&self, sql: &str) {
         match &self.backing {
             Backing::File(file) => file.run(sql),
@@ -140,7 +140,7 @@ impl Fixture {
         }
     }
 
-    /// The only value of a query behind the engine's back, as text.
+    /// The only value of a query run directly on the database, as text.
     pub(crate) async fn value(&self, sql: &str) -> String {
         match &self.backing {
             Backing::File(file) => file.value(sql),
@@ -166,7 +166,7 @@ impl Fixture {
     }
 }
 
-/// A SQLite file and, where there is a server, a PostgreSQL database.
+/// A SQLite file and, with the feature, a PostgreSQL database.
 pub(crate) async fn fixtures(sqlite: &str, postgres: &str) -> Vec<Fixture> {
     fixtures_with(sqlite, postgres, |_| {}).await
 }
@@ -191,7 +191,7 @@ impl Backing {
     }
 }
 
-/// An engine that serves this database alone.
+/// An engine that serves only this database.
 pub(crate) fn engine(database: &Arc<Database>) -> Arc<Engine> {
     let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
     Arc::new(Engine::builder(surface).dangerously_let_everything_pass().source(database.clone()).build().unwrap())
@@ -201,7 +201,7 @@ pub(crate) async fn open(settings: Settings) -> Result<Arc<Database>, Failure> {
     Database::open(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).await
 }
 
-/// A database that nobody has looked into.
+/// A database that is not reflected.
 pub(crate) fn new_database(settings: Settings) -> Arc<Database> {
     Database::new(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).unwrap()
 }
@@ -210,7 +210,7 @@ pub(crate) fn context() -> Context {
     Context::new(Caller::session("tests"), "req_test")
 }
 
-/// Asks an engine. Whatever it says is harmless.
+/// Calls an engine, and checks the answer for leaks.
 pub(crate) async fn call(engine: &Engine, operation: &str, params: Value) -> Value {
     let request = json!({ "operation": operation, "params": params });
     let request = request.as_object().unwrap().clone();
@@ -224,7 +224,7 @@ pub(crate) async fn call(engine: &Engine, operation: &str, params: Value) -> Val
     }
 }
 
-/// No message shows a path, a driver's words or SQL, and none would be taken for a stack trace.
+/// No message contains a path, a driver's message or SQL, or looks like a stack trace.
 pub(crate) fn assert_harmless(answer: &Value) {
     let Some(message) = answer["error"]["message"].as_str() else { return };
     assert!(!looks_like_a_leak(message), "{message}");
@@ -246,7 +246,7 @@ pub(crate) fn assert_harmless(answer: &Value) {
     assert_ne!(answer["error"]["code"], "INTERNAL_ERROR", "{answer}");
 }
 
-/// Tries until it holds.
+/// Waits until a condition holds.
 pub(crate) async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let deadline = Instant::now() + TIMEOUT;
     while !holds().await {
@@ -257,12 +257,12 @@ pub(crate) async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: 
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A name nothing else has.
+/// A unique name.
 pub(crate) fn unique(prefix: &str) -> String {
     format!("{prefix}_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A folder that goes when it is dropped.
+/// A temporary folder.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -285,7 +285,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// A file made of this SQL.
+    /// A file created with this SQL.
     pub(crate) fn create(sql: &str) -> Self {
         let file = Self::missing();
         file.run(sql);

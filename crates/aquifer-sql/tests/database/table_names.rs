@@ -1,4 +1,4 @@
-//! Operations are called like their tables, one to one.
+//! Operations are named after their tables, one to one.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn r_saf_2_a_plural_never_takes_another_tables_operations() {
             assert_eq!(fixture.value(&format!("SELECT name FROM \"{table}\"")).await, table);
             let listed = fixture.call_ok(&format!("list_{table}"), json!({})).await;
             assert_eq!(listed["items"][0]["name"], table);
-            // Wherever the operation is not called like the table, introspection says which one it is.
+            // If the operation is not named like the table, introspection names the table.
             let description = fixture.details(&format!("create_{word}")).await["description"].clone();
             let names_table = description.as_str().unwrap().contains(&format!("Table '{table}'."));
             assert_eq!(names_table, word != table, "{description}");

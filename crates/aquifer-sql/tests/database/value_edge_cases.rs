@@ -1,4 +1,4 @@
-//! Columns whose type is judged by what they hold, or kept as what it is.
+//! Columns whose type is detected from their values, and types that keep their own semantics.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! R-INT-5: what introspection says is accepted is exactly what is accepted, for every operation of several databases.
+//! R-INT-5: what introspection describes is exactly what is accepted, for every operation of several databases.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::schema::sample;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Fixture;
 
-/// Names that requests often carry although an operation may not know them.
+/// Common parameter names that an operation may not have.
 const CROSS_CUTTING: &[&str] = &[
     "fields",
     "filter",
@@ -44,7 +44,7 @@ fn code(answer: &Value) -> &str {
     answer["error"]["code"].as_str().unwrap_or_default()
 }
 
-/// A value that fits none of the types in words.
+/// A value of the wrong type.
 fn misfit(words: &str) -> Option<Value> {
     if words.contains("any") {
         return None;
@@ -58,7 +58,7 @@ fn misfit(words: &str) -> Option<Value> {
     })
 }
 
-/// Values of the right type that break what introspection says of a parameter.
+/// Values of the right type that violate the described constraints.
 fn violations(parameter: &Value) -> Vec<Value> {
     let mut wrong = Vec::new();
     if parameter["enum"].is_array() {
@@ -114,7 +114,7 @@ async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
         Value::Object(with)
     };
 
-    // What is documented is accepted: the least, and each parameter with it.
+    // Documented requests are accepted: the minimal one, and each parameter with it.
     let least = fixture.call(name, Value::Object(valid.clone())).await;
     assert!(!code(&least).starts_with("VALIDATION"), "{name} {valid:?}: {least}");
     for parameter in known {
@@ -122,7 +122,7 @@ async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
         let description = parameter["description"].as_str().unwrap_or_default();
         assert!(!looks_like_a_leak(description), "{name}.{own}: {description}");
         let answer = fixture.call(name, with(own, fitting(own))).await;
-        // Combinations may be refused, but never as unknown or of the wrong type.
+        // Combinations may be refused, but not as unknown or of the wrong type.
         assert!(
             !["VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_TYPE"].contains(&code(&answer)),
             "{name}.{own}: {answer}"
@@ -144,13 +144,13 @@ async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
         }
         proofs += 4;
     }
-    // What is not documented is not accepted.
+    // Undocumented parameters are refused.
     for other in CROSS_CUTTING.iter().filter(|other| !known.iter().any(|parameter| parameter["name"] == **other)) {
         let answer = fixture.call(name, with(other, json!(1))).await;
         assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM", "{name} accepts '{other}'");
         proofs += 1;
     }
-    // Examples are requests that work.
+    // Examples work.
     let examples = details["examples"].as_array().unwrap();
     assert!(!examples.is_empty(), "{name} has no example");
     for example in examples {
@@ -160,7 +160,7 @@ async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
     proofs
 }
 
-/// What lists say of their fields, presets, sums and computed values.
+/// The described fields, presets, aggregates and computed fields of lists.
 async fn controls(fixture: &Fixture, name: &str, details: &Value) -> usize {
     let base = match details["examples"][0]["request"]["params"].get("query") {
         Some(_) => json!({ "query": "word" }),
@@ -192,7 +192,7 @@ async fn controls(fixture: &Fixture, name: &str, details: &Value) -> usize {
         let sum = fixture.call(name, asked("aggregate", json!({ "x": { "sum": field } }))).await;
         assert_eq!(sum["success"], json!(numeric.contains(field)), "{name}: sum of {field}: {sum}");
         let group = fixture.call(name, asked("aggregate", json!({ "x": { "group_by": field, "count": true } }))).await;
-        // Paths reach into JSON, which is grouped by what is found there.
+        // Paths reach into JSON, which can be grouped by.
         if groupable.contains(field) {
             assert_eq!(group["success"], json!(true), "{name}: groups of {field}: {group}");
         }

@@ -1,4 +1,4 @@
-//! Making, changing and removing rows, the same on every database.
+//! Creating, updating and deleting rows, the same on every database.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ async fn round_trip(fixture: &Fixture) {
     assert_eq!(json!([changed["name"], changed["color"], changed["size"]]), json!(["lamp 2", null, 3]));
     assert_ne!(changed["_etag"], made["_etag"]);
     assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await, changed);
-    // Without changes nothing changes.
+    // An empty change changes nothing.
     assert_eq!(fixture.call_ok("update_thing", json!({ "id": 1, "input": {} })).await, changed);
     assert_eq!(fixture.call_ok("delete_thing", json!({ "id": 1 })).await, changed);
     for (operation, params) in [
@@ -102,7 +102,7 @@ async fn input(fixture: &Fixture) {
         let changed = fixture.call_ok("update_thing", json!({ "id": 1, "input": { "meta": change } })).await;
         assert_eq!(changed["meta"], expected, "{change}");
     }
-    // Only what was sent is changed.
+    // Only the given fields are changed.
     assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await["name"], "n");
 
     fixture.call_err("update_thing", json!({ "id": 1 }), "VALIDATION_MISSING_PARAM").await;
@@ -144,7 +144,7 @@ async fn versions(fixture: &Fixture) {
         assert_eq!(error["details"]["current_etag"], *new);
     }
     assert_eq!(fixture.call_ok("get_thing", json!({ "id": id })).await["size"], 2);
-    // What others do changes the version as well.
+    // Changes by others change the version as well.
     fixture.run_sql("UPDATE things SET price = 1").await;
     fixture.call_err("delete_thing", json!({ "id": id, "if_match": new }), "CONFLICT_VERSION_MISMATCH").await;
     let now = fixture.call_ok("get_thing", json!({ "id": id })).await;
@@ -182,7 +182,7 @@ async fn at_once(fixture: &Fixture) {
 
 on_both!(changes_without_a_version_always_apply, without_versions, SQLITE, POSTGRES);
 
-/// Increments through `if_match` and repetition: none is lost.
+/// Increments with `if_match` and retries: none is lost.
 async fn without_versions(fixture: &Fixture) {
     fixture.call_ok("create_thing", json!({ "name": "n", "size": 1 })).await;
     let counting = (0..4).map(|_| {
@@ -202,9 +202,9 @@ async fn without_versions(fixture: &Fixture) {
     assert_eq!(fixture.call_ok("get_thing", json!({ "id": 1 })).await["size"], 21);
 }
 
-on_both!(r_req_9_a_dry_run_changes_nothing, rehearsal, SQLITE, POSTGRES);
+on_both!(r_req_9_a_dry_run_changes_nothing, dry_run, SQLITE, POSTGRES);
 
-async fn rehearsal(fixture: &Fixture) {
+async fn dry_run(fixture: &Fixture) {
     let would = fixture.call_ok("create_thing", json!({ "name": "n", "size": 1, "dry_run": true })).await;
     assert_eq!(
         (&would["dry_run"], &would["would"], &would["after"]["name"]),
@@ -220,7 +220,7 @@ async fn rehearsal(fixture: &Fixture) {
             "name": { "from": "n", "to": "m" }, "meta": { "from": { "a": 1, "b": 2 }, "to": { "b": 2 } } } })
     );
     assert_eq!(fixture.value("SELECT name FROM things").await, "n");
-    // What a deletion takes with it, to the last screw.
+    // Everything that a delete cascades to.
     fixture
         .run_sql(
             "INSERT INTO parts (id, thing_id, label) VALUES (1, 7, 'a'), (2, 7, 'b');
@@ -236,7 +236,7 @@ async fn rehearsal(fixture: &Fixture) {
     );
     assert_eq!(fixture.value("SELECT count(*) FROM screws").await, "3");
     assert_eq!(fixture.value("SELECT count(*) FROM notes WHERE thing_id = 7").await, "1");
-    // What the real thing would refuse, the rehearsal refuses.
+    // A dry run is refused where the change would be.
     for (operation, params, code) in [
         ("create_thing", json!({ "id": 7, "name": "again", "dry_run": true }), "CONFLICT_ALREADY_EXISTS"),
         ("create_thing", json!({ "name": "x", "owner_id": 99, "dry_run": true }), "CONFLICT_CONSTRAINT"),
@@ -249,7 +249,7 @@ async fn rehearsal(fixture: &Fixture) {
     fixture.call_ok("delete_thing", json!({ "id": 7 })).await;
     assert_eq!(fixture.value("SELECT count(*) FROM screws").await, "0");
     assert_eq!(fixture.value("SELECT count(*) FROM notes WHERE thing_id IS NULL").await, "2");
-    // And afterwards everything goes on.
+    // Everything still works afterwards.
     fixture.call_ok("create_thing", json!({ "name": "after" })).await;
 }
 
@@ -268,7 +268,7 @@ async fn broken_rules(fixture: &Fixture) {
         ("create_thing", json!({ "name": "x", "owner_id": 99 }), "CONFLICT_CONSTRAINT", json!(["owner_id"])),
         ("update_thing", json!({ "id": 1, "input": { "owner_id": 99 } }), "CONFLICT_CONSTRAINT", json!(["owner_id"])),
         ("create_later", json!({ "thing_id": 99 }), "CONFLICT_CONSTRAINT", json!(["thing_id"])),
-        // A bound is known beforehand.
+        // A bound is known in advance.
         ("create_thing", json!({ "name": "x", "size": 0 }), "VALIDATION_INVALID_VALUE", Value::Null),
         ("update_thing", json!({ "id": 1, "input": { "size": -5 } }), "VALIDATION_INVALID_VALUE", Value::Null),
         ("create_part", json!({ "label": "x" }), "VALIDATION_MISSING_PARAM", Value::Null),
@@ -293,15 +293,15 @@ async fn broken_rules(fixture: &Fixture) {
     let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("still refer"), "{error}");
     fixture.run_sql("DELETE FROM loans").await;
-    // Only the deferred one is left, which is found out at the very end.
+    // Only the deferred one is left, which is checked at the commit.
     let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("rows of 'laters' still refer"), "{error}");
     let error = fixture.call_err("delete_thing", json!({ "id": 1, "dry_run": true }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("'laters'"), "{error}");
-    // What a trigger says was written for whoever made the change.
+    // The message of a trigger is shown.
     let error = fixture.call_err("create_thing", json!({ "name": "gold" }), "UPSTREAM_ERROR").await;
     assert_eq!(error["details"]["upstream_error"], "Gold must be at least 18 carat", "{error}");
-    // Nothing was written by halves.
+    // Nothing was written partially.
     assert_eq!(fixture.value("SELECT count(*) FROM things").await, "1");
     assert_eq!(fixture.value("SELECT count(*) FROM owners").await, "1");
     assert_eq!(fixture.value("SELECT size FROM things").await, "1");
@@ -340,7 +340,7 @@ async fn misfits(fixture: &Fixture) {
     }
 }
 
-/// What is not touched keeps every digit, also where this program's numbers have fewer.
+/// Untouched values keep every digit, even beyond the precision of this program's numbers.
 #[tokio::test]
 async fn r_req_6_a_merge_keeps_untouched_values_exactly() {
     let fixture = Fixture::sqlite(SQLITE).await;

@@ -1,8 +1,8 @@
-//! Conditions, and which things meet them.
+//! Filters, and the rows that match them.
 
 use serde_json::{Value, json};
 
-/// Conditions, and which things meet them.
+/// Filters, and the things that match them.
 pub(crate) fn filters() -> Vec<(Value, Vec<i64>)> {
     let mut all = Vec::new();
     all.extend(text());
@@ -78,7 +78,7 @@ fn text() -> Vec<(Value, Vec<i64>)> {
 
 fn words() -> Vec<(Value, Vec<i64>)> {
     let mut all = Vec::new();
-    // Of a rule, and of a type of its own where the database has such.
+    // Allowed by a check, or an enumeration type where the database has them.
     for (field, [low, mid, high], lows, mids, highs) in [
         ("status", ["closed", "late", "open"], vec![2, 8], vec![4, 7], vec![1, 5, 6, 9]),
         ("grade", ["a", "b", "c"], vec![1, 5, 9], vec![2, 7], vec![4, 8]),
@@ -207,7 +207,7 @@ fn times() -> Vec<(Value, Vec<i64>)> {
         (json!({ "created_after": "2026-02-01" }), vec![8, 9, 10]),
         (json!({ "created_before": "2026-01-15T10:00:00Z" }), vec![1, 5]),
         (json!({ "created_after": "2026-01-01", "created_before": "2026-02-01" }), vec![4]),
-        // Between two moments that a column can hold.
+        // Between two times that a column can store.
         (json!({ "created_at": "2026-03-01T12:00:00.0000005Z" }), vec![]),
         (json!({ "created_at": ["2026-03-01T12:00:00.25Z", "2026-01-01"] }), vec![1]),
         (json!({ "created_at": { "ne": "2026-03-01T12:00:00.25Z", "gt": "2026-02-28" } }), vec![8, 9, 10]),

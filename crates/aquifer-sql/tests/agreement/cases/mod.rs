@@ -1,4 +1,4 @@
-//! Requests and their answers, written down once for everybody. They are about the things in `shop.rs`.
+//! Requests and their expected answers, the same for all engines. They use the rows of `shop.rs`.
 
 mod filters;
 mod pages;
@@ -10,7 +10,7 @@ pub(crate) use filters::filters;
 pub(crate) use pages::{of_nothing, pages};
 pub(crate) use sums::sums;
 
-/// Orders, and the order of the things in them.
+/// Orders, and the resulting order of the things.
 pub(crate) fn sorts() -> Vec<(Value, Vec<i64>)> {
     vec![
         (json!([]), vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
@@ -42,7 +42,7 @@ pub(crate) fn sorts() -> Vec<(Value, Vec<i64>)> {
             vec![5, 1, 6, 9, 4, 7, 2, 8, 10, 3],
         ),
         (json!([{ "field": "urgent" }, { "field": "status" }]), vec![2, 8, 5, 4, 7, 1, 10, 6, 9, 3]),
-        // By kind: booleans, numbers, text, lists, objects; then nothing.
+        // By kind: booleans, numbers, text, lists, objects; then missing values.
         (json!("meta.floor"), vec![8, 1, 9, 2, 5, 4, 3, 6, 7, 10]),
         (json!({ "field": "meta.floor", "order": "desc" }), vec![4, 5, 2, 9, 1, 8, 10, 7, 6, 3]),
         (json!("meta.ok"), vec![2, 1, 4, 3, 5, 6, 7, 8, 9, 10]),
@@ -63,7 +63,7 @@ pub(crate) fn sorts() -> Vec<(Value, Vec<i64>)> {
     ]
 }
 
-/// What is refused, and with which code.
+/// Invalid requests and their error codes.
 pub(crate) fn refusals() -> Vec<(&'static str, Value, &'static str)> {
     let unknown = "VALIDATION_UNKNOWN_FIELD";
     let value = "VALIDATION_INVALID_VALUE";
@@ -160,7 +160,7 @@ pub(crate) fn refusals() -> Vec<(&'static str, Value, &'static str)> {
     all
 }
 
-/// What is looked for, and in which things it is found, the best first.
+/// Searches and the things they find, the best first.
 pub(crate) fn searches() -> Vec<(&'static str, Vec<i64>)> {
     vec![
         ("door", vec![1, 3]),

@@ -1,8 +1,8 @@
-//! Pages, of something and of nothing, as whole answers.
+//! Pages, empty and not, as complete answers.
 
 use serde_json::{Value, json};
 
-/// Pages and what they show, as whole answers.
+/// Pages as complete answers.
 pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let first = json!({
         "id": 1, "title": "Broken door", "status": "open", "grade": "a", "amount": 3, "big": "9007199254740993", "price": 10,
@@ -16,7 +16,7 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let ids = |ids: &[i64]| -> Value { ids.iter().map(|id| json!({ "id": id })).collect() };
     let only = |fields: Value, id: i64| json!({ "filter": { "id": id }, "fields": fields });
     let mut all = vec![
-        // What is shown.
+        // Selected fields.
         ("list_things", json!({ "filter": { "id": 1 } }), one(first.clone())),
         ("list_things", only(json!("standard"), 1), one(first.clone())),
         ("list_things", only(json!("full"), 1), one(full.clone())),
@@ -86,7 +86,7 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
             json!({ "id": 2, "fields": ["meta.room", "_computed.parts_count"] }),
             json!({ "meta": { "room": "hall" }, "_computed": { "parts_count": 1 } }),
         ),
-        // Sums beside items.
+        // Aggregates together with items.
         (
             "list_things",
             json!({ "aggregate": { "n": { "count": true } }, "include_items": true, "first": 1, "fields": ["id"],
@@ -171,7 +171,7 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     all
 }
 
-/// What is asked of an empty table, and what it answers.
+/// Requests to an empty table, and their answers.
 pub(crate) fn of_nothing() -> Vec<(&'static str, Value, Value)> {
     let nothing = json!({ "items": [], "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });
     vec![

@@ -1,8 +1,8 @@
-//! Sums, and what they come to.
+//! Aggregates and their results.
 
 use serde_json::{Value, json};
 
-/// Sums, and what they come to.
+/// Aggregates and their results.
 pub(crate) fn sums() -> Vec<(Value, Value)> {
     vec![
         (json!({ "n": { "count": true } }), json!({ "n": 10 })),
@@ -15,7 +15,7 @@ pub(crate) fn sums() -> Vec<(Value, Value)> {
             json!({ "s": { "sum": 100_000_037.249_9, "avg": 11_111_115.249_988_89, "min": -1.25, "max": 99_999_999.999_9, "count": 10 } }),
         ),
         (json!({ "lo": { "min": "weight" }, "hi": { "max": "weight" } }), json!({ "lo": -1.5, "hi": 1e20 })),
-        // Beyond what a double or 64 bits can hold.
+        // Beyond the range of a double or 64 bits.
         (
             json!({ "s": { "sum": "big" }, "lo": { "min": "big" }, "hi": { "max": "big" } }),
             json!({ "s": "9241386435364257800", "lo": "-9007199254740993", "hi": "9223372036854775807" }),
@@ -96,7 +96,7 @@ pub(crate) fn sums() -> Vec<(Value, Value)> {
             json!({ "by": { "group_by": "data" } }),
             json!({ "by": { "": 1, "AA==": 1, "AAE=": 2, "/+8=": 1, "3q2+7w==": 1, "null": 4 } }),
         ),
-        // Text that reads like another kind of value keeps its quotes.
+        // Text that looks like another kind of value keeps its quotes.
         (
             json!({ "by": { "group_by": "meta.floor", "count": true } }),
             json!({ "by": { "-3": 1, "1": 2, "2": 2, "\"2\"": 1, "null": 4 } }),
@@ -110,7 +110,7 @@ pub(crate) fn sums() -> Vec<(Value, Value)> {
             json!({ "by": { "group_by": "memo.by" } }),
             json!({ "by": { "Ann": 1, "bob": 1, "12": 1, "\"12\"": 1, "null": 6 } }),
         ),
-        // Lists and objects are told apart from everything else, not from each other.
+        // Lists and objects are distinguished from other values, but not from each other.
         (json!({ "by": { "group_by": "meta" } }), json!({ "by": { "plain": 1, "[…]": 1, "{…}": 6, "null": 2 } })),
         (
             json!({ "by": { "group_by": "memo" } }),
