@@ -116,10 +116,10 @@ fn is_selected(check: &Check, context: &CheckContext<'_>) -> bool {
 async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
     if check.writes && !context.options.allow_writes {
-        return skip(check, "the run was not allowed to write");
+        return skip(check, "writes are not allowed");
     }
     if let Some(reason) = context.client.lost.clone() {
-        return skip(check, &format!("the server is gone: {reason}"));
+        return skip(check, &format!("the server was lost: {reason}"));
     }
     (check.run)(context, &mut tally).await;
     if let Some(reason) = context.client.lost.clone() {

@@ -17,15 +17,15 @@ pub(crate) const READ_CHECKS: &[Check] = &[
         "Batch operations are supported",
         LevelTwoFeatures,
         "results",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(results(context, tally)),
     ),
     Check::new(
         "batch.failure",
-        "One failure in a batch stops nothing",
+        "One failure in a batch does not stop the others",
         LevelTwoFeatures,
         "batches",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(failure(context, tally)),
     )
     .depends_on(&["batch.results"]),
@@ -34,7 +34,7 @@ pub(crate) const READ_CHECKS: &[Check] = &[
         "Malformed batches are refused as a whole",
         LevelTwoFeatures,
         "batches",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(malformed(context, tally)),
     )
     .depends_on(&["batch.results"]),
@@ -43,7 +43,7 @@ pub(crate) const READ_CHECKS: &[Check] = &[
 pub(crate) const WRITE_CHECKS: &[Check] = &[
     Check::new(
         "batch.foreign",
-        "In a batch, another family's operation fails alone",
+        "In a batch, only the operation of another family fails",
         LevelTwoFeatures,
         "batches",
         "no operation of another family needs a parameter",
@@ -54,10 +54,10 @@ pub(crate) const WRITE_CHECKS: &[Check] = &[
     .writes(),
     Check::new(
         "batch.halts",
-        "A batch halts where something has to be confirmed",
+        "A batch halts before an operation needing confirmation",
         LevelTwoFeatures,
         "batches",
-        "nothing of ours is left that wants to be confirmed",
+        "the run created nothing whose deletion needs confirmation",
         |context, tally| Box::pin(halts(context, tally)),
     )
     .for_feature(Feature::Confirmation)
@@ -112,7 +112,7 @@ async fn results(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.fail(&subject, format!("its index is not {place}"), Some(&reply));
         }
         if result.get("operation") != item.get("operation") {
-            tally.fail(&subject, "it names another operation than was asked for there", Some(&reply));
+            tally.fail(&subject, "it names an operation other than the requested one", Some(&reply));
         }
         let alone = context.send(&tool, item.clone()).await;
         let same = result.get("result").map(without_volatile) == Some(without_volatile(&alone.exchange.answer));
@@ -140,7 +140,7 @@ async fn failure(context: &mut CheckContext<'_>, tally: &mut Tally) {
         listed(&reply).iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
     let expected: Vec<Option<bool>> = (0..items.len()).map(|place| Some(place != 1)).collect();
     if states != expected {
-        return tally.fail("batch", "after one failed, the others were not answered with success", Some(&reply));
+        return tally.fail("batch", "after one failure, the others did not succeed", Some(&reply));
     }
     let good = items.len() as u64 - 1;
     let counts = (summary(&reply, "succeeded"), summary(&reply, "failed"));
@@ -182,11 +182,11 @@ async fn foreign(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let expected: Vec<Option<bool>> = (0..items.len()).map(|place| Some(place != 1)).collect();
     let code = found.get(1).and_then(|result| result.pointer("/result/error/code")?.as_str()).unwrap_or_default();
     if states != expected {
-        tally.fail(&other.name, "in a batch of another family it did not fail alone", Some(&reply));
+        tally.fail(&other.name, "in a batch of another family, it was not the only failure", Some(&reply));
     } else if code.is_empty() {
-        tally.fail(&other.name, "it failed without a code that tells that it was sent to the wrong tool", Some(&reply));
+        tally.fail(&other.name, "it failed without a code for the wrong tool", Some(&reply));
     } else if !code.contains("MISMATCH") {
-        tally.fail(&other.name, format!("it failed with '{code}', not for being sent to the wrong tool"), Some(&reply));
+        tally.fail(&other.name, format!("it failed with '{code}', not because of the wrong tool"), Some(&reply));
     }
 }
 
@@ -209,14 +209,10 @@ async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
             .all(|result| result.get("status").is_some_and(|status| status == "pending_confirmation"))
             && listed(&reply).len() == 2;
         if !halted && !skipped {
-            tally.fail(
-                &delete.name,
-                "the batch neither halted there nor skipped what has to be confirmed",
-                Some(&reply),
-            );
+            tally.fail(&delete.name, "the batch neither halted before the operation nor skipped it", Some(&reply));
         }
         let still = context.call(get, created.key.clone()).await;
-        tally.expect(!still.is_gone(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
+        tally.expect(!still.is_gone(), &delete.name, "it ran in a batch without confirmation", Some(&reply));
         return;
     }
 }

@@ -28,7 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Capabilities agree with what operations document",
         LevelTwoFeatures,
         "capabilities",
-        "no capabilities are told in '_protocol'",
+        "'_protocol' states no capabilities",
         |context, tally| Box::pin(capabilities(context, tally)),
     )
     .depends_on(&["introspection.protocol"]),
@@ -36,7 +36,7 @@ pub(crate) const CHECKS: &[Check] = &[
 
 async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
     if context.client.aql_tools().is_empty() {
-        return tally.note("no tool takes operations, in whatever mode");
+        return tally.note("no tool takes operations in any mode");
     }
     context.open_second().await;
     let single_tool = context.single_tool.clone().unwrap_or_default();
@@ -87,7 +87,7 @@ async fn values_equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
         return;
     }
     if context.valid_requests.is_empty() {
-        return tally.note("no READ operation works that could be asked in both");
+        return tally.note("no working READ operation can be compared");
     }
     let description = context.description.clone();
     for (name, params) in context.valid_requests.clone().into_iter().take(12) {
@@ -97,10 +97,10 @@ async fn values_equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let same = without_volatile(first.data()) == without_volatile(second.data())
             && first.is_success() == second.is_success();
         if !same && context.answers_vary(operation, &params, &first).await {
-            tally.note(format!("{name} was left out: it answers differently each time"));
+            tally.note(format!("{name} was left out because its answers vary"));
             continue;
         }
-        tally.expect(same, &name, "the other mode gives another answer", Some(&second));
+        tally.expect(same, &name, "the other mode gives a different answer", Some(&second));
         context.record_exchange(Purpose::Valid { operation: name }, &second);
     }
 }
@@ -128,14 +128,14 @@ async fn capabilities(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(claimed) = capability(name) else { continue };
         tally.count();
         match (claimed, documented) {
-            (true, false) => tally.fail(name, "it is said to be there, but no operation documents it", None),
-            (false, true) => tally.fail(name, "operations document it, but it is said not to be there", None),
+            (true, false) => tally.fail(name, "it is declared, but no operation documents it", None),
+            (false, true) => tally.fail(name, "operations document it, but it is declared absent", None),
             _ => {}
         }
     }
     if protocol.get("capabilities").is_none() {
         tally.count();
-        tally.warn("_protocol.capabilities", "the capabilities are not told", None);
+        tally.warn("_protocol.capabilities", "the capabilities are not stated", None);
     }
     let absent: Vec<&str> =
         ALL.iter().filter(|(feature, _)| !feature.is_offered(context)).map(|(_, name)| *name).collect();

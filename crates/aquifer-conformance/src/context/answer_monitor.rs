@@ -86,7 +86,7 @@ impl AnswerMonitor {
             if let Some(code) = reply.exchange.answer.pointer("/error/code").and_then(Value::as_str) {
                 self.codes.count();
                 if !is_upper_snake(code) {
-                    self.codes.fail(&subject, format!("code '{code}' is not written as UPPER_SNAKE"), Some(reply));
+                    self.codes.fail(&subject, format!("code '{code}' is not UPPER_SNAKE_CASE"), Some(reply));
                 }
             }
             self.check_leak(&subject, Some(reply.message()), reply);
@@ -119,7 +119,7 @@ impl AnswerMonitor {
         self.actionable.count();
         let missing = groups.iter().find(|group| !group.iter().any(|word| reply.message().contains(word.as_str())));
         if let Some(missing) = missing {
-            let problem = format!("the message does not say '{}'", missing.join("' or '"));
+            let problem = format!("the message does not contain '{}'", missing.join("' or '"));
             self.actionable.warn(subject, problem, Some(reply));
         }
     }
@@ -128,7 +128,7 @@ impl AnswerMonitor {
         let Some(message) = message else { return };
         self.leaks.count();
         if LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message)) {
-            self.leaks.fail(subject, "the message shows the inside of the implementation", Some(reply));
+            self.leaks.fail(subject, "the message reveals implementation internals", Some(reply));
         }
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn is_upper_snake(code: &str) -> bool {
 /// The first problem of an envelope, if any.
 fn envelope_problem(answer: &Value) -> Option<String> {
     let Some(envelope) = answer.as_object() else {
-        return Some("the answer is no JSON object".into());
+        return Some("the answer is not a JSON object".into());
     };
     match envelope.get("success") {
         Some(Value::Bool(true)) => success_problem(envelope),
@@ -174,13 +174,13 @@ fn success_problem(envelope: &Map<String, Value>) -> Option<String> {
     let warnings = match envelope.get("warnings") {
         None => return None,
         Some(Value::Array(warnings)) => warnings,
-        Some(_) => return Some("'warnings' is no list".into()),
+        Some(_) => return Some("'warnings' is not a list".into()),
     };
     let bad = |warning: &Value| {
         let code = warning.get("code").and_then(Value::as_str).is_some_and(is_upper_snake);
         !(code && warning.get("message").is_some_and(Value::is_string))
     };
-    warnings.iter().any(bad).then(|| "a warning has no code in capitals or no message".into())
+    warnings.iter().any(bad).then(|| "a warning lacks an UPPER_SNAKE_CASE code or a message".into())
 }
 
 fn failure_problem(envelope: &Map<String, Value>) -> Option<String> {
@@ -190,21 +190,21 @@ fn failure_problem(envelope: &Map<String, Value>) -> Option<String> {
         None => return Some("a failure has no 'error'".into()),
         Some(Value::Object(error)) => error,
         Some(Value::String(_)) => return Some("'error' is a string, not {code, message}".into()),
-        Some(_) => return Some("'error' is no object".into()),
+        Some(_) => return Some("'error' is not an object".into()),
     };
     for needed in ["code", "message"] {
         if error.get(needed).and_then(Value::as_str).is_none_or(str::is_empty) {
-            return Some(format!("'error.{needed}' is no text"));
+            return Some(format!("'error.{needed}' is not text"));
         }
     }
     if error.get("details").is_some_and(|details| !details.is_object()) {
-        return Some("'error.details' is no object".into());
+        return Some("'error.details' is not an object".into());
     }
     if let Some(extra) = error.keys().find(|key| !["code", "message", "details"].contains(&key.as_str())) {
         return Some(format!("'error.{extra}' does not belong there"));
     }
     let extra = envelope.keys().find(|key| !KNOWN.contains(&key.as_str()));
-    extra.map(|extra| format!("a failure carries '{extra}'"))
+    extra.map(|extra| format!("a failure has an unknown member '{extra}'"))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl<'a> CheckContext<'a> {
             monitor,
             record: Record::default(),
             mode,
-            second: SecondSurface::Unavailable("it was not looked for".into()),
+            second: SecondSurface::Unavailable("it was not requested".into()),
             single_tool: None,
             valid_requests: BTreeMap::new(),
             last_replies: BTreeMap::new(),
@@ -298,7 +298,7 @@ impl<'a> CheckContext<'a> {
                 return self.second = SecondSurface::Unavailable(self.connector.second_mode_unavailable().to_owned());
             }
             Err(TransportError(reason)) => {
-                return self.second = SecondSurface::Unavailable(format!("in its other mode {reason}"));
+                return self.second = SecondSurface::Unavailable(format!("in its other mode, {reason}"));
             }
         };
         match Client::open(connection, self.options.deadline).await {
@@ -309,7 +309,7 @@ impl<'a> CheckContext<'a> {
                 self.second = SecondSurface::Own(Box::new(client));
             }
             Err(TransportError(reason)) => {
-                self.second = SecondSurface::Unavailable(format!("in its other mode {reason}"))
+                self.second = SecondSurface::Unavailable(format!("in its other mode, {reason}"))
             }
         }
     }

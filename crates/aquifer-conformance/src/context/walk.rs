@@ -151,7 +151,7 @@ impl CheckContext<'_> {
                 Paging::Whole => (false, None),
             };
             if more && came == 0 {
-                walk.wrong_ends.push("an empty page says that there is more");
+                walk.wrong_ends.push("an empty page states more rows");
             }
             let failed = !reply.is_success();
             walk.first.get_or_insert_with(|| reply.clone());

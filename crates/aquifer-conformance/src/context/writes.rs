@@ -210,7 +210,7 @@ impl CheckContext<'_> {
         let refused = self.creations.iter().find(|(_, reply)| !reply.is_success());
         match refused {
             Some((noun, reply)) if self.sandbox.is_empty() => {
-                format!("creating '{noun}' was answered {}: {}", reply.code(), reply.message())
+                format!("creating '{noun}' failed with {}: {}", reply.code(), reply.message())
             }
             _ => String::new(),
         }

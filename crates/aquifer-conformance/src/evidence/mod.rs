@@ -24,7 +24,7 @@ impl fmt::Display for EmptySectionsError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "nothing was seen for {}: a bundle without it would pass where nothing was checked",
+            "nothing was recorded for {}; a bundle without it would pass unchecked",
             self.sections.join(", ")
         )
     }

@@ -154,7 +154,7 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
 
     let empty = bundle(&Record::default(), 1).unwrap_err();
     assert_eq!(empty.sections.len(), 10);
-    assert!(empty.to_string().starts_with("nothing was seen for introspection.operations_list, "), "{empty}");
+    assert!(empty.to_string().starts_with("nothing was recorded for introspection.operations_list, "), "{empty}");
 }
 
 #[test]

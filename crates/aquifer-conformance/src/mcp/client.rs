@@ -53,7 +53,7 @@ impl Client {
         let notified = client.connection.notify(&INITIALIZED);
         tokio::time::timeout(deadline, notified)
             .await
-            .map_err(|_| TransportError("the server takes no notification".into()))??;
+            .map_err(|_| TransportError("the server does not accept notifications".into()))??;
         client.list_tools().await?;
         Ok(client)
     }

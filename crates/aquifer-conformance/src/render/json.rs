@@ -47,7 +47,7 @@ impl std::error::Error for ReportError {}
 pub fn parse(text: &str) -> Result<Report, ReportError> {
     let value: Value = serde_json::from_str(text).map_err(|error| ReportError::Syntax(error.to_string()))?;
     let Value::Object(members) = &value else {
-        return Err(ReportError::Shape("it is no JSON object".to_owned()));
+        return Err(ReportError::Shape("it is not a JSON object".to_owned()));
     };
     if !members.contains_key("categories") && members.contains_key("introspection") {
         return Err(ReportError::Evidence);

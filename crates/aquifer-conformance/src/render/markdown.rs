@@ -40,7 +40,7 @@ impl Page {
     }
 
     fn head(&mut self, report: &Report) {
-        let name = if report.implementation.is_empty() { "a server without a name" } else { &report.implementation };
+        let name = if report.implementation.is_empty() { "an unnamed server" } else { &report.implementation };
         let title = format!("# MCP-AQL conformance of {} {}", escape_markdown(name), escape_markdown(&report.version));
         self.line(title.trim_end());
         self.line("");
@@ -54,7 +54,7 @@ impl Page {
         let blocker_lines = blocker_lines(report);
         if !blocker_lines.is_empty() {
             let withheld = report.conformance_level < report.requested_level;
-            self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
+            self.line(if withheld { "Blocked by:" } else { "Granted despite:" });
             self.line("");
             for reason in &blocker_lines {
                 self.line(&format!("- {}", escape_markdown(reason)));
@@ -66,10 +66,10 @@ impl Page {
             how.push(pluralized(report.calls, "call"));
         }
         if !how.is_empty() {
-            self.line(&format!("Driven live: {}.", how.join(", ")));
+            self.line(&format!("Tested live: {}.", how.join(", ")));
         }
         if !report.command.is_empty() {
-            self.line("Made by:");
+            self.line("Command:");
             self.line("");
             self.fenced("sh", &make_visible(&report.command));
         }
@@ -117,7 +117,7 @@ impl Page {
         self.line(&format!("<summary>{}</summary>", pluralized(report.summary.total, "check")));
         for section in report.categories.iter().filter(|section| !section.tests.is_empty()) {
             self.line("");
-            self.line(&format!("| | {} | looked at |", section.name.name()));
+            self.line(&format!("| | {} | examined |", section.name.name()));
             self.line("|---|---|---|");
             for test in &section.tests {
                 let count = if test.examined > 0 { test.examined.to_string() } else { String::new() };
@@ -152,14 +152,14 @@ impl Page {
         let Some(seen) = &finding.exchange else { return };
         self.line("");
         self.line(&format!(
-            "Seen for {}, asked of {}:",
+            "Request for {}, sent to {}:",
             escape_markdown(&finding.subject),
             escape_markdown(&seen.tool)
         ));
         self.line("");
         self.fenced("json", &pretty(&seen.arguments));
         self.line("");
-        self.line("and answered:");
+        self.line("Answer:");
         self.line("");
         self.fenced("json", &pretty(&seen.answer));
     }

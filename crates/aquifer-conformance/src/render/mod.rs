@@ -53,7 +53,7 @@ pub fn badge(level: u8) -> Option<&'static str> {
 /// The claim that a server may make. It always names the tested revision of the specification.
 fn claim_text(report: &Report) -> String {
     let revision = match report.spec_version.as_str() {
-        "" => "a revision of the specification that the server does not tell".to_owned(),
+        "" => "unknown revision of the specification".to_owned(),
         version => format!("specification {}", make_visible(version)),
     };
     format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
@@ -100,7 +100,7 @@ fn blocker_lines(report: &Report) -> Vec<String> {
         }
         let others = blockers.iter().skip(place + 1).filter(alike).count();
         let and = if others > 0 {
-            format!(" (and {} for that reason)", pluralized(others, "more check"))
+            format!(" (and {} for the same reason)", pluralized(others, "more check"))
         } else {
             String::new()
         };
@@ -112,7 +112,7 @@ fn blocker_lines(report: &Report) -> Vec<String> {
 /// The level of a category, in words.
 fn level_words(category: Category) -> &'static str {
     match (category.blocks(), category.level()) {
-        (false, _) => "no level needs it",
+        (false, _) => "optional",
         (true, 1) => "level 1",
         (true, _) => "level 2",
     }
@@ -133,7 +133,7 @@ fn reason(blocker: &Blocker<'_>) -> String {
                 make_visible(&test.detail)
             )
         }
-        None => format!("{category}: nothing of it was checked"),
+        None => format!("{category}: no check of this category ran"),
     }
 }
 

@@ -44,7 +44,7 @@ impl Page {
     }
 
     fn head(&mut self, report: &Report) {
-        let name = if report.implementation.is_empty() { "A server without a name" } else { &report.implementation };
+        let name = if report.implementation.is_empty() { "Unnamed server" } else { &report.implementation };
         let mut words = vec![make_visible(name)];
         if !report.version.is_empty() {
             words.push(make_visible(&report.version));
@@ -68,7 +68,7 @@ impl Page {
         let line = format!("{}  {}", self.verdict(section.result), self.bold(section.name.name()));
         self.line(&format!("{line} ({})", level_words(section.name)));
         if section.tests.is_empty() {
-            self.line("      nothing of it was checked");
+            self.line("      no check of this category ran");
         }
         for test in &section.tests {
             self.test(test);
@@ -132,7 +132,7 @@ impl Page {
             return;
         }
         let withheld = report.conformance_level < report.requested_level;
-        self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
+        self.line(if withheld { "Blocked by:" } else { "Granted despite:" });
         for reason in blocker_lines {
             self.wrapped(reason, "  - ", "    ");
         }

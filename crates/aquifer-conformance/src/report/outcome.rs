@@ -45,8 +45,8 @@ impl Outcome {
         if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
             self.result = Verdict::Skip;
             self.detail = match self.detail.as_str() {
-                "" => "Nothing to check was found.".to_owned(),
-                said => format!("Nothing to check was found. {said}"),
+                "" => "There was nothing to check.".to_owned(),
+                said => format!("There was nothing to check. {said}"),
             };
         }
         self

@@ -143,7 +143,7 @@ fn skipped_semantic_evaluation() -> Outcome {
         id: "semantic.evaluation".to_owned(),
         name: "A model understands what the server offers".to_owned(),
         result: Verdict::Skip,
-        detail: "Needs a model, and this run has none. No level is withheld over it.".to_owned(),
+        detail: "It needs a model, and this run has none. It does not affect the level.".to_owned(),
         examined: 0,
         findings: Vec::new(),
     }

@@ -85,12 +85,12 @@ impl Tally {
     pub(crate) fn detail(&self, unit: &str) -> String {
         let mut detail = match self.verdict() {
             Verdict::Skip => String::new(),
-            Verdict::Pass => format!("{} {unit}, all as they should be", self.examined),
+            Verdict::Pass => format!("{} {unit}, no problems", self.examined),
             // One subject can have several problems.
             _ if self.failed + self.warned > self.examined => {
-                format!("{} things wrong with {} {unit}", self.failed + self.warned, self.examined)
+                format!("{} problems with {} {unit}", self.failed + self.warned, self.examined)
             }
-            _ => format!("{} of {} {unit} not as they should be", self.failed + self.warned, self.examined),
+            _ => format!("{} of {} {unit} with problems", self.failed + self.warned, self.examined),
         };
         if let Some(first) = self.findings.first() {
             detail.push_str(&format!(": {}: {}", first.subject, first.problem));

@@ -50,7 +50,7 @@ pub trait Connector: Sync {
 
     /// Why a second mode cannot be requested, if [`Connector::open`] returns `None`.
     fn second_mode_unavailable(&self) -> &'static str {
-        "there is no way to ask this server for its other mode"
+        "the other mode of this server cannot be requested"
     }
 }
 
@@ -104,7 +104,7 @@ impl Connector for Target {
     }
 
     fn second_mode_unavailable(&self) -> &'static str {
-        "no address of the same server in its other mode was given"
+        "no URL of the same server in its other mode was given"
     }
 }
 

@@ -21,9 +21,9 @@ pub(super) struct HttpConnection {
 
 impl HttpConnection {
     pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, TransportError> {
-        let url = Url::parse(url).map_err(|cause| TransportError(format!("'{url}' is no address: {cause}")))?;
+        let url = Url::parse(url).map_err(|cause| TransportError(format!("'{url}' is not a URL: {cause}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(TransportError(format!("'{url}' begins neither with http: nor with https:")));
+            return Err(TransportError(format!("'{url}' does not start with http: or https:")));
         }
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -185,7 +185,7 @@ async fn read_body(mut response: Response) -> Result<Vec<u8>, TransportError> {
 }
 
 fn interrupted(cause: reqwest::Error) -> TransportError {
-    TransportError(format!("the answer was cut off: {}", root_cause(&cause)))
+    TransportError(format!("the answer was interrupted: {}", root_cause(&cause)))
 }
 
 /// The innermost cause, which is the most specific.

@@ -41,7 +41,7 @@ impl StdioConnection {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(TransportError(format!("the pipes of '{program}' cannot be had")));
+            return Err(TransportError(format!("the pipes of '{program}' cannot be opened")));
         };
         let stderr_tail = Arc::<Mutex<VecDeque<u8>>>::default();
         // The task ends when the process group does, because that closes the pipe.
@@ -89,7 +89,7 @@ impl StdioConnection {
         let said = String::from_utf8_lossy(&tail);
         match said.trim() {
             "" => TransportError(how),
-            said => TransportError(format!("{how}. Its last words: {said}")),
+            said => TransportError(format!("{how}. Its standard error ends with: {said}")),
         }
     }
 }
@@ -102,7 +102,7 @@ impl Connection for StdioConnection {
             loop {
                 let message = self.read().await?;
                 if message == *request {
-                    return Err(TransportError("the command sends back what it is sent: it is no MCP server".into()));
+                    return Err(TransportError("the command echoes its input and is not an MCP server".into()));
                 }
                 if is_response_to(&message, &id) {
                     return Ok(message);

@@ -146,7 +146,7 @@ async fn without_a_second_url_the_second_mode_is_skipped() {
         "{}",
         describe_problems(&completed.report)
     );
-    assert!(describe_problems(&completed.report).contains("no address of the same server in its other mode"));
+    assert!(describe_problems(&completed.report).contains("no URL of the same server in its other mode"));
 }
 
 #[tokio::test]

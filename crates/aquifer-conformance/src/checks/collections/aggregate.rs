@@ -14,17 +14,17 @@ use crate::report::Tally;
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "aggregate.count",
-        "A count counts the rows",
+        "Counts match the number of rows",
         LevelTwoFeatures,
         "counts",
-        "no collection with aggregates could be walked to its end",
+        "no collection with aggregates could be read completely",
         |context, tally| Box::pin(count(context, tally)),
     )
     .for_feature(Feature::Aggregates)
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "aggregate.groups",
-        "Groups count the rows of each value",
+        "Group counts match the rows of each value",
         LevelTwoFeatures,
         "groupings",
         "no collection with aggregates has a field to group by",
@@ -34,7 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "aggregate.numbers",
-        "Sum, average, least and greatest are those of the rows",
+        "Sum, average, minimum and maximum match the rows",
         LevelTwoFeatures,
         "numbers",
         "no collection with aggregates has a field of numbers",
@@ -70,7 +70,7 @@ async fn count(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let reply = request_aggregate(context, &collection, json!({"count": true})).await;
         let counted = aggregate_result(&reply).and_then(|value| number(value, "count"));
         let right = counted == Some(collection.rows.len() as f64);
-        let problem = format!("it counted {counted:?} of {} rows", collection.rows.len());
+        let problem = format!("the count is {counted:?} for {} rows", collection.rows.len());
         tally.expect(right, &collection.operation.name, &problem, Some(&reply));
     }
 }
@@ -104,7 +104,7 @@ async fn groups(context: &mut CheckContext<'_>, tally: &mut Tally) {
         tally.count();
         let subject = format!("{}.{field}", collection.operation.name);
         let Some(found) = aggregate_result(&reply).and_then(Value::as_object) else {
-            tally.fail(&subject, "the answer is no map from values to counts", Some(&reply));
+            tally.fail(&subject, "the answer is not a map from values to counts", Some(&reply));
             continue;
         };
         for (value, counted) in found {
@@ -118,7 +118,7 @@ async fn groups(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
         }
         if found.len() != collection.distinct(field) {
-            let problem = format!("there are {} groups of {} values", found.len(), collection.distinct(field));
+            let problem = format!("there are {} groups for {} values", found.len(), collection.distinct(field));
             tally.fail(&subject, problem, Some(&reply));
         }
     }
@@ -150,7 +150,7 @@ async fn numbers(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let result = aggregate_result(&reply).and_then(|value| number(value, function));
             let near = result.is_some_and(|result| (result - expected).abs() <= 1e-6 * expected.abs().max(1.0));
             let subject = format!("{}.{function}.{field}", collection.operation.name);
-            tally.expect(near, &subject, &format!("it is {result:?}, of the rows it is {expected}"), Some(&reply));
+            tally.expect(near, &subject, &format!("it is {result:?}, but {expected} for the rows"), Some(&reply));
         }
     }
 }

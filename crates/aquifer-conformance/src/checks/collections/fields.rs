@@ -14,28 +14,28 @@ use crate::report::Tally;
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "fields.subset",
-        "Field selection gives exactly what was asked for",
+        "Field selection returns exactly the requested fields",
         LevelTwoFeatures,
         "selections",
-        "no READ operation that works documents 'fields'",
+        "no working READ operation documents 'fields'",
         |context, tally| Box::pin(subset(context, tally)),
     )
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "fields.unknown",
-        "Unknown fields are refused or warned of",
+        "Unknown fields are refused or cause a warning",
         LevelTwoFeatures,
         "selections",
-        "no READ operation that works documents 'fields'",
+        "no working READ operation documents 'fields'",
         |context, tally| Box::pin(unknown(context, tally)),
     )
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "fields.presets",
-        "Presets select more from one to the next",
+        "Each preset includes the fields of the smaller ones",
         LevelTwoFeatures,
         "presets",
-        "no row was there to select from",
+        "there was no row to select from",
         |context, tally| Box::pin(preset(context, tally)),
     )
     .for_feature(Feature::Presets)
@@ -45,7 +45,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Declared computed fields can be selected",
         LevelTwoFeatures,
         "computed fields",
-        "no row was there to select from",
+        "there was no row to select from",
         |context, tally| Box::pin(computed_fields(context, tally)),
     )
     .for_feature(Feature::Computed)
@@ -93,15 +93,15 @@ async fn subset(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let reply = context.call(&operation, asked).await;
             tally.count();
             let Some(selected) = first_row(reply.data()).filter(|_| reply.is_success()) else {
-                tally.fail(&operation.name, "fields that its rows have cannot be selected", Some(&reply));
+                tally.fail(&operation.name, "fields of its rows cannot be selected", Some(&reply));
                 continue;
             };
             let missing = wanted.iter().find(|name| !selected.contains_key(**name));
             let surplus = selected.keys().find(|name| !wanted.contains(&name.as_str()) && !name.starts_with('_'));
             if let Some(missing) = missing {
-                tally.fail(&operation.name, format!("'{missing}' was selected and is not there"), Some(&reply));
+                tally.fail(&operation.name, format!("'{missing}' was selected, but is missing"), Some(&reply));
             } else if let Some(surplus) = surplus {
-                tally.fail(&operation.name, format!("'{surplus}' is there and was not selected"), Some(&reply));
+                tally.fail(&operation.name, format!("'{surplus}' is present, but was not selected"), Some(&reply));
             } else if wanted.iter().any(|name| selected.get(*name) != row.get(*name)) {
                 tally.fail(&operation.name, "a selected field has another value", Some(&reply));
             } else {
@@ -117,7 +117,7 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let mut asked = params.clone();
         asked.insert("fields".into(), selection(&operation, &[NAME]));
         let reply = context.call(&operation, asked).await;
-        let problem = "an unknown field was neither refused by name nor warned of";
+        let problem = "an unknown field was neither refused by name nor reported as a warning";
         tally.expect(reply.reports_unknown(NAME), &operation.name, problem, Some(&reply));
     }
 }
@@ -139,7 +139,7 @@ async fn preset(context: &mut CheckContext<'_>, tally: &mut Tally) {
             if let Some(lost) = smaller.iter().flat_map(Row::keys).find(|name| !row.contains_key(*name)) {
                 tally.fail(
                     &operation.name,
-                    format!("'{lost}' is in a smaller preset and not in '{preset}'"),
+                    format!("'{lost}' is in a smaller preset, but not in '{preset}'"),
                     Some(&reply),
                 );
             }
@@ -179,9 +179,9 @@ async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
             let subject = format!("{}.{path}", operation.name);
             if there || refused.is_some() && !serves_kinds {
-                tally.expect(there, &subject, "it is declared and cannot be selected", refused.as_ref());
+                tally.expect(there, &subject, "it is declared, but cannot be selected", refused.as_ref());
             } else if refused.is_some() {
-                tally.note(format!("{subject} is of a kind that was not looked at"));
+                tally.note(format!("{subject} belongs to a kind outside the sample"));
             }
         }
     }

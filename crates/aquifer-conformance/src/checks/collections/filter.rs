@@ -21,7 +21,7 @@ const MAX_FILTERED: usize = 300;
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "filter.equal",
-        "An equality filter gives exactly the rows that match",
+        "An equality filter returns exactly the matching rows",
         LevelTwoFeatures,
         "filters",
         "no collection that documents 'filter' has rows",
@@ -31,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "filter.range",
-        "Comparisons give exactly the rows that match",
+        "Comparison filters return exactly the matching rows",
         LevelTwoFeatures,
         "filters",
         "no collection with comparisons has numbers",
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "filter.unknown",
-        "Unknown filter fields are refused or warned of",
+        "Unknown filter fields are refused or cause a warning",
         LevelTwoFeatures,
         "filters",
         "no collection that documents 'filter' works",
@@ -80,11 +80,11 @@ fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn
     tally.count();
     let seen = walk.first.as_ref();
     if !walk.rows.iter().all(matches) {
-        return tally.fail(subject, "rows came that do not match the filter", seen);
+        return tally.fail(subject, "some returned rows do not match the filter", seen);
     }
     let expected = collection.rows.iter().filter(|row| matches(row)).count();
     if collection.complete && walk.complete && walk.rows.len() != expected {
-        let problem = format!("{} rows came, {expected} match", walk.rows.len());
+        let problem = format!("{} rows were returned, {expected} match", walk.rows.len());
         tally.fail(subject, problem, seen);
     }
 }
@@ -112,7 +112,7 @@ async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
         if let Some(refused) = refused.filter(|_| !worked) {
             tally.count();
-            tally.fail(&collection.operation.name, "it can be filtered by none of its fields", Some(&refused));
+            tally.fail(&collection.operation.name, "it cannot be filtered by any of its fields", Some(&refused));
         }
     }
 }
@@ -161,7 +161,7 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let mut params: Map<String, Value> = collection.params.clone();
         params.insert("filter".into(), json!({NAME: "x"}));
         let reply = context.call(&collection.operation, params).await;
-        let problem = "a filter by an unknown field was neither refused by name nor warned of";
+        let problem = "a filter by an unknown field was neither refused by name nor reported as a warning";
         tally.expect(reply.reports_unknown(NAME), &collection.operation.name, problem, Some(&reply));
     }
 }

@@ -21,7 +21,7 @@ const MAX_WALKED: usize = 210;
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "pages.walk",
-        "A walk with cursors meets every row once",
+        "Paging with cursors returns every row once",
         LevelTwoFeatures,
         "walks",
         "no collection with cursors has rows",
@@ -31,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "pages.info", "requests.accepted"]),
     Check::new(
         "pages.info",
-        "Pages say rightly whether there is more",
+        "Pages state correctly whether there are more",
         LevelTwoFeatures,
         "pages",
         "no collection with cursors has rows",
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.cursor",
-        "Cursors that were not given out are refused",
+        "Invented cursors are refused",
         LevelTwoFeatures,
         "cursors",
         "no collection with cursors works",
@@ -51,7 +51,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.accepted"]),
     Check::new(
         "pages.size",
-        "Page sizes are kept, and bounded openly",
+        "Page sizes are respected, and reductions are reported",
         LevelTwoFeatures,
         "pages",
         "no collection with pages works",
@@ -61,7 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.offset",
-        "Limit and offset give the same rows as cursors",
+        "Limit and offset return the same rows as cursors",
         LevelTwoFeatures,
         "walks",
         "no collection with limit and offset has rows",
@@ -71,10 +71,10 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["requests.effect", "requests.accepted"]),
     Check::new(
         "pages.total",
-        "Totals count the rows",
+        "Totals match the number of rows",
         LevelTwoFeatures,
         "totals",
-        "no collection with totals could be walked to its end",
+        "no collection with totals could be read completely",
         |context, tally| Box::pin(totals(context, tally)),
     )
     .for_feature(Feature::Totals)
@@ -97,7 +97,7 @@ fn difference(collection: &Collection, walked: &[crate::mcp::rows::Row]) -> Opti
         met.sort_unstable();
         met.dedup();
         if met.len() < all {
-            return Some(format!("{} rows came twice", all - met.len()));
+            return Some(format!("{} rows were returned twice", all - met.len()));
         }
     }
     let mut expected = expected;
@@ -114,10 +114,10 @@ async fn walk(context: &mut CheckContext<'_>, tally: &mut Tally) {
         if let Some(problem) = difference(&collection, &walk.rows) {
             tally.fail(name, problem, walk.last.as_ref());
         } else if collection.complete && walk.complete && walk.rows.len() != collection.rows.len() {
-            let problem = format!("{} rows were met, {} are there", walk.rows.len(), collection.rows.len());
+            let problem = format!("{} rows were returned, {} exist", walk.rows.len(), collection.rows.len());
             tally.fail(name, problem, walk.last.as_ref());
         } else if !walk.complete && walk.rows.len() < MAX_WALKED.min(collection.rows.len()) {
-            tally.fail(name, "the walk broke off", walk.last.as_ref());
+            tally.fail(name, "paging stopped early", walk.last.as_ref());
         }
     }
 }
@@ -140,7 +140,7 @@ async fn info(context: &mut CheckContext<'_>, tally: &mut Tally) {
         };
         let problem = format!("hasNextPage is {more} after {row_count} of {all} rows");
         tally.expect(more == (row_count < all), name, &problem, Some(&reply));
-        tally.expect(!more || cursor.is_some(), name, "there is more, but no 'endCursor'", Some(&reply));
+        tally.expect(!more || cursor.is_some(), name, "there are more rows, but no 'endCursor'", Some(&reply));
         let before = reply.data().pointer("/pageInfo/hasPreviousPage").and_then(Value::as_bool);
         tally.expect(before != Some(true), name, "hasPreviousPage is true on the first page", Some(&reply));
         let walk = context.walk(&collection.operation, &collection.params, Paging::Cursor, 100, 500).await;
@@ -179,7 +179,7 @@ async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally:
     let reply = context.call(&collection.operation, params).await;
     tally.count();
     if !reply.is_refused() {
-        let problem = "a cursor of one order was accepted in another, where it points nowhere";
+        let problem = "a cursor of one order was accepted in another";
         tally.warn(&collection.operation.name, problem, Some(&reply));
     }
 }
@@ -192,7 +192,7 @@ async fn size(context: &mut CheckContext<'_>, tally: &mut Tally) {
             params.insert("first".into(), json!(first));
             let reply = context.call(&collection.operation, params).await;
             let row_count = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
-            let problem = format!("{row_count} rows came for a page of {first}");
+            let problem = format!("{row_count} rows were returned for a page of {first}");
             tally.expect(
                 reply.is_success() && row_count == first.min(collection.rows.len()),
                 name,
@@ -205,7 +205,7 @@ async fn size(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let reply = context.call(&collection.operation, params).await;
         let open = reply.is_refused() || !reply.warnings().is_empty();
         let row_count = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
-        let problem = "a page of a million was cut down without a word";
+        let problem = "a page size of a million was reduced without a warning";
         tally.expect(open || row_count >= collection.rows.len(), name, problem, Some(&reply));
     }
 }
@@ -230,8 +230,8 @@ async fn totals(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let reply = context.call(&collection.operation, params).await;
         let reported = total(reply.data());
         let problem = match reported {
-            None => "a total was asked for and not given".to_owned(),
-            Some(reported) => format!("the total is {reported}, the rows are {}", collection.rows.len()),
+            None => "a total was requested, but not returned".to_owned(),
+            Some(reported) => format!("the total is {reported}, but there are {} rows", collection.rows.len()),
         };
         let right = reported == Some(collection.rows.len() as u64);
         tally.expect(right, &collection.operation.name, &problem, Some(&reply));

@@ -15,10 +15,10 @@ use crate::report::Tally;
 
 pub(crate) const CHECKS: &[Check] = &[Check::new(
     "sort.order",
-    "Sorting holds in both directions",
+    "Sorting works in both directions",
     LevelTwoFeatures,
     "orders",
-    "no collection that documents 'sort' has different rows",
+    "no collection that documents 'sort' has several distinct rows",
     |context, tally| Box::pin(order(context, tally)),
 )
 .for_feature(Feature::Sorting)
@@ -75,7 +75,7 @@ async fn order(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
         if let Some(refused) = refused.filter(|_| worked == 0) {
             tally.count();
-            tally.fail(&collection.operation.name, "it can be sorted by none of its fields", Some(&refused));
+            tally.fail(&collection.operation.name, "it cannot be sorted by any of its fields", Some(&refused));
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
     Check::new(
         "answers.texts",
-        "Structured content and text say the same",
+        "Structured content and text agree",
         ErrorQuality,
         "answers",
         "no answer has both forms",
@@ -32,7 +32,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
     Check::new(
         "errors.codes",
-        "Error codes are written in capitals",
+        "Error codes use UPPER_SNAKE_CASE",
         ErrorQuality,
         "failures",
         "nothing failed with a code",
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["answers.envelope"]),
     Check::new(
         "errors.registry",
-        "Failures have the published codes",
+        "Failures use the published codes",
         ErrorQuality,
         "failures",
         "no failure of a published kind had a code",
@@ -53,7 +53,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Error messages do not leak implementation internals",
         ErrorQuality,
         "messages",
-        "no message was seen",
+        "no message was received",
         |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.leaks)),
     ),
     Check::new(
@@ -61,7 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Error messages remain actionable",
         ErrorQuality,
         "messages",
-        "no message on a parameter was seen",
+        "no message about a parameter was received",
         |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.actionable)),
     )
     .depends_on(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
@@ -77,6 +77,6 @@ async fn texts(context: &mut CheckContext<'_>, tally: &mut Tally) {
     if tally.examined == 0 && context.calls() > 1 {
         // A server that sends only one form cannot contradict itself.
         tally.count();
-        tally.note("the server sends one form only");
+        tally.note("the server sends only one form");
     }
 }

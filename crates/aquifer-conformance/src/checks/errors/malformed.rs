@@ -11,26 +11,26 @@ use crate::report::Tally;
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "robust.malformed",
-        "Malformed requests are refused in an orderly way",
+        "Malformed requests are refused with a proper error",
         ErrorQuality,
         "requests",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(malformed(context, tally)),
     ),
     Check::new(
         "robust.oversized",
-        "Oversized and deeply nested requests are answered and survived",
+        "The server survives oversized and deeply nested requests",
         ErrorQuality,
         "requests",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(oversized(context, tally)),
     ),
     Check::new(
         "robust.garbage",
-        "Bytes that are no message do not end the server",
+        "Invalid bytes do not stop the server",
         ErrorQuality,
         "messages",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(garbage(context, tally)),
     ),
 ];
@@ -58,7 +58,7 @@ async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
 async fn check_alive(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let tool = context.description.tool.clone();
     let reply = context.send(&tool, json!({"operation": "introspect", "params": {"query": "types"}})).await;
-    tally.expect(reply.is_success(), "afterwards", "a plain request was not answered any more", Some(&reply));
+    tally.expect(reply.is_success(), "afterwards", "a valid request was no longer answered", Some(&reply));
 }
 
 async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
@@ -83,7 +83,7 @@ async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for (case, arguments, must_refuse) in cases {
         let reply = context.send_malformed(&tool, arguments).await;
         let orderly = !matches!(reply.kind, ReplyKind::Malformed | ReplyKind::Lost);
-        tally.expect(orderly, case, "it was not answered in an orderly way", Some(&reply));
+        tally.expect(orderly, case, "it was not answered properly", Some(&reply));
         if orderly && must_refuse {
             let problem = "it was not refused, though it is over the limit that is told, or over the most that may be \
                            told (64 levels)";

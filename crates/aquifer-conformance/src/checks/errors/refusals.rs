@@ -15,15 +15,15 @@ pub(crate) const CHECKS: &[Check] = &[
         "An unknown operation is refused by name",
         ErrorQuality,
         "tools",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(unknown_operation(context, tally)),
     ),
     Check::new(
         "errors.not_found",
-        "What is not there is refused",
+        "Requests for missing resources are refused",
         ErrorQuality,
         "operations",
-        "no get operation has a key that can be made up",
+        "no get operation has a key of a known type",
         |context, tally| Box::pin(not_found(context, tally)),
     )
     .for_feature(Feature::Getting),
@@ -67,7 +67,7 @@ async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let shown = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
         params.insert(key.clone(), other);
         let reply = context.call(get, params).await;
-        let problem = "something that is not there was answered with success";
+        let problem = "a missing resource was answered with success";
         if tally.expect(reply.is_refused(), &get.name, problem, Some(&reply)) {
             context.monitor.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
             let mut words = vec![shown, resource.noun.clone()];

@@ -56,7 +56,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Operation details have the published members",
         IntrospectionFidelity,
         "operations",
-        "no operation is listed by a name",
+        "no operation in the list has a name",
         |context, tally| Box::pin(shape(context, tally)),
     ),
     Check::new(
@@ -79,7 +79,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["details.shape"]),
     Check::new(
         "details.tools",
-        "Every operation's tool is there",
+        "Every operation's tool exists",
         IntrospectionFidelity,
         "operations",
         "no operation has details",
@@ -87,7 +87,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
     Check::new(
         "details.tool_schemas",
-        "Tool schemas let operations and parameters through",
+        "Tool schemas accept operations and parameters",
         IntrospectionFidelity,
         "tools",
         "no tool takes operations",
@@ -223,7 +223,7 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
         let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         if let Some(other) = required.iter().find(|required| *required != "operation") {
-            tally.fail(name, format!("{other} is required of every request"), None);
+            tally.fail(name, format!("{other} is required in every request"), None);
         }
     }
 }
@@ -237,12 +237,12 @@ async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.count();
             let request = example.get("request").unwrap_or(example);
             if !request.is_object() {
-                tally.fail(&operation.name, "an example is no object with a 'request' that could be sent", None);
+                tally.fail(&operation.name, "an example is not an object with a 'request'", None);
                 continue;
             }
             let named = request.get("operation").and_then(Value::as_str);
             if named.is_some_and(|named| named != operation.name) {
-                tally.fail(&operation.name, "an example is of another operation", None);
+                tally.fail(&operation.name, "an example calls another operation", None);
                 continue;
             }
             let params = example_params(example).cloned().unwrap_or_default();
@@ -259,7 +259,7 @@ async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
             if operation.is_read() {
                 let reply = context.call(operation, params).await;
                 if !reply.is_success() && !reply.is_not_found() {
-                    tally.fail(&operation.name, "the example of its own description fails", Some(&reply));
+                    tally.fail(&operation.name, "its own example fails", Some(&reply));
                 }
             }
         }

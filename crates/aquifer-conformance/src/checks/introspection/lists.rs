@@ -32,15 +32,15 @@ pub(crate) const CHECKS: &[Check] = &[
         "Operations query is implemented",
         IntrospectionFidelity,
         "operations listed",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(operations(context, tally)),
     ),
     Check::new(
         "introspection.protocol",
-        "The list tells version and conformance",
+        "The list states version and conformance level",
         IntrospectionFidelity,
         "facts",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(protocol(context, tally)),
     ),
     Check::new(
@@ -48,7 +48,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Introspection describes itself",
         IntrospectionFidelity,
         "facts",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(describes_itself(context, tally)),
     ),
     Check::new(
@@ -56,7 +56,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Types query is implemented",
         IntrospectionFidelity,
         "types listed",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(types(context, tally)),
     ),
     Check::new(
@@ -64,13 +64,13 @@ pub(crate) const CHECKS: &[Check] = &[
         "Type details are well-formed and agree with the list",
         IntrospectionFidelity,
         "types",
-        "no type is listed by a name",
+        "no type in the list has a name",
         |context, tally| Box::pin(type_details(context, tally)),
     )
     .depends_on(&["introspection.types"]),
     Check::new(
         "introspection.type_references",
-        "Every type that a parameter names is explained",
+        "Every type named by a parameter is described",
         IntrospectionFidelity,
         "types named",
         "there are no parameters",
@@ -82,7 +82,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Unknown names are answered with null",
         IntrospectionFidelity,
         "unknown names",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(unknown_names(context, tally)),
     ),
     Check::new(
@@ -90,15 +90,15 @@ pub(crate) const CHECKS: &[Check] = &[
         "An unknown kind of query is refused",
         IntrospectionFidelity,
         "queries",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(bad_query(context, tally)),
     ),
     Check::new(
         "introspection.stable",
-        "Introspection answers the same when asked again",
+        "Repeated introspection gives the same answer",
         IntrospectionFidelity,
         "answers",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(stable(context, tally)),
     ),
 ];
@@ -121,7 +121,7 @@ async fn operations(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let Some(reply) = &description.operations_reply else {
         let listed = context.client.tools.len();
         let problem = format!(
-            "this is no MCP-AQL server: none of its {listed} tools has 'operation' in its input schema, so there is \
+            "this is not an MCP-AQL server: none of its {listed} tools has 'operation' in its input schema, so there is \
              nothing to ask for introspection"
         );
         tally.count();
@@ -132,13 +132,13 @@ async fn operations(context: &mut CheckContext<'_>, tally: &mut Tally) {
         tally.fail("introspect", "no tool answers the operations query with success", Some(reply));
         let bare = context.send(&description.tool, json!({"operation": "introspect"})).await;
         if bare.is_success() {
-            tally.note("without 'query' it is answered, but 'query' and 'name' are how it is published");
+            tally.note("it answers without 'query', but the published parameters are 'query' and 'name'");
         }
         return;
     }
     if description.operations_list.is_empty() {
         tally.count();
-        return tally.fail("introspect", "'data.operations' is no list with operations in it", Some(reply));
+        return tally.fail("introspect", "'data.operations' is not a list of operations", Some(reply));
     }
     if let Some(problem) = unexpected_member(reply, &["_protocol", "operations"]) {
         tally.fail("introspect", problem, Some(reply));
@@ -174,7 +174,7 @@ async fn protocol(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let version = protocol.get("version").and_then(Value::as_str).unwrap_or_default();
     let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
     let is_version = numbers.clone().count() == 3 && numbers.into_iter().all(|number| number.parse::<u32>().is_ok());
-    tally.expect(is_version, "_protocol.version", "it is no version such as 1.0.0-draft", Some(reply));
+    tally.expect(is_version, "_protocol.version", "it is not a version such as 1.0.0-draft", Some(reply));
     for (name, allowed) in [("conformance", ["level-1", "level-2", "level-2"]), ("mode", ["semantic", "single", "all"])]
     {
         if let Some(value) = protocol.get(name) {
@@ -184,7 +184,7 @@ async fn protocol(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     if protocol.get("conformance").is_none() {
         tally.count();
-        tally.warn("_protocol.conformance", "the level of conformance is not told", Some(reply));
+        tally.warn("_protocol.conformance", "the conformance level is not stated", Some(reply));
     }
 }
 
@@ -194,13 +194,13 @@ async fn describes_itself(context: &mut CheckContext<'_>, tally: &mut Tally) {
         return;
     }
     if description.operations_list.iter().all(|item| item.get("name").is_none()) {
-        return tally.note("no operation of the list has a 'name'");
+        return tally.note("no operation in the list has a 'name'");
     }
     let listed =
         description.operations_list.iter().any(|item| item.get("name").is_some_and(|name| name == "introspect"));
     tally.expect(listed, "introspect", "it is not in the list of operations", None);
     let Some(introspect) = description.operation("introspect") else { return };
-    tally.expect(introspect.is_read(), "introspect", "it is not of the category READ", None);
+    tally.expect(introspect.is_read(), "introspect", "its category is not READ", None);
     let query = introspect.parameter("query");
     tally.expect(query.is_some_and(|query| query.required), "introspect.query", "it is not a required parameter", None);
     tally.expect(introspect.has_parameter("name"), "introspect.name", "the parameter is not described", None);
@@ -278,7 +278,7 @@ async fn type_references(context: &mut CheckContext<'_>, tally: &mut Tally) {
             for name in parameter.named_types() {
                 if !description.types.contains_key(name) && !reported.contains(&name) {
                     let subject = format!("{}.{}", operation.name, parameter.name);
-                    tally.fail(subject, format!("its type '{name}' is explained nowhere"), None);
+                    tally.fail(subject, format!("its type '{name}' is not described"), None);
                     reported.push(name);
                 }
             }
@@ -303,12 +303,7 @@ async fn bad_query(context: &mut CheckContext<'_>, tally: &mut Tally) {
         return;
     }
     let reply = introspect(context, json!({"query": "no_such_query_7f3a"})).await;
-    tally.expect(
-        reply.is_refused(),
-        "introspect.query",
-        "a kind of query that is not there was answered",
-        Some(&reply),
-    );
+    tally.expect(reply.is_refused(), "introspect.query", "an unknown kind of query was answered", Some(&reply));
 }
 
 async fn stable(context: &mut CheckContext<'_>, tally: &mut Tally) {
@@ -319,6 +314,6 @@ async fn stable(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let now = context.send(&before.exchange.tool, before.exchange.arguments.clone()).await;
         let same = without_volatile(&before.exchange.answer) == without_volatile(&now.exchange.answer);
         let asked = before.exchange.arguments.get("params").map(Value::to_string).unwrap_or_default();
-        tally.expect(same, &asked, "the same question was answered differently", Some(&now));
+        tally.expect(same, &asked, "the same request was answered differently", Some(&now));
     }
 }

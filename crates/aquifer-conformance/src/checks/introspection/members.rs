@@ -46,7 +46,7 @@ impl MemberType {
             Self::Word => "text that is not empty".into(),
             Self::Flag => "true or false".into(),
             Self::Number => "a number".into(),
-            Self::Length => "a whole number from 0 on".into(),
+            Self::Length => "a non-negative integer".into(),
             Self::List => "a list".into(),
             Self::Object => "an object".into(),
             Self::Anything => "anything".into(),
@@ -78,7 +78,7 @@ pub(crate) const PARAMETER: &[Member] = &[
 
 /// The differences from the published members, as problems.
 pub(crate) fn differences(value: &Value, members: &[Member]) -> Vec<String> {
-    let Some(object) = value.as_object() else { return vec!["it is no object".into()] };
+    let Some(object) = value.as_object() else { return vec!["it is not an object".into()] };
     let mut found = Vec::new();
     for (name, required, is) in members {
         match object.get(*name) {

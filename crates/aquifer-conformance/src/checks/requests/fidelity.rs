@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Requests built from introspection alone succeed",
         IntrospectionFidelity,
         "operations",
-        "there is no operation to try",
+        "there is no operation to call",
         |context, tally| Box::pin(accuracy(context, tally)),
     )
     .depends_on(&["introspection.type_references"]),
@@ -29,12 +29,12 @@ pub(crate) const CHECKS: &[Check] = &[
         "Every documented parameter is accepted",
         IntrospectionFidelity,
         "parameters",
-        "no operation that works has an optional parameter",
+        "no working operation has an optional parameter",
         |context, tally| Box::pin(accepted(context, tally)),
     ),
     Check::new(
         "requests.undocumented",
-        "Parameters that are not documented are not accepted",
+        "Undocumented parameters are not accepted silently",
         IntrospectionFidelity,
         "parameters",
         "no READ operation works",
@@ -43,10 +43,10 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["parameters.unknown"]),
     Check::new(
         "requests.effect",
-        "Documented parameters do something",
+        "Documented parameters have an effect",
         IntrospectionFidelity,
         "parameters",
-        "no parameter has an effect that could be seen",
+        "no parameter has an observable effect",
         |context, tally| Box::pin(effect(context, tally)),
     )
     .for_feature(Feature::Controls)
@@ -57,15 +57,15 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     for (name, reason) in &context.unanswered {
         tally.count();
-        tally.fail(name, format!("the server was lost over it ({reason}); no other check asks for it"), None);
+        tally.fail(name, format!("calling it lost the server ({reason}); no other check calls it"), None);
     }
     for operation in description.read_operations() {
         let Some(reply) = context.last_replies.get(&operation.name) else {
-            tally.note(format!("{}: we could not think of a request", operation.name));
+            tally.note(format!("{}: no request could be built", operation.name));
             continue;
         };
         if reply.code().is_empty() && reply.says_not_found() {
-            tally.note(format!("{}: nothing was found that it could be asked for", operation.name));
+            tally.note(format!("{}: no existing row was found to request", operation.name));
             continue;
         }
         tally.count();
@@ -80,7 +80,7 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
         if reply.is_invalid_request() {
             tally.fail(format!("create_{noun}"), "a request that follows its description was refused", Some(reply));
         } else if !reply.is_success() {
-            tally.note(format!("creating '{noun}' was answered {}", reply.code()));
+            tally.note(format!("creating '{noun}' failed with {}", reply.code()));
         }
     }
 }
@@ -175,7 +175,7 @@ async fn accepted(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
     }
     if left_out > 0 {
-        tally.note(format!("{left_out} parameters were left out: we could not think of a value"));
+        tally.note(format!("{left_out} parameters were left out: no value could be generated"));
     }
 }
 
@@ -202,13 +202,13 @@ async fn undocumented(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.count();
             if reply.is_success() && reply.warnings().is_empty() {
                 let subject = format!("{}.{name}", operation.name);
-                tally.fail(subject, "it is not documented, and yet accepted without a word", Some(&reply));
+                tally.fail(subject, "it is undocumented, but accepted without a warning", Some(&reply));
             }
         }
     }
 }
 
-const IGNORED: &str = "it is documented and accepted, and changes nothing";
+const IGNORED: &str = "it is documented and accepted, but has no effect";
 
 async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let collections = context.collections.clone();

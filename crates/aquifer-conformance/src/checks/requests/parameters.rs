@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
     Check::new(
         "parameters.required_named",
-        "A missing parameter is named",
+        "A missing parameter is named in the error",
         ParameterHandling,
         "required parameters",
         "no operation has a required parameter",
@@ -36,15 +36,15 @@ pub(crate) const CHECKS: &[Check] = &[
         "Unknown parameters are handled explicitly",
         ParameterHandling,
         "operations",
-        "no operation could be tried",
+        "no operation could be called",
         |context, tally| Box::pin(unknown(context, tally)),
     ),
     Check::new(
         "parameters.types",
-        "Values of a wrong type are refused",
+        "Values of the wrong type are refused",
         ParameterHandling,
         "parameters",
-        "no parameter has a type that a value could break",
+        "no parameter has a type to violate",
         |context, tally| Box::pin(types(context, tally)),
     ),
     Check::new(
@@ -52,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "Documented defaults are observable",
         ParameterHandling,
         "defaults",
-        "no operation that works documents a default",
+        "no working operation documents a default",
         |context, tally| Box::pin(defaults(context, tally)),
     )
     .for_feature(Feature::Defaults)
@@ -70,17 +70,17 @@ pub(crate) const CHECKS: &[Check] = &[
         "camelCase variants are accepted as aliases",
         ParameterHandling,
         "parameters",
-        "no operation that works has a parameter of several words with a default",
+        "no working operation has a parameter name of several words",
         |context, tally| Box::pin(aliases(context, tally)),
     )
     .for_feature(Feature::LongNames)
     .depends_on(&["parameters.snake_case"]),
     Check::new(
         "parameters.precedence",
-        "What stands in 'params' wins over the same name beside it",
+        "A value in 'params' takes precedence over one beside it",
         ParameterHandling,
         "requests",
-        "nothing answers introspection",
+        "no tool answers introspection",
         |context, tally| Box::pin(precedence(context, tally)),
     ),
 ];
@@ -88,7 +88,7 @@ pub(crate) const CHECKS: &[Check] = &[
 /// Notes how many operations were left out because writes are not allowed.
 fn note_left_out(left_out: usize, tally: &mut Tally) {
     if left_out > 0 {
-        tally.note(format!("{left_out} operations that write were left out: writes are not allowed"));
+        tally.note(format!("{left_out} operations were left out because writes are not allowed"));
     }
 }
 
@@ -102,7 +102,7 @@ async fn required(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
         for parameter in operation.required_parameters() {
             let Some(mut params) = context.params_to_break(operation) else {
-                tally.note(format!("{}: we could not think of a request", operation.name));
+                tally.note(format!("{}: no request could be built", operation.name));
                 break;
             };
             params.remove(&parameter.name);
@@ -134,7 +134,11 @@ async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 kind: crate::mcp::ReplyKind::Failure,
                 texts_agree: None,
             };
-            tally.fail(format!("{operation}.{parameter}"), "the message does not name what is missing", Some(&reply));
+            tally.fail(
+                format!("{operation}.{parameter}"),
+                "the message does not name the missing parameter",
+                Some(&reply),
+            );
         }
     }
 }
@@ -157,7 +161,7 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
         };
         params.insert(NAME.to_owned(), json!("x"));
         let reply = context.call(operation, params).await;
-        let problem = "an unknown parameter was neither refused by name nor warned of";
+        let problem = "an unknown parameter was neither refused by name nor reported as a warning";
         if tally.expect(reply.reports_unknown(NAME), &operation.name, problem, Some(&reply)) {
             context.monitor.expect_code(&operation.name, &["VALIDATION_UNKNOWN_PARAM"], &reply);
             let name = format!("unknown parameter of {}", operation.name);
@@ -168,7 +172,7 @@ async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     if !without_row.is_empty() {
         let names = without_row.join(", ");
-        tally.note(format!("left out, as there is no row of ours to try them on: {names}"));
+        tally.note(format!("left out, because the run created no row for them: {names}"));
     }
     note_left_out(left_out, tally);
 }
@@ -187,7 +191,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
             params.insert(parameter.name.clone(), wrong);
             let reply = context.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);
-            let problem = format!("a value that is no '{}' was not refused", parameter.type_text);
+            let problem = format!("a value other than '{}' was not refused", parameter.type_text);
             if !tally.expect(reply.is_refused(), &subject, &problem, Some(&reply)) {
                 continue;
             }
@@ -234,10 +238,10 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let subject = format!("{}.{}", operation.name, parameter.name);
             let same = without_volatile(with.data()) == without_volatile(without.data());
             if !same && context.answers_vary(operation, &base, &without).await {
-                tally.note(format!("{} was left out: it answers differently each time", operation.name));
+                tally.note(format!("{} was left out because its answers vary", operation.name));
                 continue;
             }
-            let problem = format!("left out, it is not as if {default} were given");
+            let problem = format!("leaving it out differs from giving the default {default}");
             tally.expect(same, &subject, &problem, Some(&without));
             if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
                 let path = format!("data.{path}");
@@ -310,7 +314,7 @@ async fn aliases(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let reply = context.call(operation, camel).await;
             tally.count();
             if !reply.is_success() {
-                let problem = format!("'{}' is not taken for it", camel_case(&name));
+                let problem = format!("'{}' is not accepted as an alias", camel_case(&name));
                 tally.warn(format!("{}.{name}", operation.name), problem, Some(&reply));
             }
         }
@@ -325,10 +329,10 @@ async fn precedence(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let asked = json!({"operation": "introspect", "query": "types", "params": {"query": "operations"}});
     let reply = context.send(&tool, asked).await;
     let right = reply.is_success() && reply.data().get("operations").is_some();
-    tally.expect(right, "introspect.query", "the value in 'params' did not win", Some(&reply));
+    tally.expect(right, "introspect.query", "the value in 'params' did not take precedence", Some(&reply));
     let reply = context.send(&tool, json!({"operation": "introspect", "query": "types"})).await;
     tally.count();
     if !(reply.is_success() && reply.data().get("types").is_some()) {
-        tally.warn("introspect.query", "a parameter beside 'operation' is not taken", Some(&reply));
+        tally.warn("introspect.query", "a parameter beside 'operation' is ignored", Some(&reply));
     }
 }

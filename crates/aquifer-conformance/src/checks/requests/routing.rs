@@ -14,17 +14,17 @@ pub(crate) const READ_CHECKS: &[Check] = &[Check::new(
     "Operations sent to another family's tool are refused",
     IntrospectionFidelity,
     "misrouted requests",
-    "there is no second family of tools, or no operation that works",
+    "there is no second family of tools, or no working operation",
     |context, tally| Box::pin(mismatch(context, tally)),
 )
 .for_feature(Feature::Families)];
 
 pub(crate) const WRITE_CHECKS: &[Check] = &[Check::new(
     "routing.not_run",
-    "What is sent to the wrong tool does not run",
+    "Operations sent to the wrong tool do not run",
     IntrospectionFidelity,
     "misrouted writes",
-    "there is nothing that can be created and listed",
+    "no resource can be created and listed",
     |context, tally| Box::pin(not_run(context, tally)),
 )
 .for_feature(Feature::Families)
@@ -39,7 +39,7 @@ async fn mismatch(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let others = working.iter().filter_map(|(name, params)| Some((description.operation(name)?, params)));
         for (operation, params) in others.filter(|(operation, _)| operation.tool != *tool).take(3) {
             let reply = context.send(tool, json!({"operation": operation.name, "params": params})).await;
-            let problem = format!("it was answered by '{tool}', though it belongs to '{}'", operation.tool);
+            let problem = format!("'{tool}' answered it, but it belongs to '{}'", operation.tool);
             if tally.expect(reply.is_refused(), &operation.name, &problem, Some(&reply)) {
                 context.monitor.expect_code(&operation.name, &["VALIDATION_ENDPOINT_MISMATCH"], &reply);
                 let name = format!("misrouted {}", operation.name);
@@ -61,7 +61,7 @@ async fn not_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(before) = context.count_rows(resource).await else { continue };
         let reply = context.send(&tool, create.request(params)).await;
         let after = context.count_rows(resource).await;
-        let problem = format!("it ran though it was sent to '{tool}'");
+        let problem = format!("it ran although it was sent to '{tool}'");
         tally.expect(!reply.is_success() && after == Some(before), &create.name, &problem, Some(&reply));
     }
 }

@@ -8,12 +8,12 @@ use crate::context::CheckContext;
 use crate::report::Category::LevelTwoFeatures;
 use crate::report::Tally;
 
-const NOTHING: &str = "nothing of ours is left that wants to be confirmed";
+const NOTHING: &str = "the run created nothing whose deletion needs confirmation";
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
         "confirm.asked",
-        "What documents a confirmation does not run without it",
+        "Operations do not run without their documented confirmation",
         LevelTwoFeatures,
         "operations",
         NOTHING,
@@ -23,7 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
     Check::new(
         "confirm.token",
-        "An invented confirmation is refused",
+        "An invented confirmation token is refused",
         LevelTwoFeatures,
         "operations",
         NOTHING,
@@ -49,17 +49,17 @@ async fn delete_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented
         tally.expect(reply.is_refused() && still_there, &delete.name, problem, Some(&reply));
         if invented.is_none() && reply.is_refused() && !reply.code().is_empty() {
             let required = reply.code() == "CONFIRMATION_REQUIRED";
-            let problem = "the refusal does not say CONFIRMATION_REQUIRED";
+            let problem = "the code of the refusal is not CONFIRMATION_REQUIRED";
             tally.expect(required, &delete.name, problem, Some(&reply));
         }
     }
 }
 
 async fn without_confirmation(context: &mut CheckContext<'_>, tally: &mut Tally) {
-    delete_each(context, tally, None, "it ran without being confirmed").await;
+    delete_each(context, tally, None, "it ran without confirmation").await;
 }
 
 async fn invented_token(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let invented = "conf_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    delete_each(context, tally, Some(invented), "an invented token was taken for a confirmation").await;
+    delete_each(context, tally, Some(invented), "an invented token was accepted").await;
 }

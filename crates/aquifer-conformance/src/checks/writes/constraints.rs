@@ -24,16 +24,16 @@ pub(crate) const CHECKS: &[Check] = &[
         "An identifier cannot be changed, and introspection says so",
         ConstraintDocumentation,
         "operations",
-        "there is no row of ours that can be updated",
+        "no created row can be updated",
         |context, tally| Box::pin(identifiers(context, tally)),
     )
     .writes(),
     Check::new(
         "constraints.input_fields",
-        "Unknown fields of 'input' are refused or warned of",
+        "Unknown fields of 'input' are refused or cause a warning",
         ConstraintDocumentation,
         "operations",
-        "there is no row of ours that can be updated through 'input'",
+        "no created row can be updated through 'input'",
         |context, tally| Box::pin(input_fields(context, tally)),
     )
     .writes(),
@@ -71,7 +71,11 @@ async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 match (handled, constraint) {
                     (false, "format") => tally.warn(&subject, "a value of another format was accepted", Some(&reply)),
                     (false, _) => {
-                        tally.fail(&subject, format!("a value against its '{constraint}' was accepted"), Some(&reply));
+                        tally.fail(
+                            &subject,
+                            format!("a value violating its '{constraint}' was accepted"),
+                            Some(&reply),
+                        );
                     }
                     (true, _) => {
                         context.monitor.expect_code(&subject, BREACHED, &reply);
@@ -82,7 +86,7 @@ async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
         }
     }
     if left_out > 0 {
-        tally.note(format!("{left_out} operations that write were left out: writes are not allowed"));
+        tally.note(format!("{left_out} operations were left out because writes are not allowed"));
     }
 }
 
@@ -110,7 +114,7 @@ async fn identifiers(context: &mut CheckContext<'_>, tally: &mut Tally) {
         };
         if tally.expect(reply.is_refused() && unharmed, &subject, "the identifier could be changed", Some(&reply)) {
             if !documented {
-                tally.warn(&subject, "it is refused, but introspection lists it as a field to change", Some(&reply));
+                tally.warn(&subject, "it is refused, but introspection lists it as changeable", Some(&reply));
             }
             let name = format!("identifier of {}", update.name);
             context.record_exchange(Purpose::Constraint { name, documented }, &reply);
@@ -131,7 +135,7 @@ async fn input_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let mut params: Map<String, Value> = created.key.clone();
         params.insert("input".into(), json!({NAME: "x"}));
         let reply = context.call(update, params).await;
-        let problem = "an unknown field was neither refused by name nor warned of";
+        let problem = "an unknown field was neither refused by name nor reported as a warning";
         tally.expect(reply.reports_unknown(NAME), &update.name, problem, Some(&reply));
         context.record_exchange(
             Purpose::Constraint { name: format!("unknown field of {}", update.name), documented: true },

@@ -14,7 +14,7 @@ use crate::record::Purpose;
 use crate::report::Category::{LevelTwoFeatures, RoundTripIntegrity};
 use crate::report::Tally;
 
-const NO_CREATED_ROW: &str = "nothing could be created and read back";
+const NO_CREATED_ROW: &str = "no row could be created and read back";
 
 /// How many fields of a row are tried to find one that can be changed.
 const MAX_FIELDS_TRIED: usize = 5;
@@ -45,7 +45,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
     Check::new(
         "roundtrip.update",
-        "Updates change what they were asked to",
+        "Updates change the requested fields",
         RoundTripIntegrity,
         "updates",
         NO_CREATED_ROW,
@@ -57,7 +57,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "An explicit null clears a field",
         RoundTripIntegrity,
         "updates",
-        "no row of ours has a field that may be null and can be set",
+        "no created row has a settable field allowing null",
         |context, tally| Box::pin(null(context, tally)),
     )
     .for_feature(Feature::Nullable)
@@ -65,7 +65,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
     Check::new(
         "roundtrip.duplicate",
-        "A second thing of the same identifier is refused",
+        "A duplicate identifier is refused",
         RoundTripIntegrity,
         "operations",
         NO_CREATED_ROW,
@@ -87,7 +87,7 @@ pub(crate) const CHECKS: &[Check] = &[
 
 pub(crate) const DELETE_CHECKS: &[Check] = &[Check::new(
     "roundtrip.delete",
-    "What is deleted is gone",
+    "Deleted rows are gone",
     RoundTripIntegrity,
     "rows",
     NO_CREATED_ROW,
@@ -123,7 +123,7 @@ async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.count();
             let subject = format!("{}.{name}", resource.noun);
             match row.get(name) {
-                None => tally.fail(subject, "it was submitted and is not there", Some(&reply)),
+                None => tally.fail(subject, "it was submitted, but is missing", Some(&reply)),
                 Some(kept) if !values_equal(kept, value) => {
                     tally.fail(subject, format!("{value} became {kept}"), Some(&reply))
                 }
@@ -160,11 +160,11 @@ async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<U
             }
         }
         let Some((field, value, answer)) = chosen else {
-            tally.note(format!("{}: nothing to change was found", resource.noun));
+            tally.note(format!("{}: no field to change was found", resource.noun));
             continue;
         };
         if answer.code().starts_with("CONFLICT") {
-            tally.note(format!("{}: every change met a rule of the server", resource.noun));
+            tally.note(format!("{}: every change conflicted with a rule of the server", resource.noun));
             continue;
         }
         let Some((reply, after)) = context.read_back(resource, &created.key).await else { continue };
@@ -206,7 +206,7 @@ async fn update(context: &mut CheckContext<'_>, tally: &mut Tally) {
         if !trial.answer.is_success() {
             tally.fail(subject, "a valid update was refused", Some(&trial.answer));
         } else if !trial.after.get(&trial.field).is_some_and(|after| values_equal(after, &trial.value)) {
-            tally.fail(subject, format!("after the update it is not {}", trial.value), Some(&trial.reply));
+            tally.fail(subject, format!("after the update, the value is not {}", trial.value), Some(&trial.reply));
         }
     }
 }
@@ -220,7 +220,7 @@ async fn preserved(context: &mut CheckContext<'_>, tally: &mut Tally) {
         for (name, before) in others {
             if trial.after.get(name).is_none_or(|after| !values_equal(after, before)) {
                 let after = trial.after.get(name).map_or_else(|| "nothing".to_owned(), Value::to_string);
-                let problem = format!("'{name}' was not updated, and became {after}");
+                let problem = format!("'{name}' was not updated, but became {after}");
                 tally.fail(&trial.operation, problem, Some(&trial.reply));
             } else if is_scalar(before) && trial.reply.data().get(name).is_some() {
                 preserved.insert(format!("data.{name}"), before.clone());
@@ -292,7 +292,7 @@ async fn duplicate(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(mut params) = context.creation_params(resource) else { continue };
         params.extend(created.key.clone());
         let reply = context.call(create, params).await;
-        let problem = "a second one with the same identifier was created";
+        let problem = "a second row with the same identifier was created";
         tally.expect(reply.is_refused(), &create.name, problem, Some(&reply));
     }
 }
@@ -313,7 +313,7 @@ async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.expect(after == Some(before), &create.name, "a dry run created something", Some(&reply));
             if reply.is_success() && after != Some(before) {
                 let row = object_with(reply.data(), &resource.key).cloned().unwrap_or_default();
-                tally.note(format!("left behind: {} {}", resource.noun, Value::Object(row)));
+                tally.note(format!("not deleted: {} {}", resource.noun, Value::Object(row)));
             }
         }
         let Some(created) = context.sandbox.row(&resource.noun).cloned() else { continue };
@@ -346,7 +346,7 @@ async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(resource) = resources.iter().find(|resource| resource.noun == created.noun) else { continue };
         let shown = format!("{} {}", created.noun, Value::Object(created.key.clone()));
         let Some(delete) = &resource.delete else {
-            tally.note(format!("left behind, as nothing deletes it: {shown}"));
+            tally.note(format!("not deleted, because no operation deletes it: {shown}"));
             continue;
         };
         let reply = context.call_confirmed(delete, created.key.clone()).await;
@@ -357,15 +357,15 @@ async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 continue;
             }
             let words = if reply.code() == "CONFIRMATION_REQUIRED" {
-                "it wants to be confirmed in a way that a run cannot, and was left behind"
+                "it could not be deleted, because the run cannot confirm it"
             } else {
-                "it could not be deleted, and was left behind"
+                "it could not be deleted"
             };
             tally.count();
             tally.fail(&shown, words, Some(&reply));
             continue;
         }
         let Some((read, _)) = context.read_back(resource, &created.key).await else { continue };
-        tally.expect(read.is_gone(), &shown, "it was deleted and is still there", Some(&read));
+        tally.expect(read.is_gone(), &shown, "it was deleted, but still exists", Some(&read));
     }
 }
