@@ -240,7 +240,7 @@ impl Database {
         let outcome = match verb {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
-                let wanted = parse_query(&exposed.collection, family, &params, &self.key)?;
+                let query = parse_query(&exposed.collection, family, &params, &self.key)?;
                 let (key, exposed) = (self.key.clone(), exposed.clone());
                 let work = Query { exposed, dialect, now, plan: query.plan, key };
                 self.backend.read(work).await.map(|mut done| {

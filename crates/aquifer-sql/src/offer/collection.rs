@@ -10,7 +10,7 @@ use aquifer_query::{Collection, FieldType};
 use crate::rows::SelectionCache;
 use crate::schema::exposed_table::{ChildCount, ComputedSource, ExposedTable, Formula};
 use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
-use crate::schema::names::{self, Words};
+use crate::schema::names::Words;
 use crate::schema::relationship::Relationship;
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};

@@ -13,7 +13,6 @@ use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
-use crate::schema::names;
 use crate::schema::relationship::Direction;
 
 /// How many tables are suggested for an ambiguous name.

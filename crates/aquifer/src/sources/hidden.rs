@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use aquifer_discovery::name;
 use aquifer_engine::source::{Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::case::snake_identifier;
