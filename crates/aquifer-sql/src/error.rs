@@ -205,7 +205,7 @@ impl Violation {
             ),
             Constraint::Check => {
                 let name = fields.first().copied().unwrap_or("params");
-                Failure::invalid_value(name, "violates a check constraint of the table")
+                Failure::invalid_value(name, "violates a constraint of the table")
             }
             Constraint::NotNull => match fields.first() {
                 Some(name) => {

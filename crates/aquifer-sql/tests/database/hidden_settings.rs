@@ -229,7 +229,7 @@ async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
     settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
     settings.tables.insert("public.users".to_owned(), said(&["name"], &[], &[]));
     let failure = open(settings.clone()).await.err().unwrap();
-    assert!(failure.cause().unwrap().contains("'public.users' is set twice"), "{failure:?}");
+    assert!(failure.cause().unwrap().contains("'public.users' is configured twice"), "{failure:?}");
     settings.tables.insert("public.users".to_owned(), said(&["name", "notes"], &[], &[]));
     open(settings).await.unwrap();
 }

@@ -146,7 +146,8 @@ async fn row_level_security_shows_and_changes_own_rows_only() {
         ("update_note", json!({ "id": 3, "input": { "owner": "somebody" } })),
     ] {
         let error = fixture.call_err(operation, params, "PERMISSION_DENIED").await;
-        assert!(error["message"].as_str().unwrap().starts_with("Permission denied: the database"), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("Permission denied: ") && message.contains("the database"), "{error}");
     }
     let error = fixture.call_err("create_note", json!({ "id": 1, "body": "x" }), "CONFLICT_ALREADY_EXISTS").await;
     assert_eq!(error["details"]["fields"], json!(["id"]));
