@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::cli::{ApprovalsCommand, StateArgs, usual_config};
+use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
 use crate::safety::admin::Admin;
 use crate::safety::{self, Place, pager, terminal};
@@ -46,7 +46,7 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
 impl StateArgs {
     /// The configuration, with the state where the command line wants it.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
-        let usual = || usual_config().filter(|_| self.state.is_none());
+        let usual = || default_config().filter(|_| self.state.is_none());
         let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
         if let Some(directory) = &self.state {
             // The secret would be the directory's, and the approvals somebody else's.

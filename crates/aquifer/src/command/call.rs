@@ -22,7 +22,7 @@ use crate::setup::{self, Wanted};
 use crate::sources::{Absence, Opened};
 
 pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
-    arguments.settle()?;
+    arguments.sort_words()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 
 use crate::Ending;
-use crate::cli::{InterrogateArgs, usual_config};
+use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
 use crate::gather::gather;
 use crate::sources::is_source;
@@ -14,7 +14,7 @@ pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
     let is_name = |source: &String| !is_source(source);
     let config = match (&arguments.config, arguments.source.as_ref().filter(|source| is_name(source))) {
         (Some(config), _) => Config::read(Some(config))?,
-        (None, Some(_)) => Config::read(usual_config().as_deref())?,
+        (None, Some(_)) => Config::read(default_config().as_deref())?,
         (None, None) => Config::default(),
     };
     let source = arguments.source.as_deref();

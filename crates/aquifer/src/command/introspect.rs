@@ -17,7 +17,7 @@ use crate::setup::{self, Wanted};
 use crate::sources::{Absence, quoted};
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
-    arguments.settle()?;
+    arguments.sort_words()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(Absence::IsShown).await?;

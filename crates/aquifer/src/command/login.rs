@@ -9,7 +9,7 @@ use aquifer_upstream::{Attempt, LoggedOut, Settings, Transport};
 use tokio::sync::mpsc;
 
 use crate::Ending;
-use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, usual_config};
+use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config};
 use crate::config::{Config, LoginConfig};
 use crate::setup::Wanted;
 use crate::sources::is_source;
@@ -63,7 +63,7 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
 /// The server that is meant: one of the configuration by its name, or a target as other commands take it.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     let given = &arguments.server;
-    let usual = || usual_config().filter(|_| !is_source(given));
+    let usual = || default_config().filter(|_| !is_source(given));
     let config = Config::read(arguments.config.clone().or_else(usual).as_deref())?;
     let is_target =
         given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));

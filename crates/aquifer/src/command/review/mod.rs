@@ -142,7 +142,7 @@ fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     match plans.len() {
         0 => bail!("this is no MCP server"),
         1 => Ok(plans),
-        _ if arguments.is_about_one() => bail!("there are several servers. Choose one with --server"),
+        _ if arguments.needs_single_server() => bail!("there are several servers. Choose one with --server"),
         _ => Ok(plans),
     }
 }
