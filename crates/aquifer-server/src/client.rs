@@ -110,8 +110,10 @@ impl ClientSide for SessionClient {
         let (answer, answered) = oneshot::channel();
         let question = Question { capability, params, answer };
         async move {
-            self.questions.try_send(question).map_err(|_| refused("the request is over, or too many wait"))?;
-            answered.await.map_err(|_| refused("the request is over"))?
+            self.questions
+                .try_send(question)
+                .map_err(|_| refused("the request has ended, or too many questions are waiting"))?;
+            answered.await.map_err(|_| refused("the request has ended"))?
         }
         .boxed()
     }
@@ -126,7 +128,7 @@ impl ClientSide for SessionClient {
         tokio::spawn(async move {
             let told = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
             if let Ok(Err(cause)) = told {
-                tracing::debug!(%cause, "a log line could not be passed on");
+                tracing::debug!(%cause, "could not forward a log line to the client");
             }
         });
     }
@@ -169,7 +171,7 @@ async fn ask(peer: &Peer<RoleServer>, question: Question) {
 
 fn request(capability: ClientCapability, params: Map<String, Value>) -> Result<ServerRequest, Failure> {
     let params = Value::Object(params);
-    let unreadable = |cause: serde_json::Error| refused(format!("a question the SDK cannot read: {cause}"));
+    let unreadable = |cause: serde_json::Error| refused(format!("the SDK cannot parse the question: {cause}"));
     Ok(match capability {
         ClientCapability::Elicitation => {
             let params: ElicitRequestParams = serde_json::from_value(params).map_err(unreadable)?;

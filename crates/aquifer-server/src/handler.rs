@@ -291,7 +291,7 @@ impl ServerHandler for McpHandler {
                 match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context))).catch_unwind().await {
                     Ok(answer) => answer,
                     Err(_) => {
-                        let failure = Failure::internal("a panic outside of a handler");
+                        let failure = Failure::internal("panic outside of a handler");
                         Ok(self.result(Response::Failure(failure), &context).into())
                     }
                 }

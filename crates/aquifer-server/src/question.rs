@@ -52,7 +52,7 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
         Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
         Err(ServiceError::Timeout { .. }) => (key, json!({ "action": "timeout" })),
         Err(cause) => {
-            tracing::debug!(%cause, "the person could not be asked");
+            tracing::debug!(%cause, "could not ask the person");
             (key, refusal)
         }
     }
@@ -68,6 +68,6 @@ pub(crate) fn challenge(question: InputRequest) -> Result<CallToolResponse, Erro
 
 fn form(question: InputRequest) -> Result<ElicitRequestParams, ErrorData> {
     let requested_schema: ElicitationSchema = serde_json::from_value(Value::Object(question.schema))
-        .map_err(|_| ErrorData::internal_error("a question without a valid form", None))?;
+        .map_err(|_| ErrorData::internal_error("the question has no valid form", None))?;
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message: question.message, requested_schema })
 }

@@ -62,7 +62,7 @@ fn address(salvaged: &Salvaged) -> Option<Box<RawValue>> {
 /// The answer to a request of a client that has too much under way.
 pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8> {
     let id = serde_json::value::to_raw_value(id).ok();
-    let message = "Too many calls under way on this connection. Read answers, then repeat";
+    let message = "Too many calls are running on this connection. Read their answers, then retry";
     if !is_call {
         return error(id, SERVER_BUSY, message, None);
     }

@@ -29,7 +29,7 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
         found.entry("resultType").or_insert_with(|| "complete".into());
     }
     serde_json::from_value(found)
-        .map_err(|_| ErrorData::internal_error("The source answered with something else", None))
+        .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
 }
 
 /// A completion as sources are asked for it.

@@ -24,7 +24,7 @@ pub(crate) use gateway::{
 pub(crate) use safety::{
     ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
-pub(crate) use targets::{choose_config, is_config, default_config};
+pub(crate) use targets::{choose_config, default_config, is_config};
 pub(crate) use tokens::TokensArgs;
 
 /// Put MCP servers, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.

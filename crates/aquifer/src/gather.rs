@@ -61,7 +61,7 @@ async fn gather_within<T>(
 
 /// What is said of a server that was not waited for any longer.
 pub(crate) fn late(name: &str) -> String {
-    format!("Source '{name}' has not answered for {} s, and is not waited for any longer", LATE_TIMEOUT.as_secs())
+    format!("Source '{name}' did not answer within {} s", LATE_TIMEOUT.as_secs())
 }
 
 /// A line on a terminal that says who is waited for. It is gone when this is dropped.

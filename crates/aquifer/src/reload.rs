@@ -120,16 +120,16 @@ impl Reloader {
         let Some(path) = &self.path else { return Ok((Config::default(), String::new())) };
         let shown = path.display();
         if path.exists() && !path.is_file() {
-            bail!("{shown} is not a file, and cannot be read again");
+            bail!("{shown} is not a regular file, so it cannot be reloaded");
         }
         let text = match crate::files::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} is gone"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} does not exist any more"),
             read => read.with_context(|| format!("cannot read {shown}"))?,
         };
         let config = Config::of_file(path, &text)?;
         let is_empty = |config: &Config| Config { path: None, ..config.clone() } == Config::default();
         if is_empty(&config) && !is_empty(&self.config) {
-            bail!("{shown} is empty: it holds no setting any more");
+            bail!("{shown} is empty: it contains no settings");
         }
         Ok((config, text))
     }
@@ -167,19 +167,21 @@ impl std::fmt::Display for Outcome {
         let sections = waiting::names(self.waiting.iter());
         match (self.is_in_effect, self.waiting.as_slice()) {
             (true, []) => f.write_str("the changed configuration is in effect"),
-            (true, _) => write!(f, "the changed configuration is in effect, except for {sections}: restart for that"),
+            (true, _) => {
+                write!(f, "the changed configuration is in effect, except for {sections}. Restart to apply the rest")
+            }
             (false, []) => f.write_str("the configuration has not changed"),
             (false, _) => {
                 write!(
                     f,
-                    "the change is not in effect: {sections} cannot change in a running process. Restart for that"
+                    "the change is not in effect: {sections} cannot be changed while Aquifer runs. Restart to apply it"
                 )
             }
         }?;
         let stricter: Vec<&Waiting> = self.waiting.iter().filter(|waiting| waiting.is_stricter).collect();
         if !stricter.is_empty() {
             let sections = waiting::names(stricter.into_iter());
-            write!(f, "\nWarning: what is in effect is less strict than the file in {sections}")?;
+            write!(f, "\nWarning: the settings in effect are less strict than the file in {sections}")?;
         }
         Ok(())
     }

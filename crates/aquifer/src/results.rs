@@ -75,7 +75,8 @@ impl OperationConfig {
         let (to, inside) = path.split_once("[].").unwrap_or((path, "x"));
         let is_way = |way: &str| way.split('.').all(|step| !step.is_empty() && !step.contains(['[', ']']));
         let makes_sense = (to == "$" || is_way(to.strip_prefix("$.").unwrap_or(to))) && is_way(inside);
-        (!makes_sense).then_some("'rows' is a path such as items, data.items, edges[].node, or $ for the result itself")
+        (!makes_sense)
+            .then_some("'rows' must be a path such as items, data.items or edges[].node, or $ for the result itself")
     }
 }
 

@@ -185,13 +185,13 @@ impl Asked<'_> {
             let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
             let sources = if names.len() == 1 { "source" } else { "sources" };
             let known = self.missing.iter().any(|(one, _)| one.unknown().is_none());
-            let instead = if known { ". What is known from before is shown" } else { "" };
+            let instead = if known { ". Showing what was cached earlier" } else { "" };
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
         }
         match self.is_any_there {
             true => Ok(()),
-            false => Err(sources::Unreached::in_words("no source is there".to_owned()).into()),
+            false => Err(sources::Unreached::in_words("no source could be reached".to_owned()).into()),
         }
     }
 
@@ -217,8 +217,8 @@ impl Asked<'_> {
 /// What is shown of a server that did not answer.
 fn shown_instead(one: &Opened) -> String {
     match (one.age(), one.unknown()) {
-        (Some(age), _) => format!(". What it said {age} is shown"),
-        (None, None) => ". What its file says is shown".to_owned(),
+        (Some(age), _) => format!(". Showing its catalog from {age}"),
+        (None, None) => ". Showing the contents of its adapter file".to_owned(),
         (None, Some(_)) => String::new(),
     }
 }
@@ -232,7 +232,7 @@ pub(crate) fn is_nothing_live(opened: &[Opened]) -> bool {
 pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
     for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
         if let Some(OutOfRange { name, value, min, max }) = wrong.into_iter().next() {
-            bail!("'{name}' in [{section}] is {value}, allowed is {min} to {max}");
+            bail!("'{name}' in [{section}] is {value}; it must be from {min} to {max}");
         }
     }
     self::surface(surface, config)?;
@@ -279,7 +279,7 @@ pub(crate) fn engine(
 pub(crate) fn report_unmatched(opened: &[Opened]) {
     for (name, near) in sources::unmatched(opened) {
         let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();
-        tracing::warn!("the configuration speaks of an operation '{name}', which its source does not have.{near}");
+        tracing::warn!("the configuration names an operation '{name}', which its source does not have.{near}");
     }
 }
 
@@ -290,7 +290,7 @@ fn surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<Surface> 
     let profile = chosen(&arguments.profile, "MCP_AQL_ENDPOINT_PROFILE", &file.profile);
     let profile = self::profile(profile.as_deref().unwrap_or("crude"), config)?;
     let prefix = chosen(&arguments.prefix, "MCP_AQL_TOOL_PREFIX", &file.prefix).unwrap_or_default();
-    Surface::new(mode, profile, &prefix).context("the surface cannot be made")
+    Surface::new(mode, profile, &prefix).context("cannot build the tool surface")
 }
 
 fn chosen(flag: &Option<String>, variable: &str, file: &Option<String>) -> Option<String> {

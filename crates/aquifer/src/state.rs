@@ -49,7 +49,7 @@ impl Kept {
 
     /// The directory, created if it is missing.
     fn prepare(&self) -> anyhow::Result<&Path> {
-        let directory = self.directory.as_deref().context("there is no state directory: set state.dir")?;
+        let directory = self.directory.as_deref().context("there is no state directory. Set state.dir")?;
         directory::prepare(directory)?;
         ENTRIES.iter().for_each(|entry| close_to_others(&directory.join(entry)));
         Ok(directory)
@@ -85,9 +85,9 @@ pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
     match place.prepare().and_then(kept) {
         Ok(secret) => Ok(CursorKey::new(secret)),
         Err(error) => {
-            tracing::info!("cursors will not outlive this process: {error:#}");
+            tracing::info!("cursors will be invalid after a restart: {error:#}");
             let mut secret = [0; 32];
-            getrandom::fill(&mut secret).context("the system gives no randomness")?;
+            getrandom::fill(&mut secret).context("cannot get random bytes from the system")?;
             Ok(CursorKey::new(secret))
         }
     }
@@ -102,7 +102,7 @@ fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
     let Some(secret) = &config.cursor_secret else { return Ok(None) };
     let secret = config.variables.expand(secret)?;
     if secret.len() < MIN_SECRET_LEN {
-        bail!("state.cursor_secret must have {MIN_SECRET_LEN} characters or more");
+        bail!("state.cursor_secret must have at least {MIN_SECRET_LEN} characters");
     }
     Ok(Some(secret))
 }
@@ -120,13 +120,15 @@ fn kept(directory: &Path) -> anyhow::Result<[u8; 32]> {
         make(directory, &path)?;
     }
     let bytes = read_small_file(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    bytes.try_into().map_err(|_| anyhow::anyhow!("{} is not a key; remove it to have one made", path.display()))
+    bytes
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("{} is not a valid key. Remove it to have a new one created", path.display()))
 }
 
 /// Written beside its place and then moved there, so that two processes that start at once end up with one key.
 fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
     let mut secret = [0; 32];
-    getrandom::fill(&mut secret).context("the system gives no randomness")?;
+    getrandom::fill(&mut secret).context("cannot get random bytes from the system")?;
     let draft = directory.join(format!("cursor.key.{}", std::process::id()));
     let written = create_private_file(&draft).and_then(|mut file| file.write_all(&secret));
     written.with_context(|| format!("cannot write {}", draft.display()))?;

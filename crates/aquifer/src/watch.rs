@@ -154,7 +154,9 @@ async fn run(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>, mut hang
                 Ok(outcome) if outcome.is_notable() || is_asked => eprintln!("aquifer: {outcome}"),
                 Ok(_) => {}
                 Err(error) => {
-                    eprintln!("aquifer: the changed configuration is refused, what was served stays: {error:#}");
+                    eprintln!(
+                        "aquifer: the changed configuration is invalid, so the old one stays in effect: {error:#}"
+                    );
                 }
             }
             watched.name(&reloader.files);

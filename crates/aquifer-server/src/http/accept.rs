@@ -122,7 +122,7 @@ pub(super) async fn serve(
                         tracing::debug!(%cause, "a connection was closed");
                     }
                 }
-                () = connection.condemned() => tracing::debug!("a connection was closed that kept others waiting"),
+                () = connection.condemned() => tracing::debug!("closed a connection to make room for others"),
             }
             drop((registration, place));
         });
@@ -144,7 +144,7 @@ async fn take_place(
             return Some(place);
         }
         if !connections.close_idle() && warning.is_due(connections.now()) {
-            tracing::warn!(max, "nobody can connect until a connection closes");
+            tracing::warn!(max, "all connections are in use, so new clients wait until one closes");
         }
         if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
             return place.ok();
@@ -163,9 +163,11 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 }
                 return (stream, peer);
             }
-            Err(cause) if of_the_client(cause.kind()) => tracing::debug!(%cause, "somebody left before we answered"),
+            Err(cause) if of_the_client(cause.kind()) => {
+                tracing::debug!(%cause, "a client disconnected before it was accepted")
+            }
             Err(cause) => {
-                tracing::error!(%cause, "no connection can be taken; another try in a moment");
+                tracing::error!(%cause, "cannot accept connections; retrying shortly");
                 tokio::time::sleep(BREATH).await;
             }
         }

@@ -271,7 +271,7 @@ impl Drop for MeteredStream {
             && self.connection.is_condemned()
             && let Err(cause) = self.stream.set_zero_linger()
         {
-            tracing::debug!(%cause, "what the system holds for a closed connection could not be dropped");
+            tracing::debug!(%cause, "could not discard the unsent data of a closed connection");
         }
     }
 }

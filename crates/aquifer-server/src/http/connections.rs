@@ -170,7 +170,7 @@ impl Connections {
             tracing::warn!(
                 closed,
                 max_bytes = self.max_bytes,
-                "connections whose peers do not read or send were closed: too many bytes wait for them"
+                "closed connections whose peers do not read or send: too many bytes are waiting for them"
             );
         }
         held <= target

@@ -49,7 +49,7 @@ impl InFlight {
         let kind = if is_listener(&request.headers) { Kind::Listener } else { Kind::Call };
         let (max, refusal) = match kind {
             Kind::Call => (MAX_CALLS, "too many calls are under way"),
-            Kind::Listener => (MAX_LISTENERS, "too many streams wait for news"),
+            Kind::Listener => (MAX_LISTENERS, "too many event streams are open"),
         };
         let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);
         // From here on the count is given back when this is dropped.
@@ -59,7 +59,7 @@ impl InFlight {
         }
         if kind == Kind::Call {
             let bytes = expected_bytes(body, self.0.max_operations);
-            let reserved = self.0.connections.reserve(bytes).ok_or("too many answers wait to be read")?;
+            let reserved = self.0.connections.reserve(bytes).ok_or("too many answers are waiting to be read")?;
             counted.reserved.store(reserved, Ordering::SeqCst);
         }
         Ok(Some(Entry(Arc::new(counted))))

@@ -47,9 +47,9 @@ impl Refusal {
 
     pub(super) fn message(self) -> &'static str {
         match self {
-            Refusal::MalformedHost => "Bad Request: exactly one Host of the form host[:port] is needed\n",
+            Refusal::MalformedHost => "Bad Request: exactly one Host header of the form host[:port] is required\n",
             Refusal::HostNotAllowed => "Forbidden: this Host is not allowed\n",
-            Refusal::MalformedOrigin => "Bad Request: Origin has the form scheme://host[:port]\n",
+            Refusal::MalformedOrigin => "Bad Request: Origin must have the form scheme://host[:port]\n",
             Refusal::OriginNotAllowed => "Forbidden: this Origin is not allowed\n",
         }
     }

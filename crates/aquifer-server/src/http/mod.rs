@@ -148,7 +148,7 @@ impl HttpServer {
 async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
     stop.cancelled().await;
     if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
-        tracing::warn!("stopping although calls are still under way");
+        tracing::warn!("stopping while calls are still running");
     }
     streams.cancel();
     tokio::time::sleep(CLOSE).await;
@@ -175,7 +175,7 @@ pub(crate) fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Co
 
 /// The answer to one too many.
 pub(crate) fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
-    let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
+    let words = format!("Service Unavailable: {why}. Retry in {seconds} s\n");
     let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, words);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response

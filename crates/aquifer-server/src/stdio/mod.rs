@@ -193,7 +193,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             return self.make(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
-            tracing::debug!(%cause, "not a message of MCP");
+            tracing::debug!(%cause, "not an MCP message");
             Some(refusal::not_a_message(&salvaged(), bytes.first() == Some(&b'[')))
         })
     }
@@ -210,7 +210,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             if let Some(message) = answer.await
                 && let Err(cause) = send(message, write, &pending, &limits).await
             {
-                tracing::debug!(%cause, "the client did not take an answer");
+                tracing::debug!(%cause, "the client did not accept an answer");
             }
         });
         Ok(())

@@ -52,7 +52,7 @@ async fn send_other<W: AsyncWrite + Send + Unpin>(
 ) -> std::io::Result<()> {
     let size = line.len();
     if !pending.hold_other(size) {
-        return Err(std::io::Error::other("the client does not read"));
+        return Err(std::io::Error::other("the client does not read its answers"));
     }
     let written = write_line(write, line).await;
     pending.release_other(size);

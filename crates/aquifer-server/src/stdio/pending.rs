@@ -153,7 +153,7 @@ impl Pending {
             }
         };
         if tokio::time::timeout_at(deadline, empty).await.is_err() {
-            tracing::warn!("stopping although calls are still under way");
+            tracing::warn!("stopping while calls are still running");
         }
     }
 

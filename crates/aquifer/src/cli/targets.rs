@@ -52,7 +52,9 @@ pub(crate) fn default_config() -> Option<PathBuf> {
     let is_own = found.uid() == rustix::process::geteuid().as_raw() || found.uid() == 0;
     if !is_own || found.mode() & WORLD_WRITABLE != 0 {
         let reason = if is_own { "is writable by everyone" } else { "belongs to another user" };
-        eprintln!("aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}");
+        eprintln!(
+            "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
+        );
         return None;
     }
     tracing::info!("using ./{DEFAULT_CONFIG}");

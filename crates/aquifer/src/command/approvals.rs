@@ -12,6 +12,7 @@ use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, Reviewed, 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::table::count;
 use crate::Ending;
 use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
@@ -33,11 +34,11 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
         }
         ApprovalsCommand::Approve { id, place } => {
             // The output too: a person has to see what is approved.
-            terminal::wanted("Approving")?;
+            terminal::require("Approving")?;
             approve(&place, &id).await
         }
         ApprovalsCommand::Deny { id, place } => {
-            terminal::wanted("Denying")?;
+            terminal::require("Denying")?;
             deny(&place, &id).await
         }
     }
@@ -52,7 +53,7 @@ impl StateArgs {
             // The secret would be the directory's, and the approvals somebody else's.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {
                 bail!(
-                    "--state names a directory, and state.store in the configuration another place: leave --state out"
+                    "--state cannot be used here: state.store in the configuration names another store. Leave out --state"
                 );
             }
             config.state.dir = Some(directory.clone());
@@ -67,12 +68,12 @@ fn enter(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<
     let found = Place::of(&config.state)?;
     if found == Place::Memory {
         bail!(
-            "the state is kept in the memory of the server, where no approval can reach it. Set state.store to \"sqlite\" \
-             or the URL of a Redis"
+            "the server keeps its state in memory, where this command cannot reach it. Set state.store to \"sqlite\" or to a \
+             Redis URL"
         );
     }
     let Some(admin) = Admin::known(&config.state)? else {
-        bail!("there is no admin secret yet: make one with 'aquifer approvals secret'");
+        bail!("there is no admin secret yet. Create one with 'aquifer approvals secret'");
     };
     admin.ask()?;
     let clock = safety::steady_clock();
@@ -81,16 +82,16 @@ fn enter(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<
 }
 
 fn secret(config: &Config) -> anyhow::Result<Ending> {
-    terminal::wanted("Making the admin secret")?;
+    terminal::require("Creating the admin secret")?;
     if let Some(known) = Admin::known(&config.state)? {
-        let words = "There is an admin secret. Type it to replace it; if it is lost, remove admin.key from the state \
+        let words = "There is already an admin secret. Type it to replace it. If you lost it, remove admin.key from the state \
                      directory.\n";
         terminal::say(words)?;
         known.ask()?;
     }
     let secret = Admin::make(&config.state)?;
     terminal::say(&format!(
-        "The admin secret, shown this once. Keep it where no agent can read it:\n\n  {secret}\n\n"
+        "This is the admin secret. It is shown only once; keep it where no agent can read it:\n\n  {secret}\n\n"
     ))?;
     Ok(Ending::Done)
 }
@@ -106,13 +107,12 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> any
         out.push_str(&described(approval));
         let size = match (approval.parameter_count, approval.call_bytes) {
             (0, _) => "no parameters".to_owned(),
-            (1, bytes) => format!("1 parameter, {bytes} bytes"),
-            (count, bytes) => format!("{count} parameters, {bytes} bytes"),
+            (parameters, bytes) => format!("{}, {}", count(parameters, "parameter"), count(bytes, "byte")),
         };
         let _ = writeln!(out, "  {size}: 'aquifer approvals show {}' shows the call\n", approval.id);
     }
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
-    let _ = writeln!(out, "{waiting} of {} wait for a decision.", all.len());
+    let _ = writeln!(out, "{waiting} of {} waiting for a decision.", count(all.len(), "request"));
     terminal::say(&out)?;
     Ok(Ending::Done)
 }
@@ -138,8 +138,8 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
         let (id, status) = (reviewed.approval().id.clone(), reviewed.approval().status);
         return Err(ApprovalError::Over { id, status }.into());
     }
-    let is_shown = pager::show_all(|width| whole(&reviewed, Some(width)), "leaves without approving")?;
-    if !is_shown || !terminal::yes("Let this call pass, once? [y/N] ")? {
+    let is_shown = pager::show_all(|width| whole(&reviewed, Some(width)), "quits without approving")?;
+    if !is_shown || !terminal::yes("Allow this call once? [y/N] ")? {
         return nothing_done();
     }
     // Before the decision: where it cannot be put on record, it is not made.
@@ -156,7 +156,7 @@ async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     let (config, store, clock) = enter(place)?;
     let found = approvals::find(&*store, id, &*clock).await?;
     terminal::say(&described(&found))?;
-    if !terminal::yes("Refuse it? [y/N] ")? {
+    if !terminal::yes("Deny this call? [y/N] ")? {
         return nothing_done();
     }
     let audit = safety::audit(&config, store.clone(), &clock)?;
@@ -175,7 +175,7 @@ async fn record(audit: &Audit, event: Event, decided: &Approval) {
     let reason = format!("approval {} at the command line", decided.id);
     let entry = Entry::new(event).named(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
-        tracing::error!(%error, "the decision is in force, but not on record");
+        tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }
 }
 
@@ -193,8 +193,13 @@ fn described(approval: &Approval) -> String {
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }
-    let caller = caller.as_deref().map_or_else(|| "somebody unknown".to_owned(), escape);
-    let _ = writeln!(out, "  asked by {caller} at {}, until {}", to_the_second(*asked_at), to_the_second(*expires_at));
+    let caller = caller.as_deref().map_or_else(|| "an unknown caller".to_owned(), escape);
+    let _ = writeln!(
+        out,
+        "  requested by {caller} at {}, expires at {}",
+        to_the_second(*asked_at),
+        to_the_second(*expires_at)
+    );
     out
 }
 
@@ -203,16 +208,15 @@ fn whole(reviewed: &Reviewed, width: Option<usize>) -> Vec<String> {
     let (approval, call) = (reviewed.approval(), reviewed.call());
     let mut lines = wrapped(&described(approval), width);
     lines.extend(call.lines(width));
-    let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let mut end = match call.params.len() {
         0 => "└ no parameters".to_owned(),
-        params => format!("└ {}", count(params, "parameter", "parameters")),
+        params => format!("└ {}", count(params, "parameter")),
     };
     if !call.defaults.is_empty() {
-        let _ = write!(end, ", {}", count(call.defaults.len(), "default value", "default values"));
+        let _ = write!(end, ", {}", count(call.defaults.len(), "default value"));
     }
     if !call.hidden.is_empty() {
-        let _ = write!(end, ", {}", count(call.hidden.len(), "secret hidden", "secrets hidden"));
+        let _ = write!(end, ", {} hidden", count(call.hidden.len(), "secret"));
     }
     lines.push(end);
     lines

@@ -33,7 +33,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
     let config = arguments.place.read()?;
     let store = store(&config)?;
     if store.is_none() {
-        tracing::warn!("the state is in the memory of a server: entries missing at the end would not show");
+        tracing::warn!("the state is in the memory of a server, so entries missing at the end cannot be detected");
     }
     let to = config.audit.to.as_ref();
     let in_store = to.is_some_and(|places| places.contains(&AuditPlace::Store));
@@ -73,7 +73,7 @@ impl Places {
     async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
         // Heads first: what is written meanwhile then stands after them, and is no fault.
         let heads = match &self.store {
-            Some(store) => Some(Heads::all(&**store).await.context("the heads of the audit cannot be read")?),
+            Some(store) => Some(Heads::all(&**store).await.context("cannot read the heads of the audit log")?),
             None => None,
         };
         let mut reports = Vec::new();
@@ -118,7 +118,7 @@ impl Places {
 pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     let config = arguments.place.read()?;
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
-        bail!("there are no audit files. See where they should be: [audit] dir, or the state directory");
+        bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
     };
     let last = arguments.last.min(MAX_SHOWN);
     let mut newest = Vec::new();

@@ -129,7 +129,7 @@ pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
 fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
     if arguments.operation.trim_start().starts_with('{') {
         if arguments.params.is_some() {
-            bail!("a whole request was given: the parameters belong inside it");
+            bail!("the first argument is a whole request, so put the parameters inside it");
         }
         return object(&arguments.operation, "the request", engine);
     }
@@ -150,7 +150,7 @@ fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, 
 
 fn object(text: &str, what: &str, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
     if let Err(problem) = scan(text.as_bytes(), Frame::Bare, &engine.settings().limits) {
-        bail!("{what} cannot be accepted: {}", Failure::from(&problem).message());
+        bail!("{what} cannot be used: {}", Failure::from(&problem).message());
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),

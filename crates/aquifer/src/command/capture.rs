@@ -22,7 +22,9 @@ pub(super) fn server(
     let configured = source.filter(|source| !sources::is_source(source) && !config.source.is_empty());
     let targets: Vec<String> = source.filter(|_| configured.is_none()).map(str::to_owned).into_iter().collect();
     if configured.is_none() && targets.is_empty() && upstream.command.is_empty() {
-        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of ./aquifer.toml, or -- COMMAND");
+        bail!(
+            "no server given. Name one: https://…, FILE.json with --server NAME, the name of a source in ./aquifer.toml, or -- COMMAND"
+        );
     }
     let mut plans = Wanted { targets: &targets, upstream, config }.plan()?;
     if let Some(called) = configured {
@@ -41,8 +43,8 @@ pub(super) fn server(
             settings.cache_dir = None;
             Ok(settings)
         }
-        (None, _) => bail!("this is no MCP server"),
-        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server: {names}"),
+        (None, _) => bail!("this is not an MCP server"),
+        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME: {names}"),
     }
 }
 
@@ -59,7 +61,7 @@ fn now() -> anyhow::Result<Timestamp> {
             let seconds = seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
             seconds.context("SOURCE_DATE_EPOCH is not a number of seconds")
         }
-        Err(_) => Timestamp::from_second(Timestamp::now().as_second()).context("the clock shows no time"),
+        Err(_) => Timestamp::from_second(Timestamp::now().as_second()).context("cannot read the system clock"),
     }
 }
 

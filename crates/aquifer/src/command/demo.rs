@@ -63,35 +63,35 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     let state = folder.0.display();
     let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
-        eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
+        eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");
         eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
         eprintln!();
-        eprintln!("Then let the agent try:");
+        eprintln!("Then ask the agent to try:");
         for (operation, params) in WORTH_TRYING {
             eprintln!("  {operation} {params}");
         }
         eprintln!();
-        eprintln!("Or without a client, in another terminal, on a shop of its own:");
+        eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
         for (operation, params) in WORTH_TRYING {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();
-        eprintln!("Without \"wait\" the export answers with an execution_id: get_execution tells how far it is,");
+        eprintln!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
         eprintln!("cancel_execution stops it.");
         eprintln!();
         eprintln!(
-            "Deleting asks first: the person through the client where it can, else the answer holds a token to repeat"
+            "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
         );
-        eprintln!("the request with. The newsletter waits until a person approves it here:");
+        eprintln!("the request with. The newsletter waits until you approve it here:");
         eprintln!("  aquifer approvals secret --state {state}");
         eprintln!("  aquifer approvals list --state {state}");
-        eprintln!("Everything that was decided and done is in the audit:");
+        eprintln!("The audit log records every decision and its outcome:");
         eprintln!("  aquifer audit show --state {state}");
         eprintln!("  aquifer policy show demo:");
         eprintln!();
-        eprintln!("Stop with Ctrl-C. What is changed meanwhile is gone then.");
+        eprintln!("Press Ctrl-C to stop. All changes are lost then.");
     })
     .await;
     safety.close().await;
@@ -103,10 +103,11 @@ struct Temporary(PathBuf);
 
 impl Temporary {
     fn new() -> anyhow::Result<Self> {
-        let name = format!("aquifer-demo-{:016x}", getrandom::u64().context("the system gives no randomness")?);
+        let name =
+            format!("aquifer-demo-{:016x}", getrandom::u64().context("cannot get random bytes from the system")?);
         let path = std::env::temp_dir().join(name);
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("cannot make {}", path.display()))?;
+        made.with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 }

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::gather::gather;
 use crate::sources::is_source;
 
+use super::table::count;
 use super::{call, capture, write};
 
 pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
@@ -21,14 +22,14 @@ pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
     let settings = capture::server(source, arguments.name.as_deref(), &arguments.upstream, &config)?;
     let asked = vec![(settings.name.clone(), capture::capture(&settings))];
     let bundle = gather(asked, false, Result::is_ok).await.into_iter().flatten().next();
-    let bundle = bundle.context("the server was not asked")??;
+    let bundle = bundle.context("cannot interrogate the server")??;
     let text = bundle.write()?;
     match arguments.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => {
             write::file(path, &text, true)?;
             let operations = bundle.normalized_bundle.operations.len();
             let review = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
-            eprintln!("{}: {operations} operations, {review} to review", path.display());
+            eprintln!("{}: {}, {review} to review", path.display(), count(operations, "operation"));
         }
         None => call::print(text.trim_end())?,
     }

@@ -46,7 +46,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         let of_type = ask(params).await;
         if of_type.pointer("/data/type").is_some_and(Value::is_null) {
             let name = arguments.name.unwrap_or_default();
-            bail!("there is no operation or type '{name}'. See them all without a name, or try --search");
+            bail!("there is no operation or type '{name}'. Leave out the name to list them all, or use --search");
         }
         answer = of_type;
     }
@@ -79,7 +79,7 @@ fn operations_table(operations: &Value, protocol: &Value) -> String {
     let mut out = columns(&["OPERATION", "ENDPOINT", "DESCRIPTION"], &rows);
     if protocol.pointer("/page/hasNextPage") == Some(&Value::Bool(true)) {
         let total = text(field(protocol, "/page/totalCount"));
-        let _ = writeln!(out, "… {total} in all; --search narrows the list");
+        let _ = writeln!(out, "… {total} in total; use --search to narrow the list");
     }
     out
 }

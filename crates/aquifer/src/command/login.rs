@@ -20,11 +20,17 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
         arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
     let logged_in = async {
         let attempt = Attempt::begin(&settings, &scopes).await?;
-        eprintln!("{} asks you to agree. Open this in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
+        eprintln!(
+            "{} asks for your consent. Open this address in a browser:\n\n  {}\n",
+            attempt.issuer(),
+            attempt.url()
+        );
         if !arguments.no_browser && open(attempt.url()) {
-            eprintln!("A browser is being opened.");
+            eprintln!("Opening a browser.");
         }
-        eprintln!("Waiting for you. If the browser is on another machine, paste the address that it ends at here.");
+        eprintln!(
+            "Waiting for the login. If the browser runs on another machine, paste the address it is redirected to here."
+        );
         attempt.finish(Duration::from_secs(arguments.timeout), pasted()).await
     };
     match logged_in.await {
@@ -36,12 +42,12 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
             };
             eprintln!("Logged in to '{}'{scopes}.", settings.name);
             if !logged_in.renews {
-                eprintln!("The login cannot renew itself: when it ends, log in again.");
+                eprintln!("This login cannot be refreshed. Log in again when it expires.");
             }
             Ok(Ending::Done)
         }
         Err(failure) => {
-            eprintln!("aquifer: not logged in to '{}': {failure}", settings.name);
+            eprintln!("aquifer: login to '{}' failed: {failure}", settings.name);
             Ok(Ending::Failure)
         }
     }
@@ -51,11 +57,13 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;
     let name = &settings.name;
     match aquifer_upstream::logout(&settings).await? {
-        LoggedOut::Nothing => eprintln!("There is no login to '{name}'."),
+        LoggedOut::Nothing => eprintln!("There is no login for '{name}'."),
         LoggedOut::Forgotten => {
-            eprintln!("The login to '{name}' is forgotten. It was not revoked: its tokens hold until they end.");
+            eprintln!(
+                "The login for '{name}' was deleted. It was not revoked: its tokens are valid until they expire."
+            );
         }
-        LoggedOut::Revoked => eprintln!("The login to '{name}' is forgotten and revoked."),
+        LoggedOut::Revoked => eprintln!("The login for '{name}' was deleted and revoked."),
     }
     Ok(Ending::Done)
 }
@@ -85,18 +93,20 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         let names: Vec<&str> =
             plans.plans.iter().filter(|plan| plan.upstream().is_some()).map(|plan| plan.name.as_str()).collect();
         if !is_target {
-            bail!("the configuration has no MCP server '{given}'. There are: {}", names.join(", "));
+            bail!("the configuration has no MCP server '{given}'. It has: {}", names.join(", "));
         }
     }
     if !is_target {
-        bail!("'{given}' is neither a URL nor a file. A name needs the configuration it stands in: --config FILE");
+        bail!(
+            "'{given}' is neither a URL nor a file. If it is the name of a source, name its configuration with --config FILE"
+        );
     }
     let targets = [given.clone()];
     let plans = Wanted { targets: &targets, upstream: &none, config: &config }.plan()?;
     let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
     match (found.next(), found.next()) {
         (Some(settings), None) => Ok(settings.clone()),
-        (None, _) => bail!("this is no MCP server"),
+        (None, _) => bail!("this is not an MCP server"),
         (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME"),
     }
 }

@@ -80,13 +80,13 @@ fn table(
         let _ = writeln!(out, "{} shown", lines.len());
     }
     if !limits.is_empty() {
-        let _ = writeln!(out, "\nWhat runs is counted, and refused beyond:");
+        let _ = writeln!(out, "\nLimits:");
         for limit in limits {
             let _ = writeln!(out, "  {limit}");
         }
     }
     if !unused.is_empty() {
-        let _ = writeln!(out, "\nThese do nothing, and are probably mistakes:");
+        let _ = writeln!(out, "\nThese have no effect and are probably mistakes:");
         for unused in unused {
             let _ = writeln!(out, "  {unused}");
         }

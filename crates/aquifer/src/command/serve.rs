@@ -58,7 +58,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
         None => on_stdio(engine, watched).await,
         Some(address) => {
             on_http(engine, watched, address, &access, &http, |url| {
-                eprintln!("aquifer speaks MCP-AQL at {url}");
+                eprintln!("aquifer serves MCP-AQL at {url}");
             })
             .await
         }
@@ -69,7 +69,9 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
 
 pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>) -> anyhow::Result<Ending> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
+        eprintln!(
+            "aquifer is waiting for an MCP client on stdin. To serve over HTTP, use --http ADDR. Press Ctrl-C to stop."
+        );
     }
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop);
@@ -108,7 +110,7 @@ pub(crate) async fn on_http(
     };
     let bound = server.address();
     if !bound.ip().is_loopback() {
-        eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");
+        eprintln!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
     }
     // Nobody can connect to "any address"; from this machine, loopback is the way.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
@@ -127,7 +129,7 @@ fn allow_descriptors() {
     if given.current.is_some_and(|current| current < wanted) {
         let more = Rlimit { current: Some(wanted), maximum: given.maximum };
         if let Err(cause) = setrlimit(Resource::Nofile, more) {
-            tracing::warn!(%cause, "the system gives no more descriptors: fewer connections than allowed may be possible");
+            tracing::warn!(%cause, "cannot raise the limit of open files: fewer connections than configured may be possible");
         }
     }
 }

@@ -1,4 +1,9 @@
-//! Tables for people.
+//! Tables and counts for people.
+
+/// A count with its noun, in the singular or the plural.
+pub(crate) fn count(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
 
 /// Rows under headings, as wide as their widest cell; the last column is free.
 pub(crate) fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {

@@ -39,7 +39,7 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     let (direct, served) = match &arguments.url {
         Some(url) => {
             if !arguments.upstream.command.is_empty() {
-                bail!("--url is a server that runs already: there is nothing to start");
+                bail!("--url names a running server, so it cannot be combined with a command");
             }
             let settings = capture::server(Some(url), None, &arguments.upstream, &Config::default())?;
             (Vec::new(), vec![open(settings, ClientCapabilities::None, None).await?])
@@ -80,13 +80,13 @@ fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
 fn tell_undone(report: &Report) -> bool {
     let mut any = report.introspection.is_none();
     if any {
-        eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
+        eprintln!("aquifer: cannot run any task: the server does not speak MCP-AQL");
     }
     for task in &report.tasks {
         let undone = task.ways.iter().find(|way| way.surface != Kind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
             any = true;
-            eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.why.as_deref().unwrap_or("no answer"));
+            eprintln!("aquifer: cannot run task '{}': {}", task.name, way.why.as_deref().unwrap_or("no answer"));
         }
     }
     any
@@ -117,14 +117,14 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
     let mut failed = None;
     for (settings, prefix) in found {
         if missing.contains(&settings.name) {
-            remarks.push(format!("left out: '{}' is not there", settings.name));
+            remarks.push(format!("skipped: '{}' cannot be reached", settings.name));
             continue;
         }
         // Greeted as ours greets it: what is compared are the same tools.
         match open(settings, ClientCapabilities::AsUpstream, prefix).await {
             Ok(talk) => talks.push(talk),
             Err(error) => {
-                remarks.push(format!("left out: {error}"));
+                remarks.push(format!("skipped: {error}"));
                 failed = Some(error);
             }
         }
@@ -139,7 +139,7 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
 async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
     let mut talks = Vec::new();
     for mode in ["semantic", "single"] {
-        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let mut settings = Settings::of(
             &format!("aquifer serve --mode {mode}"),
             Transport::Stdio {
@@ -254,7 +254,7 @@ fn canvas() -> Canvas {
 fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::of(&old, &new, budget)
-        .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
+        .with_context(|| format!("{} and {} have no figures in common", before.display(), now.display()))?;
     match is_json {
         true => json::print(&serde_json::to_string(&comparison)?)?,
         false => call::print(&comparison.to_string())?,
@@ -268,7 +268,7 @@ fn read(path: &Path) -> anyhow::Result<Report> {
     let report: Report =
         serde_json::from_str(&text).with_context(|| format!("{shown} was not written by aquifer tokens --json"))?;
     if report.format != FORMAT {
-        bail!("{shown} has format {}, this version reads {FORMAT}: measure again", report.format);
+        bail!("{shown} has format {}, but this version reads format {FORMAT}. Measure again", report.format);
     }
     Ok(report)
 }

@@ -13,10 +13,10 @@ use anyhow::{Context, bail};
 /// Writes text to the place that a person named. Without `over`, a file with other text stays.
 pub(crate) fn file(path: &Path, text: &str, over: bool) -> anyhow::Result<()> {
     if !over && is_other(path, text) {
-        bail!("{} is there already. Write over it with --force, or choose another file with -o", path.display());
+        bail!("{} already exists. Overwrite it with --force, or choose another file with -o", path.display());
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     write(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -40,7 +40,7 @@ fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
         Ok(found) if found.is_file() => replace(&path.canonicalize()?, bytes, Some(&found)),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if found.file_type().is_block_device() => {
-            Err(Error::new(ErrorKind::InvalidInput, "it is a block device, and the file system on it would be lost"))
+            Err(Error::new(ErrorKind::InvalidInput, "it is a block device, and writing would destroy its contents"))
         }
         Ok(_) => append(path, bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => match path.is_symlink() {

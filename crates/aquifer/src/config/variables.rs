@@ -24,7 +24,7 @@ impl Variables {
         let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
         let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
         if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-            tracing::warn!("{shown} holds credentials and other users can read it: chmod 600 {shown}");
+            tracing::warn!("{shown} holds credentials, but other users can read it. Run: chmod 600 {shown}");
         }
         Ok(Self { from_file: env_file(&text).into_iter().collect() })
     }

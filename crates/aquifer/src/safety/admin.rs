@@ -32,7 +32,7 @@ impl Admin {
         }
         let Some(secret) = std::env::var(VARIABLE).ok().filter(|secret| !secret.is_empty()) else { return Ok(None) };
         if secret.len() < MIN_LEN {
-            bail!("{VARIABLE} must have {MIN_LEN} characters or more");
+            bail!("{VARIABLE} must have at least {MIN_LEN} characters");
         }
         Ok(Some(Self(hash(&secret))))
     }
@@ -46,12 +46,14 @@ impl Admin {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
         let known = bytes.try_into().map(Self);
-        known.map(Some).map_err(|_| anyhow::anyhow!("{} holds no secret; remove it to have one made", file.display()))
+        known
+            .map(Some)
+            .map_err(|_| anyhow::anyhow!("{} holds no secret. Remove it to have a new one created", file.display()))
     }
 
     /// Makes a secret and keeps its hash. It is told this one time.
     pub(crate) fn make(state: &StateConfig) -> anyhow::Result<String> {
-        let file = Kept::of(state)?.admin().context("there is no directory to keep the secret in")?;
+        let file = Kept::of(state)?.admin().context("there is no directory for the secret. Set state.dir")?;
         let secret = new_secret()?;
         keep(&file, &hash(&secret))?;
         Ok(secret)
@@ -79,7 +81,7 @@ fn hash(secret: &str) -> [u8; 32] {
 /// 256 bits, in groups that can be read out: five bits a letter, 52 letters.
 fn new_secret() -> anyhow::Result<String> {
     let mut bits = [0_u8; 52];
-    getrandom::fill(&mut bits).context("the system gives no randomness")?;
+    getrandom::fill(&mut bits).context("cannot get random bytes from the system")?;
     let letters: Vec<u8> = bits.iter().filter_map(|bits| ALPHABET.get(usize::from(bits % 32)).copied()).collect();
     let groups: Vec<String> = letters.chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
     Ok(groups.join("-"))

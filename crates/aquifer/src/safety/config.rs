@@ -159,7 +159,10 @@ impl std::str::FromStr for TrustSaid {
             (_, Some(level)) => Ok(TrustSaid::Level(level)),
             _ => {
                 let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-                Err(format!("a trust level is {}, or file (the word of an adapter file)", known.join(", ")))
+                Err(format!(
+                    "trust must be one of {}, or file (the level that an adapter file claims)",
+                    known.join(", ")
+                ))
             }
         }
     }

@@ -60,7 +60,7 @@ impl StoreSetting {
             file => match file.strip_prefix("sqlite:").filter(|file| !file.is_empty()) {
                 Some(file) => StoreSetting::File(Some(file.into())),
                 None => {
-                    bail!("state.store is \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
+                    bail!("state.store must be \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
                 }
             },
         }))
@@ -121,7 +121,7 @@ impl Safety {
     /// Waits until everything is written down.
     pub(crate) async fn close(&self) {
         if let Err(error) = self.audit.flush().await {
-            tracing::error!(%error, "the audit may be incomplete");
+            tracing::error!(%error, "the audit log may be incomplete");
         }
     }
 }
@@ -168,8 +168,7 @@ impl Place {
             None => Ok(kept.store().map_or_else(
                 |error| {
                     tracing::warn!(
-                        "confirmations and quotas are kept in memory, where approvals cannot be given from outside: \
-                         {error:#}"
+                        "confirmations and quotas are kept in memory, so 'aquifer approvals' cannot reach them: {error:#}"
                     );
                     Place::Memory
                 },
@@ -217,7 +216,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         let opened = match &directory {
             Some(directory) => {
                 let opened = Audit::open(settings(vec![file(directory)]), clock.clone(), store.clone());
-                opened.with_context(|| format!("the audit cannot be kept in {}", directory.display()))
+                opened.with_context(|| format!("cannot write the audit log to {}", directory.display()))
             }
             None => Err(anyhow::anyhow!("there is no home directory")),
         };
@@ -225,11 +224,10 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         // audit anywhere else, and writes would go on.
         let is_expected = || said.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
         return opened.or_else(|error| match is_expected() {
-            true => {
-                Err(error.context("no operation can be put on record. Set audit.dir or audit.to to keep it elsewhere"))
-            }
+            true => Err(error
+                .context("no operation can be audited. Set audit.dir or audit.to to write the audit log elsewhere")),
             false => {
-                tracing::warn!("the audit goes to stderr: {error:#}");
+                tracing::warn!("writing the audit log to stderr: {error:#}");
                 Ok(Audit::open(settings(vec![Sink::Stderr]), clock, store)?)
             }
         });
@@ -237,7 +235,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let mut sinks = Vec::new();
     for place in places {
         sinks.push(match place {
-            AuditPlace::File => file(directory.as_ref().context("the audit needs a directory: set audit.dir")?),
+            AuditPlace::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
             AuditPlace::Stderr => Sink::Stderr,
             AuditPlace::Store => Sink::Store { keep: said.kept_in_store() },
         });

@@ -23,13 +23,13 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
             if index + 1 == pages.len() {
                 return Ok(true);
             }
-            let prompt = format!("-- page {} of {}: blank or enter goes on, q {leaving} --", index + 1, pages.len());
+            let prompt = format!("-- page {} of {}: Space or Enter continues, q {leaving} --", index + 1, pages.len());
             if terminal::key(&prompt)? == Key::Leave {
                 return Ok(false);
             }
             if terminal::size() != size {
                 // Lines laid out for another width would be broken where a value chooses.
-                terminal::say("The size of the terminal has changed: from the start.\n")?;
+                terminal::say("The size of the terminal has changed. Starting again.\n")?;
                 continue 'from_the_start;
             }
         }

@@ -9,11 +9,11 @@ use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialC
 const MAX_LEN: usize = 1_000;
 
 /// Refuses unless a person can read what is asked and type the answer.
-pub(crate) fn wanted(what: &str) -> anyhow::Result<()> {
+pub(crate) fn require(what: &str) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         return Ok(());
     }
-    bail!("{what} wants a person at a terminal: stdin and stdout must be one")
+    bail!("{what} needs a person at a terminal: stdin and stdout must be connected to it")
 }
 
 /// Refuses unless a person can type. What is shown may go into a file.
@@ -21,7 +21,7 @@ pub(crate) fn require_input(what: &str) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() {
         return Ok(());
     }
-    bail!("{what} needs a person who types the admin secret: stdin must be a terminal")
+    bail!("{what} needs the admin secret, typed by a person: stdin must be a terminal")
 }
 
 /// Asks for a line that is not shown.
@@ -44,7 +44,7 @@ pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
     if !ended {
         bail!("nothing was typed. Nothing was done");
     }
-    String::from_utf8(typed).context("what was typed is no text")
+    String::from_utf8(typed).context("the input is not valid text")
 }
 
 /// Asks a question that is answered with yes or no. Anything else is no, and so is what was typed before the question.
@@ -126,14 +126,14 @@ struct Silent(Termios);
 
 impl Silent {
     fn begin() -> anyhow::Result<Self> {
-        let before = termios::tcgetattr(std::io::stdin()).context("the terminal cannot be made silent")?;
+        let before = termios::tcgetattr(std::io::stdin()).context("cannot turn off the echo of the terminal")?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         silent.special_codes[SpecialCodeIndex::VMIN] = 1;
         silent.special_codes[SpecialCodeIndex::VTIME] = 0;
         // What was typed before the question is no answer to it.
         termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)
-            .context("the terminal cannot be made silent")?;
+            .context("cannot turn off the echo of the terminal")?;
         Ok(Self(before))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
         let known = |server: &Server| &server.name == name;
         if !found.servers.iter().any(known) && !found.broken.iter().any(|broken| &broken.name == name) {
             let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
-            bail!("{file} names no server '{name}'. There are: {}", names.join(", "));
+            bail!("{file} has no server '{name}'. It has: {}", names.join(", "));
         }
     }
     plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
@@ -45,13 +45,13 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
     let used = found.servers.iter().filter(|server| wanted(&server.name));
     for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
         if is_ourselves(server) {
-            plans.remarks.push(format!("{file}: '{}' is aquifer itself and is left out", server.name));
+            plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }
         plans.take(upstream::of_client(server, file, &environment, source, kept));
     }
     if plans.plans.is_empty() && plans.broken.is_empty() {
-        bail!("{file} names no MCP server that is in use");
+        bail!("{file} has no MCP server that is enabled");
     }
     Ok(())
 }

@@ -176,24 +176,24 @@ impl Plans {
         let chosen = chosen.as_slice();
         let mut plans = Self { files: files_of(chosen), is_configured, ..Self::default() };
         if let Some(name) = repeated_name(chosen) {
-            return Err(NameConflict(format!("two sources have the name '{name}': give each a name of its own")).into());
+            return Err(NameConflict(format!("two sources have the name '{name}'. Give each a different name")).into());
         }
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }
         if let Some(problem) = plans.plans.iter().find_map(|plan| naming::problem(&plan.name)) {
-            return Err(NameConflict(format!("{problem}: give it another name")).into());
+            return Err(NameConflict(format!("{problem}. Choose another name")).into());
         }
         if plans.plans.is_empty() {
             match plans.broken.as_slice() {
                 [] if chosen.is_empty() => bail!(
-                    "no source. Name one (for example demo:, an mcp.json, or -- COMMAND), or list them as [[source]] in \
-                     aquifer.toml: aquifer init writes one"
+                    "no source given. Name one (for example demo:, an mcp.json, or -- COMMAND), or list sources as [[source]] in \
+                     aquifer.toml, which aquifer init can write"
                 ),
-                [] => bail!("no source: every one is disabled"),
+                [] => bail!("no source to serve: all of them are disabled"),
                 [only] => bail!("source '{}' cannot be served: {}", only.name, only.why),
                 [first, ..] => bail!(
-                    "none of the sources can be served. The first, '{}': {}. See them all with aquifer validate",
+                    "none of the sources can be served. The first is '{}': {}. Run aquifer validate to see them all",
                     first.name,
                     first.why
                 ),
@@ -234,7 +234,7 @@ impl Plans {
                     self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings)))?);
                 }
                 None => bail!(
-                    "unknown source '{}'. This version serves: demo: (a sample shop), tasks: (the example adapter), \
+                    "unknown source '{}'. Known are: demo: (the sample shop), tasks: (the example adapter), \
                      sqlite:PATH or a path that ends in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP \
                      server), FILE.json (the MCP servers of a client), NAME-adapter.md, and -- COMMAND (an MCP server on \
                      stdio). Adapters written in Rust are served with the aquifer-server crate: see docs/adapters.md",
@@ -265,7 +265,7 @@ impl Plans {
             tracing::warn!("{remark}");
         }
         for broken in &self.broken {
-            let left_out = format!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            let left_out = format!("aquifer: skipping '{}': {}", broken.name, broken.why);
             eprintln!("{}", escape_hidden(&left_out));
         }
     }
@@ -307,8 +307,8 @@ impl Plans {
         match self.numbered.first() {
             None => Ok(()),
             Some(name) => Err(NameConflict(format!(
-                "several sources would be called '{name}', and [gate] has rules or limits that name sources or operations: \
-                 list them as [[source]], each with a 'name' of its own"
+                "several sources would be called '{name}', and [gate] has rules or limits that name sources or operations. \
+                 List them as [[source]], each with its own 'name'"
             ))),
         }
     }
@@ -581,7 +581,7 @@ async fn database(
         // It would not get better by waiting for it.
         Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(told(failure)),
         Err(failure) => {
-            eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
+            eprintln!("aquifer: {}; retrying until '{name}' is available", failure.message());
             Ok((database, false))
         }
     }

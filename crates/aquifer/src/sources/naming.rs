@@ -23,9 +23,9 @@ pub(crate) fn problem(name: &str) -> Option<String> {
     let problem = if name.trim().is_empty() {
         "is empty"
     } else if name.chars().any(is_invisible) {
-        "has a character in it that cannot be seen"
+        "contains an invisible character"
     } else if name.trim() != name {
-        "begins or ends with a blank"
+        "begins or ends with a space"
     } else {
         return None;
     };

@@ -93,7 +93,7 @@ pub(crate) fn record_in(audit: &Audit) {
 
 fn note(audit: &Audit, entry: Entry) {
     if let Err(error) = audit.note(entry) {
-        tracing::error!(%error, "a quarantined definition is not on record");
+        tracing::error!(%error, "a quarantined definition could not be written to the audit log");
     }
 }
 

@@ -30,9 +30,7 @@ pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
 
 fn open(state: &StateConfig) -> Arc<dyn StateStore> {
     Place::of(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
-        tracing::error!(
-            "accepted definitions and the names of tables are kept in memory and forgotten with this process: {error:#}"
-        );
+        tracing::error!("accepted definitions and table names are kept in memory and lost on exit: {error:#}");
         in_memory()
     })
 }

@@ -13,7 +13,7 @@ pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>, recorded: O
     match (said, adapter) {
         (Some(TrustSaid::Level(level)), _) => Ok(level),
         (Some(TrustSaid::File), Some(adapter)) => Ok(adapter.stated_trust),
-        (Some(TrustSaid::File), None) => Err("trust = \"file\" is for a source with an adapter file".to_owned()),
+        (Some(TrustSaid::File), None) => Err("trust = \"file\" needs a source with an adapter file".to_owned()),
         (None, Some(adapter)) => Ok(recorded.map_or(adapter.trust, |level| level.min(adapter.stated_trust))),
         (None, None) => Ok(Trust::Validated),
     }
@@ -22,13 +22,13 @@ pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>, recorded: O
 /// What people are told of an adapter file that is not trusted far enough to do much.
 pub(super) fn remark(name: &str, file: &Path, trust: Trust) -> Option<String> {
     let can = match trust {
-        Trust::Untested => "can be looked at, but nothing of it called",
+        Trust::Untested => "can be introspected but not called",
         Trust::Generated => "can only read",
         _ => return None,
     };
     let shown = file.display();
     Some(format!(
-        "'{name}' is trusted as '{trust}' and {can}. Once you have looked through {shown}: aquifer trust {shown} \
-         --to LEVEL --reason …, or trust = \"validated\" beside it in the configuration, or --trust validated"
+        "'{name}' has trust level '{trust}' and {can}. After you have reviewed {shown}, run aquifer trust {shown} \
+         --to LEVEL --reason …, set trust = \"validated\" for it in the configuration, or use --trust validated"
     ))
 }

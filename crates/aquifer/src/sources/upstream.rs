@@ -119,7 +119,7 @@ pub(super) fn of_client(
 /// What is said of every kind of server alike.
 fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &mut Vec<String>) -> Result<(), String> {
     let seconds = |name: &str, value: Option<u64>, default: Duration| match value {
-        Some(0) => Err(format!("{name} must be 1 or more")),
+        Some(0) => Err(format!("{name} must be at least 1")),
         Some(seconds) => Ok(Duration::from_secs(seconds)),
         None => Ok(default),
     };
@@ -152,7 +152,7 @@ fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
     let default = DefinitionLimits::default();
     let limit = |name: &str, value: Option<usize>, default: usize, range: RangeInclusive<usize>| match value {
         Some(value) if !range.contains(&value) => {
-            Err(format!("{name} is {value}, allowed is {} to {}", range.start(), range.end()))
+            Err(format!("{name} is {value}; it must be from {} to {}", range.start(), range.end()))
         }
         value => Ok(value.unwrap_or(default)),
     };
@@ -228,8 +228,8 @@ fn of_adapter(source: &SourceConfig, adapter: &Adapter) -> Result<Transport, Str
     match &adapter.target {
         Target::McpHttp { url } => reached(source, url, Some(adapter)),
         Target::McpStdio { name } => Err(format!(
-            "its MCP server '{name}' is started by a command, which is not in the file: give it after --, or as \
-             'command' beside 'adapter' in the configuration"
+            "its MCP server '{name}' is started by a command, which the file does not contain. Give the command after --, or \
+             as 'command' beside 'adapter' in the configuration"
         )),
         Target::Rest { .. } => Err("its target is a REST API, which this version does not serve".to_owned()),
     }

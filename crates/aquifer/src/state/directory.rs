@@ -64,18 +64,18 @@ impl Facts {
     fn verdict(self, user: u32) -> Verdict {
         let is_open = self.mode & ANY_ACCESS_OF_OTHERS != 0;
         if self.is_public_link {
-            return Verdict::Refuse("it is a symbolic link in or into a directory where everybody can create files");
+            return Verdict::Refuse("it is a symbolic link in or into a directory where everyone can create files");
         }
         match self.owner {
             owner if owner != user && owner != ROOT && user == ROOT => {
-                Verdict::Warn("it belongs to another user, who can change what is kept in it")
+                Verdict::Warn("it belongs to another user, who can change its contents")
             }
             owner if owner != user && owner != ROOT => Verdict::Refuse("it belongs to another user"),
             owner if owner != user && self.mode & WRITE_ACCESS_OF_EVERYBODY != 0 => {
-                Verdict::Refuse("everybody can write to it")
+                Verdict::Refuse("everyone can write to it")
             }
             owner if owner != user && is_open => {
-                Verdict::Warn("it belongs to root and is not private: only the files in it are")
+                Verdict::Warn("it belongs to root and is not private; only the files in it are private")
             }
             _ if !is_open => Verdict::Private,
             // A directory such as /tmp is nobody's to close.
@@ -84,7 +84,7 @@ impl Facts {
             _ if self.mode & WRITE_ACCESS_OF_OTHERS != 0 => {
                 Verdict::Refuse("other users can write to it, and it holds files that are not Aquifer's")
             }
-            _ => Verdict::Warn("it holds other files, too, so that it is left open: only the state files are private"),
+            _ => Verdict::Warn("it also holds other files, so its mode is unchanged; only the state files are private"),
         }
     }
 }
@@ -121,7 +121,7 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
     match Facts::of(path) {
         Ok(facts) => enforce(path, facts),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).with_context(|| format!("the state directory {} is not used", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot use the state directory {}", path.display())),
     }
 }
 
@@ -134,8 +134,8 @@ pub(crate) fn close_to_others(path: &Path) {
     }
     let shown = path.display();
     match fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY)) {
-        Ok(()) => tracing::warn!("{shown} was open to other users; it is private now"),
-        Err(error) => tracing::warn!("{shown} is open to other users, and cannot be made private: {error}"),
+        Ok(()) => tracing::warn!("{shown} was accessible to other users; it is now private"),
+        Err(error) => tracing::warn!("{shown} is accessible to other users and cannot be made private: {error}"),
     }
 }
 
@@ -146,14 +146,14 @@ fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {
         Verdict::Repair => {
             fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))
                 .with_context(|| format!("cannot make {shown} private"))?;
-            tracing::warn!("the state directory {shown} was open to other users; it is private now (mode 0700)");
+            tracing::warn!("the state directory {shown} was accessible to other users; it is now private (mode 0700)");
         }
         Verdict::Warn(reason) => {
             // Every command looks several times.
             static TOLD: Once = Once::new();
             TOLD.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
         }
-        Verdict::Refuse(reason) => bail!("the state directory {shown} is not used: {reason}"),
+        Verdict::Refuse(reason) => bail!("cannot use the state directory {shown}: {reason}"),
     }
     Ok(())
 }

@@ -19,9 +19,9 @@ impl Kept {
         level: Trust,
     ) -> anyhow::Result<()> {
         self.prepare()?;
-        let file = self.trust_file(texts).context("there is no state directory: set state.dir")?;
+        let file = self.trust_file(texts).context("there is no state directory. Set state.dir")?;
         if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
-            create_private_directory(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            create_private_directory(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
         write_private(&file, level.as_str().as_bytes()).with_context(|| format!("cannot write {}", file.display()))
     }

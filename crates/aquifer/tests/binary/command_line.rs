@@ -83,7 +83,7 @@ fn a_configuration_that_does_not_parse_is_shown_with_its_place() {
     for (content, words) in [
         ("[surface]\nmode = semantic\n", "line 2, column"),
         ("[surface]\nmood = \"single\"\n", "unknown field `mood`"),
-        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"tasks:\"\n", "allowed is 8 to 64"),
+        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"tasks:\"\n", "it must be from 8 to 64"),
         ("[batch]\nlongest = 5\n", "unknown field `longest`"),
         ("[batch]\nlongest = 5\n", "It is called 'max_operations' now."),
         ("[batch]\non_confirmation = \"shrug\"\n", "unknown variant `shrug`"),

@@ -300,7 +300,7 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
     for (keys, words) in [
         ("colour = \"red\"", "unknown field `colour`"),
         ("style = \"rows\"", "unknown variant `rows`"),
-        ("timeout_seconds = 0", "source 'library': timeout_seconds must be 1 or more"),
+        ("timeout_seconds = 0", "source 'library': timeout_seconds must be at least 1"),
         ("include = [\"b[o]*\"]", "source 'library': include: the pattern 'b[o]*' has '[' in it"),
         ("exclude = [\"\"]", "source 'library': exclude: an empty pattern"),
         ("prefix = \"Lib-\"", "is not valid"),

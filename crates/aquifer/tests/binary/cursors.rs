@@ -116,7 +116,7 @@ fn a_secret_that_is_too_short_is_told_without_repeating_it() {
     let output = aquifer().args(["serve", "--config", &config]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("16 characters or more") && !said.contains("hush"), "{said}");
+    assert!(said.contains("at least 16 characters") && !said.contains("hush"), "{said}");
 }
 
 /// Two that start at once must end up with one key.

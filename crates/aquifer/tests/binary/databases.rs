@@ -50,7 +50,7 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_later() {
     assert_eq!(piped.data("read", "search_users", json!({ "query": "hunterzz" }))["items"], json!([]));
     // A change that would not hide is not taken over.
     config(&folder, &file, "tables.users.hide = [\"NOTES\"]");
-    piped.says("is refused, what was served stays");
+    piped.says("is invalid, so the old one stays in effect");
     assert_eq!(piped.data("read", "list_users", json!({ "fields": "full" }))["items"], rows);
     config(&folder, &file, "tables.users.hide = [\"notes\"]\ntables.users.show = [\"password_hash\"]");
     piped.says("the changed configuration is in effect");

@@ -268,7 +268,7 @@ fn somebody_who_listens_does_not_hold_the_server_back() {
     terminate(served.pid());
     assert!(served.wait().success());
     let said = served.all();
-    assert!(!said.contains("calls are still under way"), "{said}");
+    assert!(!said.contains("calls are still running"), "{said}");
 }
 
 #[test]

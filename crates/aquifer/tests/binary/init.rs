@@ -142,7 +142,7 @@ fn a_machine_without_clients_is_told_what_to_do() {
     let folder = Folder::new();
     let output = init(&folder, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no MCP server is configured"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("have no MCP servers"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "");
 }
 

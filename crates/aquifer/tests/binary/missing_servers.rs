@@ -115,7 +115,7 @@ fn a_server_that_hangs_is_named_and_the_others_are_shown() {
         let output = terminal.stdin(Stdio::null()).output().unwrap();
         let shown = text(&output.stdout);
         assert!(shown.contains("waiting for") && shown.contains("'slow'"), "{command:?}: {shown}");
-        assert!(shown.contains("Source 'slow' has not answered"), "{command:?}: {shown}");
+        assert!(shown.contains("Source 'slow' did not answer"), "{command:?}: {shown}");
         let other = if command == ["validate"] { "Did you mean 'list_things'?" } else { "list_things" };
         assert!(shown.contains(other), "{command:?}: {shown}");
     }

@@ -251,10 +251,10 @@ fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
 fn settings_out_of_range_are_refused() {
     let desk = Desk::new();
     for (results, source, words) in [
-        ("held_ttl_seconds = 0", "", "'held_ttl_seconds' in [results] is 0, allowed is 1 to 86400"),
-        ("max_page_size = 5000", "", "'max_page_size' in [results] is 5000, allowed is 1 to 1000"),
+        ("held_ttl_seconds = 0", "", "'held_ttl_seconds' in [results] is 0; it must be from 1 to 86400"),
+        ("max_page_size = 5000", "", "'max_page_size' in [results] is 5000; it must be from 1 to 1000"),
         ("max_text_bytes = 5", "", "'max_text_bytes' in [results] is 5"),
-        ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' is a path"),
+        ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' must be a path"),
     ] {
         let output = run(&["call", "x", "--config", &desk.config(results, source)]);
         let said = text(&output.stderr);

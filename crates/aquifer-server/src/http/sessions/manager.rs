@@ -163,7 +163,7 @@ impl BoundedSessions {
         let mut sessions = self.inner.sessions.write().await;
         for id in given_up {
             if let Some(handle) = sessions.remove(&id) {
-                tracing::debug!(session = %id, "a session that was not in use was closed");
+                tracing::debug!(session = %id, "closed an idle session");
                 // One that cannot take this message now ends because nobody can send it another.
                 let _ = handle.close().now_or_never();
             }
@@ -172,7 +172,7 @@ impl BoundedSessions {
 
     fn no_place(&self, cause: NoPlace, now: u64) -> SessionsError {
         if self.shared.warning.is_due(now) {
-            tracing::warn!(?cause, "a session was refused; raise [http] max_sessions if this is too few");
+            tracing::warn!(?cause, "refused a new session; raise [http] max_sessions if there are too few");
         }
         refused(cause.into())
     }

@@ -80,11 +80,11 @@ impl SessionTransport {
         };
         let bytes = size(message);
         let Some(kept) = (bytes <= max_bytes).then(|| self.shared.keep(&self.session, bytes)).flatten() else {
-            tracing::debug!(bytes, "a message to a client was left out: too much is kept for its session");
+            tracing::debug!(bytes, "dropped a message to a client: its session already holds too many bytes");
             return otherwise;
         };
         let Some(waiting) = self.session.begin_waiting() else {
-            tracing::debug!("a message to a client was left out: too many wait for it");
+            tracing::debug!("dropped a message to a client: too many messages are waiting for it");
             return otherwise;
         };
         // The count lives as long as the message does, wherever the SDK keeps it.

@@ -48,7 +48,7 @@ async fn a_refused_call_was_not_made() {
     let before = server.calls_made();
     let refused = server.ask(&call("get_slow")).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
-    assert!(refused.body.contains("too many answers wait"), "{}", refused.body);
+    assert!(refused.body.contains("too many answers are waiting"), "{}", refused.body);
     assert_eq!(server.calls_made(), before);
     server.board.slow.add_permits(1_000);
     let (mut done, mut told_to_repeat) = (0, 0);

@@ -56,7 +56,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
     report.command = words::command(arguments);
     put(&report, &arguments.output)?;
     if !arguments.allow_writes {
-        eprintln!("What writes was not checked, and no level is granted without: --allow-writes lets it");
+        eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
     }
     let mut code = report.exit_code();
     if let Some(path) = &arguments.evidence {
@@ -68,7 +68,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
                 keep(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?;
             }
             Err(empty) => {
-                eprintln!("aquifer: {} is not written: {empty}", path.display());
+                eprintln!("aquifer: {} was not written: {empty}", path.display());
                 // Not everything was done that was asked for.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
@@ -85,7 +85,7 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
         return Ok(Target::Command { argv: arguments.command.clone(), env: Vec::new() });
     };
     if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let argv = vec![program.to_string_lossy().into_owned(), "serve".to_owned(), url.clone()];
         return Ok(Target::Command { argv, env: Vec::new() });
     }

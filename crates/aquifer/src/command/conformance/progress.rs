@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use aquifer_conformance::report::Verdict;
 use aquifer_conformance::run::Progress;
 
+use crate::command::table::count;
+
 /// What is shown of a run while it goes on.
 pub(super) struct Shown {
     is_terminal: bool,
@@ -27,7 +29,7 @@ impl Shown {
         match progress {
             Progress::Connected(surface) => self.say(&format!("connected: {surface}")),
             Progress::Described { operations, types } => {
-                self.say(&format!("introspection: {operations} operations, {types} types"));
+                self.say(&format!("introspection: {}, {}", count(*operations, "operation"), count(*types, "type")));
             }
             Progress::Checking { number, of, id } => {
                 if self.is_terminal {
@@ -64,7 +66,7 @@ impl Shown {
         let Some(Group { name, checks, failed }) = self.group.take() else { return };
         if !self.is_terminal {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
-            eprintln!("{name}: {checks} checked{failed}");
+            eprintln!("{name}: {}{failed}", count(checks, "check"));
         }
     }
 

@@ -24,12 +24,12 @@ pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> a
         _ => replace_servers(&client.text, &removed, NAME, &entry).ok(),
     };
     let Some(edited) = edited else {
-        bail!("{shown} is written in a way that cannot be edited safely. Paste the snippet yourself");
+        bail!("{shown} cannot be edited safely. Paste the snippet yourself");
     };
     let copy = backup::create(&path)?;
     // The client may have written its file meanwhile.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
-        bail!("{shown} has changed meanwhile. Close {} and try again", client.name);
+        bail!("{shown} was changed by another program. Close {} and try again", client.name);
     }
     write::file(&path, &edited, true)?;
     Ok(copy)

@@ -33,5 +33,5 @@ pub(super) fn create(path: &Path) -> anyhow::Result<PathBuf> {
             Err(error) => return Err(error).with_context(|| format!("cannot copy {shown}")),
         }
     }
-    bail!("{shown} has too many backups beside it: remove some of {shown}.before-aquifer-*")
+    bail!("{shown} has too many backups. Remove some of {shown}.before-aquifer-*")
 }

@@ -29,10 +29,10 @@ impl GeneratedConfig {
 
     /// The text of the configuration, whose variables are in this file.
     pub(super) fn text(&self, env_file: Option<&str>) -> String {
-        let mut text = "# Written by aquifer init. Everything that can stand here: docs/configuration.md\n".to_owned();
+        let mut text = "# Written by aquifer init. See docs/configuration.md for all settings.\n".to_owned();
         if let Some(file) = env_file {
             text.push_str(&format!(
-                "\n# What ${{NAME}} stands for, if it is there; else the environment is asked.\nenv_file = {}\n",
+                "\n# Values of ${{NAME}}. The environment is used for names that are not in this file.\nenv_file = {}\n",
                 Value::from(file)
             ));
         }
@@ -168,7 +168,10 @@ impl Writer<'_> {
         }
         if !server.hidden_tools.is_empty() {
             let tools = server.hidden_tools.join(", ");
-            self.remarks.push(format!("'{}': the client hides tools that are not hidden here: {tools}", self.name));
+            self.remarks.push(format!(
+                "'{}': the client hides these tools, but this configuration does not: {tools}",
+                self.name
+            ));
         }
         table
     }
@@ -261,7 +264,7 @@ impl Writer<'_> {
                 env_file(&text).into_iter().filter(|(name, _)| !own.iter().any(|(set, _)| set == name)).collect()
             }
             Err(_) => {
-                let remark = format!("'{}': its envFile cannot be read here; name its variables under env", self.name);
+                let remark = format!("'{}': its envFile cannot be read here. Name its variables under env", self.name);
                 self.remarks.push(remark);
                 Vec::new()
             }

@@ -35,11 +35,11 @@ impl EnvFile {
         let known = env_file(there.as_deref().unwrap_or_default());
         let value_of = |name: &str| known.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
         let mut text =
-            "# Credentials of the servers in the configuration beside this file. Keep it to yourself.\n".to_owned();
+            "# Credentials of the servers in the configuration beside this file. Keep it private.\n".to_owned();
         for Variable { name, server, place, value: known_value, .. } in variables {
             let remark = match known_value {
                 VariableValue::Stored(_) => String::new(),
-                VariableValue::Unfilled => "; the client's file has a placeholder here: fill it in".to_owned(),
+                VariableValue::Unfilled => "; the client's file has a placeholder here: replace it".to_owned(),
                 VariableValue::Input { description, .. } => match description {
                     Some(words) => format!("; VS Code asks for it ({}), other clients need it here", one_line(words)),
                     None => "; VS Code asks for it, other clients need it here".to_owned(),
@@ -48,7 +48,7 @@ impl EnvFile {
             text.push_str(&format!("\n# {place} of '{}'{remark}\n", one_line(server)));
             let value = match (known_value, value_of(name)) {
                 (VariableValue::Stored(own), Some(there)) if own != there && !may_overwrite => {
-                    bail!("{shown} has another value for {name} already. Write over it with --force")
+                    bail!("{shown} already has another value for {name}. Overwrite it with --force")
                 }
                 (VariableValue::Stored(own), _) => Some(own),
                 (VariableValue::Unfilled | VariableValue::Input { .. }, there) => there,
@@ -66,7 +66,7 @@ impl EnvFile {
         let others = known.iter().filter(|(name, _)| !variables.iter().any(|variable| variable.name == *name));
         let others: Vec<String> = others.filter_map(|(name, value)| env_line(name, value)).collect();
         if !others.is_empty() {
-            text.push_str(&format!("\n# Kept from before.\n{}\n", others.join("\n")));
+            text.push_str(&format!("\n# Kept from the earlier file.\n{}\n", others.join("\n")));
         }
         let is_there = there.is_some_and(|there| there != text);
         Ok(Self { path: path.to_owned(), text, is_there })

@@ -34,8 +34,8 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     }
     if found.iter().all(|client| client.servers.is_empty()) {
         bail!(
-            "no MCP server is configured in the clients on this machine. Begin with aquifer serve -- COMMAND, or write \
-             a configuration: see docs/configuration.md"
+            "the clients on this machine have no MCP servers. Start with aquifer serve -- COMMAND, or write a configuration: \
+             see docs/configuration.md"
         );
     }
     let mut made = configuration::build(&found);
@@ -43,7 +43,10 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
     let values = env_file::path_of(&path);
     if values == path {
-        bail!("{} is the name of the file for values. Choose another one for the configuration", path.display());
+        bail!(
+            "{} is the name of the file for secret values. Choose another name for the configuration",
+            path.display()
+        );
     }
     let named = values.file_name().map(|name| name.to_string_lossy().into_owned());
     let text = made.text(named.as_deref().filter(|_| !made.variables.is_empty()));
@@ -74,9 +77,9 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
         return apply_to_clients(&found, &start, &made.variables);
     }
     eprintln!(
-        "\nYour clients' files are as they were. Run init again with --apply to have them changed, or paste into each, in place"
+        "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
-    eprintln!("of the servers it has now:");
+    eprintln!("each of them with this:");
     call::print(snippet::all(&found, &start, &made.variables)?.trim_end())?;
     Ok(Ending::Done)
 }
@@ -88,11 +91,13 @@ fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     }
     for variable in variables.iter_mut().filter(|variable| variable.value == VariableValue::Unfilled) {
         let Variable { name, server, place, .. } = variable;
-        let prompt = format!("{name}: {place} of '{server}' has a placeholder. Its value (empty: later): ");
+        let prompt = format!(
+            "{name}: {place} of '{server}' is a placeholder. Enter its value, or nothing to fill it in later: "
+        );
         let typed = terminal::secret(&call::escape_hidden(&prompt))?;
         let typed = typed.trim();
         if is_placeholder(typed) {
-            eprintln!("That is a placeholder, too. It is left for later.");
+            eprintln!("This is also a placeholder. Fill it in later.");
         } else if !typed.is_empty() {
             variable.value = VariableValue::Stored(typed.to_owned());
         }
@@ -105,10 +110,10 @@ fn report_variables(variables: &[Variable], values: &Path) {
     let shown = values.display();
     let stored = format!("Values that may be secret go into {shown}, which only you can read:");
     report_group(variables, &stored, |value| matches!(value, VariableValue::Stored(_)));
-    let unfilled = format!("Not filled in yet. These are placeholders; write the values into {shown}:");
+    let unfilled = format!("These are placeholders. Write their values into {shown}:");
     report_group(variables, &unfilled, |value| matches!(value, VariableValue::Unfilled));
     let inputs =
-        format!("VS Code goes on asking for these and passes them on. For other clients write them into {shown}:");
+        format!("VS Code keeps asking for these and passes them on. For other clients, write them into {shown}:");
     report_group(variables, &inputs, |value| matches!(value, VariableValue::Input { .. }));
 }
 
@@ -129,7 +134,7 @@ fn apply_to_clients(found: &[Client], start: &Start, variables: &[Variable]) -> 
     let mut ending = Ending::Done;
     for client in found.iter().filter(|client| !client.servers.is_empty()) {
         match apply::apply(client, start, variables) {
-            Ok(copy) => eprintln!("{} now uses Aquifer. Its file as it was: {}", client.name, copy.display()),
+            Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
                 eprintln!("aquifer: {}: {error:#}", client.name);
                 ending = Ending::Failure;

@@ -19,7 +19,7 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn with(configuration: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("this program does not know where it is")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let args = ["serve".to_owned(), "--config".to_owned(), configuration.display().to_string()];
         Ok(Self { program: program.display().to_string(), args })
     }

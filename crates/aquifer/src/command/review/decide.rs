@@ -55,7 +55,9 @@ fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
 }
 
 fn pairs(said: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
-    said.iter().map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' is not TOOL=WORD"))).collect()
+    said.iter()
+        .map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' must be written as TOOL=VALUE")))
+        .collect()
 }
 
 pub(super) fn category(word: &str) -> anyhow::Result<Category> {
@@ -65,7 +67,7 @@ pub(super) fn category(word: &str) -> anyhow::Result<Category> {
 
 pub(super) fn danger(word: &str) -> anyhow::Result<Danger> {
     let found = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
-    found.with_context(|| format!("unknown danger '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
+    found.with_context(|| format!("unknown danger level '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
 }
 
 /// The decision about a tool, for the definition it has now. A decision about what it said before begins anew.

@@ -42,7 +42,7 @@ pub(super) fn of(before: Option<&Tool>, now: &Tool, all: bool) -> String {
         let _ = writeln!(out, "{line}");
     }
     if lines.len() > shown {
-        let _ = writeln!(out, "    … {} more lines, which --all shows", lines.len() - shown);
+        let _ = writeln!(out, "    … {} more lines; use --all to show them", lines.len() - shown);
     }
     out
 }
@@ -164,7 +164,7 @@ mod tests {
         let many = |word: &str| json!({ "name": "a", "inputSchema": (0..900).map(|n| json!(format!("{word}{n}"))).collect::<Vec<_>>() });
         let (before, now) = (tool(many("x")), tool(many("y")));
         let cut = of(Some(&before), &now, false);
-        assert!(cut.lines().count() <= MAX_LINES + 1 && cut.contains("more lines, which --all shows"), "{cut}");
+        assert!(cut.lines().count() <= MAX_LINES + 1 && cut.contains("more lines; use --all to show them"), "{cut}");
         assert!(of(Some(&before), &now, true).lines().count() > 1_800);
         assert!(of(None, &now, true).lines().count() > 900);
     }

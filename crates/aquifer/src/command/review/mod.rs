@@ -103,7 +103,7 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
         missing.iter().for_each(|error| eprintln!("aquifer: {error}"));
         return Err(first);
     }
-    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It is not reviewed"));
+    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It was not reviewed"));
     Ok((reviewed, missing.is_empty()))
 }
 
@@ -125,7 +125,9 @@ fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
 fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     let source = arguments.source.as_deref();
     if source.is_none() && arguments.upstream.command.is_empty() && config.source.is_empty() {
-        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of --config, or -- COMMAND");
+        bail!(
+            "no server given. Name one: https://…, FILE.json with --server NAME, the name of a source in the configuration, or -- COMMAND"
+        );
     }
     let plan = |targets: &[String]| Wanted { targets, upstream: &arguments.upstream, config }.plan();
     let mut plans = match source.filter(|_| !config.source.is_empty()) {
@@ -140,9 +142,9 @@ fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     }
     plans.retain(|plan| plan.upstream().is_some());
     match plans.len() {
-        0 => bail!("this is no MCP server"),
+        0 => bail!("this is not an MCP server"),
         1 => Ok(plans),
-        _ if arguments.needs_single_server() => bail!("there are several servers. Choose one with --server"),
+        _ if arguments.needs_single_server() => bail!("there are several servers. Choose one with --server NAME"),
         _ => Ok(plans),
     }
 }
@@ -157,7 +159,7 @@ fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
                 let near = near.map(|name| format!(". Did you mean '{name}'?")).unwrap_or_default();
                 bail!("there is no tool '{word}'{near}");
             }
-            _ => bail!("several servers have a tool '{word}'. Choose one with --server"),
+            _ => bail!("several servers have a tool '{word}'. Choose one with --server NAME"),
         }
     }
     Ok(())
@@ -185,7 +187,7 @@ async fn require_shown(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow:
         call::print(quarantined::shown(arguments, &one.settings.name, &one.found).trim_end())?;
         one.found.remember_shown().await.map_err(quarantined::told)?;
     }
-    bail!("nothing is accepted, because not all of this was shown before. Read it, then run this again")
+    bail!("nothing was accepted, because not all of this had been shown before. Read it, then run the command again")
 }
 
 /// Reviews one server. Says whether something is left to look at.
@@ -253,7 +255,7 @@ fn settle(
     // A file that was asked for is there afterwards: the next command reads it.
     if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
-        eprintln!("Decisions are in {}", file.display());
+        eprintln!("Decisions written to {}", file.display());
     }
     Ok(reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review))
 }

@@ -54,16 +54,16 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
 fn heading(finding: &Finding) -> String {
     let parts: Vec<&str> = finding.changed.iter().map(|part| part.as_str()).collect();
     let what = match (parts.as_slice(), &finding.before) {
-        ([], _) => "is new and nobody has accepted it".to_owned(),
+        ([], _) => "is new and was not accepted".to_owned(),
         (parts, None) => {
             format!(
-                "changed since it was accepted: {}. What it was is no longer known, so all of it is shown",
+                "changed since it was accepted: {}. The earlier definition is no longer known, so the whole definition is shown",
                 parts.join(", ")
             )
         }
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
-    let seen = if finding.is_unseen { ". It is not what was shown before" } else { "" };
+    let seen = if finding.is_unseen { ". It differs from the definition that was shown before" } else { "" };
     format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[Selected]) -> anyho
         // Which definition is meant is not said, so it has to be the one that was shown.
         if !one.has_digest && finding.is_unseen {
             bail!(
-                "the definition of '{}' is not the one that was shown before. Look at it again, then accept it",
+                "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
                 visible_name(&one.tool)
             )
         }
@@ -144,9 +144,9 @@ pub(super) async fn accept(
             format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).named(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
-            tracing::error!(%error, "the definition is accepted, but that is not on record");
+            tracing::error!(%error, "the definition is accepted, but that could not be written to the audit log");
         }
-        eprintln!("'{}' is accepted", visible_name(&finding.tool));
+        eprintln!("'{}' was accepted", visible_name(&finding.tool));
     }
     Ok(())
 }

@@ -29,11 +29,11 @@ pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow:
         ([], None) => Ok(None),
         ([one], None) => Ok(Some(Selected { tool: one.clone(), has_digest: false })),
         (_, None) => bail!(
-            "several tools or their operations are called '{shown}'. Add an @ and the digest of the definition, as \
-             aquifer review prints it"
+            "several tools or their operations are called '{shown}'. Add @ and the digest of the definition, as printed by \
+             aquifer review"
         ),
         ([], Some((_, _, digest))) if digest.len() < MIN_DIGITS => {
-            bail!("'{shown}' has too few digits of a digest: give {MIN_DIGITS}")
+            bail!("the digest in '{shown}' is too short: use at least {MIN_DIGITS} digits")
         }
         ([], Some((name, tools, digest))) => {
             let digests: HashMap<String, String> =
@@ -41,10 +41,7 @@ pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow:
             let is_meant = |tool: &&String| digests.get(*tool).is_some_and(|known| plain(known).starts_with(digest));
             let meant: Vec<&String> = tools.iter().filter(is_meant).collect();
             match meant.as_slice() {
-                [] => bail!(
-                    "the definition of '{}' is no longer the one with this digest. Look at it again",
-                    visible_name(name)
-                ),
+                [] => bail!("the definition of '{}' no longer has this digest. Review it again", visible_name(name)),
                 [one] => Ok(Some(Selected { tool: (*one).clone(), has_digest: true })),
                 _ => bail!("several tools are called '{shown}' and have the same definition"),
             }

@@ -15,6 +15,7 @@ use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
 use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 
+use super::table::count;
 use super::{call, json};
 
 const CONFIGURATION: &str = "configuration";
@@ -66,7 +67,7 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
         }
     }
     match (unreadable, wrong) {
-        (true, _) => anyhow::bail!("not every file could be read"),
+        (true, _) => anyhow::bail!("some files could not be read"),
         (false, true) => Ok(Ending::Failure),
         (false, false) => Ok(Ending::Done),
     }
@@ -112,11 +113,11 @@ fn look(path: &Path, text: &str) -> Found {
         _ if path.to_string_lossy().ends_with(".provenance.json") => sidecar(text),
         "toml" => configuration(text),
         "yaml" | "yml" => {
-            Found::of("overrides", Overrides::read(text), |read| (counted(read.tools.len(), "decision"), Vec::new()))
+            Found::of("overrides", Overrides::read(text), |read| (count(read.tools.len(), "decision"), Vec::new()))
         }
         _ if is_bundle(text) => Found::of("discovery bundle", Bundle::check(text), |read| {
             let warnings = read.normalized_bundle.warnings.iter().map(|one| format!("{}: {}", one.code, one.message));
-            (counted(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
+            (count(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
         }),
         _ => servers(text),
     }
@@ -129,26 +130,26 @@ fn is_bundle(text: &str) -> bool {
 fn adapter(path: &Path, text: &str) -> Found {
     let sidecar = crate::files::read(&sidecar_of(path)).ok();
     Found::of("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
-        (counted(read.operations.len(), "operation"), read.warnings.clone())
+        (count(read.operations.len(), "operation"), read.warnings.clone())
     })
 }
 
 fn sidecar(text: &str) -> Found {
     let read = serde_json::from_str::<Sidecar>(text).map_err(|error| {
         let (line, column) = (error.line() as u64, error.column() as u64);
-        let message = "The sidecar cannot be read".to_owned();
-        let suggestion = Some("Build it anew with aquifer build".to_owned());
+        let message = "Cannot read the sidecar".to_owned();
+        let suggestion = Some("Rebuild it with aquifer build".to_owned());
         let code = Code::SchemaInvalidType;
         vec![FileProblem { code, path: String::new(), line, column, message, suggestion }]
     });
-    Found::of("sidecar", read, |read| (counted(read.operations.len(), "operation"), Vec::new()))
+    Found::of("sidecar", read, |read| (count(read.operations.len(), "operation"), Vec::new()))
 }
 
 fn servers(text: &str) -> Found {
     match Servers::read(text) {
         Ok(found) => Found {
             kind: "client configuration",
-            summary: counted(found.servers.len(), "server"),
+            summary: count(found.servers.len(), "server"),
             problems: found.broken.into_iter().flat_map(|broken| broken.problems).collect(),
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
         },
@@ -162,7 +163,7 @@ fn configuration(text: &str) -> Found {
         let problems = senseless(&config, text);
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     });
-    Found::of(CONFIGURATION, read, |config| (counted(config.source.len(), "source"), Vec::new()))
+    Found::of(CONFIGURATION, read, |config| (count(config.source.len(), "source"), Vec::new()))
 }
 
 /// What is spelled right and means nothing.
@@ -183,7 +184,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaMissingField, path, line, "A source needs a target, a command or a url");
             }
             [_, true, true] => {
-                wrong(Code::SchemaInvalidType, path, line, "A source has either a command or a url");
+                wrong(Code::SchemaInvalidType, path, line, "A source must have either a command or a url");
             }
             _ => {}
         }
@@ -194,7 +195,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
             }
             if !source.may_be_mcp() {
-                let message = "'operations' is for MCP servers; of databases, 'tables' says how they are shown";
+                let message = "'operations' applies to MCP servers; use 'tables' for databases";
                 wrong(Code::SchemaInvalidName, path, line, message);
             }
         }
@@ -220,8 +221,8 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
             path: format!("source[{index}].name"),
             line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
             column: 1,
-            message: format!("Another source has the name '{name}', too"),
-            suggestion: Some("Give each source a name of its own".to_owned()),
+            message: format!("Another source also has the name '{name}'"),
+            suggestion: Some("Give each source a different name".to_owned()),
         });
     }
     let heading =
@@ -234,7 +235,8 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
         let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));
         for wrong in wrong {
-            let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
+            let message =
+                format!("'{}' is {}; it must be from {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
             problems.push(FileProblem {
                 code: Code::SchemaInvalidType,
                 path: format!("{section}.{}", wrong.name),
@@ -256,8 +258,4 @@ fn place(text: &str, from: u64, name: &str) -> u64 {
         line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])) || line.contains(&heading)
     };
     rest.filter(|(line, _)| is_about(line)).map(|(_, line)| line).next().unwrap_or(from)
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

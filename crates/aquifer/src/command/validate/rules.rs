@@ -41,14 +41,14 @@ pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
             return;
         }
         Err(error) => {
-            found.warnings.push(format!("the rules are not checked: {error:#}"));
+            found.warnings.push(format!("the rules were not checked: {error:#}"));
             return;
         }
     };
     reached.unknown.extend(safety::unknown_sources(&reached.opened));
     match find(&config, &reached) {
         Ok(unused) => found.problems.extend(unused.iter().map(|unused| problem(unused, text))),
-        Err(error) => found.warnings.push(format!("the rules are not checked: {error:#}")),
+        Err(error) => found.warnings.push(format!("the rules were not checked: {error:#}")),
     }
 }
 
@@ -66,7 +66,7 @@ async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
     let facts = plans.facts();
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
-        found.warnings.push(format!("source '{name}' cannot be reached, so rules about it are not checked: {why}"));
+        found.warnings.push(format!("source '{name}' cannot be reached, so its rules were not checked: {why}"));
         unknown.push(name);
     };
     for broken in plans.broken {

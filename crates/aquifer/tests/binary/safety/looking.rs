@@ -137,7 +137,7 @@ fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
         ("[gate]\nrules = 1\n", "unknown field `rules`"),
         ("[audit]\nto = [\"paper\"]\n", "unknown variant `paper`"),
         ("[[gate.rate_limit]]\nname = \"a\"\nlimit = 1\nwindow = \"day\"\nsource_name = \"x\"\n", "unknown field"),
-        ("[gate.confirmation]\nttl_seconds = 100000\n", "lifetime"),
+        ("[gate.confirmation]\nttl_seconds = 100000\n", "'ttl_seconds'"),
     ] {
         let output = Place::new(keys).run(&["serve"]);
         assert_eq!(output.status.code(), Some(2), "{keys}");
@@ -163,7 +163,7 @@ fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
     let list = ["call", "list_things", "--source", "small-adapter.md"];
     let (code, answer, said) = with(&list);
     assert!(code == 1 && answer.contains("PERMISSION_TRUST_LEVEL_INSUFFICIENT"), "{answer}{said}");
-    assert!(!answer.contains("aquifer trust") && said.contains("trusted as 'untested'"), "{answer}{said}");
+    assert!(!answer.contains("aquifer trust") && said.contains("trust level 'untested'"), "{answer}{said}");
     let explain = [&list[..], &["--explain"]].concat();
     let (code, explained, _) = with(&explain);
     assert!(code == 1 && explained.contains("aquifer trust FILE --to generated"), "{explained}");
