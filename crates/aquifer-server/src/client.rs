@@ -1,8 +1,8 @@
-//! The client of a session, as sources may turn to it: asked for a form, a completion or its folders while a call waits,
-//! and told what they log.
+//! Lets sources reach the client of a session: ask it for a form, a completion or its roots while a call waits, and
+//! send it log messages.
 //!
-//! The SDK ties a question to the request it belongs to by the task that asks it. Questions therefore come through a
-//! channel and are asked where the request is handled, however far away the source is.
+//! The SDK ties a question to a request by the task that asks it. Sources therefore send questions through a channel,
+//! and the task that handles the request asks them.
 
 #![expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for SessionClient {
 
 impl SessionClient {
     /// The client behind a request, if requests can be made to it: those of the newest revision cannot.
-    pub(crate) fn of(
+    pub(crate) fn from_context(
         context: &RequestContext<RoleServer>,
         log_level_filter: &Arc<LogLevelFilter>,
     ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
@@ -134,7 +134,7 @@ impl ClientSide for SessionClient {
     }
 }
 
-/// Asks the questions that come up while a call runs.
+/// ElicitationMode the questions that come up while a call runs.
 pub(crate) async fn attended<T>(
     call: impl Future<Output = T>,
     mut questions: mpsc::Receiver<Question>,

@@ -1,7 +1,7 @@
-//! Answers to messages that never reach the SDK: one for each, addressed as well as it can be.
+//! Answers to messages that never reach the SDK: one for each, addressed as precisely as possible.
 //!
-//! A tool call that breaks a limit gets the failure of a tool call, because a model can mend that. What is not even
-//! JSON gets a JSON-RPC error, because it is not MCP.
+//! A tool call that exceeds a limit gets the failure of a tool call, because a model can correct it. Invalid JSON gets
+//! a JSON-RPC error, because it is not MCP.
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::{LimitKind, Limits};

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::config::SourceConfig;
-use crate::safety::TrustSaid;
+use crate::safety::TrustSetting;
 pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
 };
@@ -277,8 +277,8 @@ pub(crate) struct SurfaceArgs {
     #[arg(long, value_name = "MODE", help_heading = "Surface")]
     pub(crate) mode: Option<String>,
 
-    /// The endpoint families: crude, crude_authorize, discover_query_manage_operate, inspect_query_mutate_administer, or a
-    /// profile from the configuration.
+    /// The endpoint families: crude, crude_authorize, discover_query_manage_operate, inspect_query_mutate_administer,
+    /// or a profile from the configuration.
     #[arg(long, value_name = "PROFILE", help_heading = "Surface")]
     pub(crate) profile: Option<String>,
 
@@ -319,10 +319,10 @@ pub(crate) struct UpstreamArgs {
     #[arg(long = "server", value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) servers: Vec<String>,
 
-    /// Trust level of these sources: untested, generated, validated, community_reviewed, certified, or file (the level that
-    /// an adapter file claims). Default: validated; for an adapter file, the level it claims, at most generated.
+    /// Trust level of these sources: untested, generated, validated, community_reviewed, certified, or file (the level
+    /// that an adapter file claims). Default: validated; for an adapter file, the level it claims, at most generated.
     #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
-    pub(crate) trust: Option<TrustSaid>,
+    pub(crate) trust: Option<TrustSetting>,
 
     /// Offer only operations that read, for every source.
     #[arg(long, help_heading = "Safety")]
@@ -336,7 +336,7 @@ pub(crate) struct UpstreamArgs {
 impl UpstreamArgs {
     /// Builds the configuration of a source from its target and these arguments.
     pub(crate) fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
-        let mut source = SourceConfig::of(target);
+        let mut source = SourceConfig::from_target(target);
         for header in &self.headers {
             // The message does not repeat the value: it may be a secret.
             let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
@@ -385,9 +385,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (a remote MCP
-    /// server), FILE.json (the MCP servers of a client), NAME-adapter.md, NAME.toml (a configuration), demo: (the sample
-    /// shop) or tasks: (the example adapter).
+    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (a remote
+    /// MCP server), FILE.json (the MCP servers of a client), NAME-adapter.md, NAME.toml (a configuration), demo: (the
+    /// sample shop) or tasks: (the example adapter).
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
@@ -411,8 +411,8 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// The sources, as for 'aquifer serve'; then an operation, or a whole request as a JSON object; then the parameters as a
-    /// JSON object, or - to read them from stdin.
+    /// The sources, as for 'aquifer serve'; then an operation, or a whole request as a JSON object; then the parameters
+    /// as a JSON object, or - to read them from stdin.
     #[arg(value_name = "SOURCE|OPERATION|JSON", required = true)]
     pub(crate) words: Vec<String>,
 

@@ -1,4 +1,4 @@
-//! What answers the requests of every connection: who asks, where to, and what comes back.
+//! Answers the requests of every connection: checks the caller, routes by path, and builds the response.
 
 use std::sync::Arc;
 

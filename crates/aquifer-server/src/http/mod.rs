@@ -1,8 +1,8 @@
 //! MCP over Streamable HTTP.
 //!
-//! The way in: a connection ([`accept`]), who asks ([`guard`]), then the body's bytes ([`body`]), then room for a call
-//! ([`drain`]), then the SDK. The way out is tracked to the last byte ([`tracked_body`]), and what all connections
-//! together make us hold has a budget ([`connections`]).
+//! A request passes through [`accept`] (the connection), [`guard`] (who may call), [`body`] (its bytes) and [`drain`]
+//! (room for a call) before it reaches the SDK. Responses are tracked to their last byte ([`tracked_body`]), and the
+//! bytes held for all connections have a common budget ([`connections`]).
 
 mod accept;
 mod authority;

@@ -136,8 +136,8 @@ pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
-    /// Request this scope. Default: the scopes in the configuration, or those the server asks for and those granted before.
-    /// Can be repeated.
+    /// Request this scope. Default: the scopes in the configuration, or those the server asks for and those granted
+    /// before. Can be repeated.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 

@@ -13,7 +13,8 @@ use crate::sources::is_source;
 const DEFAULT_CONFIG: &str = "aquifer.toml";
 
 /// Moves a configuration out of the list of sources. Without a source, the configuration is `./aquifer.toml`. If the
-/// command line names sources, only these count: a file that happens to be in the directory does not change their rules.
+/// command line names sources, only these count: a file that happens to be in the directory does not change their
+/// rules.
 pub(crate) fn choose_config(
     sources: &mut Vec<String>,
     config: &mut Option<PathBuf>,
@@ -43,8 +44,8 @@ pub(crate) fn is_config(argument: &str) -> bool {
     argument.ends_with(".toml")
 }
 
-/// `./aquifer.toml`, if it exists and belongs to the current user or to root. The file decides which programs are started,
-/// so a file that another user can write has to be named explicitly.
+/// `./aquifer.toml`, if it exists and belongs to the current user or to root. The file decides which programs are
+/// started, so a file that another user can write has to be named explicitly.
 pub(crate) fn default_config() -> Option<PathBuf> {
     const WORLD_WRITABLE: u32 = 0o002;
     let path = Path::new(DEFAULT_CONFIG);

@@ -1,4 +1,4 @@
-//! `aquifer build`: from a bundle to an adapter file and its sidecar.
+//! `aquifer build`: writes an adapter file and its sidecar from a bundle.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ fn is_adapter(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "md")
 }
 
-/// A folder gets the usual names; a file's sidecar stands beside it.
+/// The paths of the adapter and its sidecar. In a directory, both get their default names.
 fn places(output: Option<&Path>, built: &adapter::Built) -> (PathBuf, PathBuf) {
     match output {
         Some(file) if is_adapter(file) => (file.to_owned(), sidecar_of(file)),

@@ -1,4 +1,4 @@
-//! `aquifer demo`: sample data, ready to try.
+//! `aquifer demo`: serves sample data to try Aquifer out.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -10,12 +10,12 @@ use crate::Ending;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts};
-use crate::setup::{self, Wanted};
+use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
 
 const PORT: u16 = 3910;
 
-/// A newsletter is not sent before a person has approved it, so that the demo shows that, too.
+/// Sending a newsletter needs an approval, so that the demo shows one.
 const POLICY: &str = r#"
 [[gate.rule]]
 name = "newsletters"
@@ -26,7 +26,7 @@ reason = "A newsletter cannot be called back"
 message = "Send the newsletter '{subject}'?"
 "#;
 
-/// A sum, a search, a walk along references, a job that takes a while, and two things that are asked for first.
+/// An aggregate, a search, a walk along references, a long job, and two calls that need confirmation.
 const WORTH_TRYING: [(&str, &str); 6] = [
     (
         "list_orders",
@@ -43,7 +43,7 @@ const WORTH_TRYING: [(&str, &str); 6] = [
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
-    let folder = Temporary::new()?;
+    let folder = TempDir::new()?;
     let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
     // Where --state looks for them.
     let kept = folder.0.join("state.sqlite").display().to_string();
@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     config.audit.dir = Some(folder.0.join("audit"));
     let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];
-    let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
+    let wanted = SourceSelection { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(Absence::Fails).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
@@ -98,10 +98,10 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     ending
 }
 
-/// A folder that is gone with the demo.
-struct Temporary(PathBuf);
+/// A directory that is removed when the demo ends.
+struct TempDir(PathBuf);
 
-impl Temporary {
+impl TempDir {
     fn new() -> anyhow::Result<Self> {
         let name =
             format!("aquifer-demo-{:016x}", getrandom::u64().context("cannot get random bytes from the system")?);
@@ -112,7 +112,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -1,4 +1,4 @@
-//! `aquifer interrogate`: what a server says of itself, as a discovery bundle.
+//! `aquifer interrogate`: writes what a server offers to a discovery bundle.
 
 use anyhow::Context as _;
 

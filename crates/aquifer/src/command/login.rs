@@ -1,4 +1,4 @@
-//! `aquifer login` and `logout`: a person's consent in a browser, kept for the servers that ask for it.
+//! `aquifer login` and `logout`: get a person's consent in a browser and store the login, or delete it.
 
 use std::io::BufRead;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::Ending;
 use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config};
 use crate::config::{Config, LoginConfig};
-use crate::setup::Wanted;
+use crate::setup::SourceSelection;
 use crate::sources::is_source;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
@@ -68,7 +68,7 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The server that is meant: one of the configuration by its name, or a target as other commands take it.
+/// The selected server: a source in the configuration by its name, or a target as in other commands.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     let given = &arguments.server;
     let usual = || default_config().filter(|_| !is_source(given));
@@ -77,7 +77,7 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
     let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };
     if !config.source.is_empty() {
-        let plans = Wanted { targets: &[], upstream: &none, config: &config }.plan()?;
+        let plans = SourceSelection { targets: &[], upstream: &none, config: &config }.plan()?;
         let is_meant = |settings: &&Settings| match &settings.transport {
             Transport::Http { url, .. } if is_target => url == given,
             _ => settings.name == *given,
@@ -102,7 +102,7 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         );
     }
     let targets = [given.clone()];
-    let plans = Wanted { targets: &targets, upstream: &none, config: &config }.plan()?;
+    let plans = SourceSelection { targets: &targets, upstream: &none, config: &config }.plan()?;
     let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
     match (found.next(), found.next()) {
         (Some(settings), None) => Ok(settings.clone()),
@@ -118,7 +118,7 @@ fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> any
     found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
 }
 
-/// Lines that are typed, for as long as somebody takes them.
+/// Reads typed lines until the receiver is dropped.
 fn pasted() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     // A thread of its own: a read that nobody ends must not hold up the end of the process.
@@ -132,7 +132,7 @@ fn pasted() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Opens a browser where one is known. Says whether there was something to start.
+/// Opens a browser. Returns whether one could be started.
 fn open(url: &str) -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let program = match set("BROWSER") {

@@ -5,7 +5,7 @@ pub(crate) fn count(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Rows under headings, as wide as their widest cell; the last column is free.
+/// Formats rows under headings. Columns are as wide as their widest cell.
 pub(crate) fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
     let mut widths = headings.map(str::len);
     for row in rows {

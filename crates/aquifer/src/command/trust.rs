@@ -1,4 +1,4 @@
-//! `aquifer trust`: how far an adapter file is trusted, with the reason in its history.
+//! `aquifer trust`: changes the trust level of an adapter file and records the reason.
 
 use anyhow::Context;
 use aquifer_discovery::adapter::{TrustChange, change_trust};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::Ending;
 use crate::cli::TrustArgs;
 use crate::sources::sidecar_of;
-use crate::state::Kept;
+use crate::state::StateFiles;
 
 pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     let TrustArgs { file, to, reason, by, place } = arguments;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     // Recorded first: a gateway that serves the file reads it again as soon as it changes.
     if to > Trust::Generated {
         let texts = std::iter::once(changed.text.as_str()).chain(sidecar.as_deref());
-        Kept::of(&place.read()?.state)?.record_trust(texts, to).context("cannot record the trust level")?;
+        StateFiles::new(&place.read()?.state)?.record_trust(texts, to).context("cannot record the trust level")?;
     }
     super::write::file(&file, &changed.text, true)?;
     eprintln!("{shown}: trust changed from '{}' to '{}'.", changed.from, changed.to);

@@ -1,5 +1,5 @@
-//! The demo's source: the sample database, and beside it jobs that take time or need a yes, so that every endpoint family
-//! has something to try. To callers it is one source.
+//! The source of the demo: the sample database, plus jobs that take time or need approval, so that every endpoint
+//! family has something to try. Callers see one source.
 
 mod jobs;
 

@@ -1,4 +1,4 @@
-//! A file of an MCP client that names servers: each becomes a source of its own.
+//! Reads the configuration file of an MCP client. Each server in it becomes a source.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
 use aquifer_discovery::servers::{Environment, Reach, Server};
 
-use super::{Broken, Plans, upstream};
+use super::{InvalidSource, Plans, upstream};
 use crate::config::SourceConfig;
-use crate::state::Kept;
+use crate::state::StateFiles;
 
 /// Whether a target is such a file.
 pub(super) fn is_client_file(target: &str) -> bool {
@@ -16,7 +16,7 @@ pub(super) fn is_client_file(target: &str) -> bool {
 }
 
 /// Plans every server of the file that the client uses.
-pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Plans) -> anyhow::Result<()> {
+pub(super) fn add(file: &str, source: &SourceConfig, kept: &StateFiles, plans: &mut Plans) -> anyhow::Result<()> {
     let path = Path::new(file);
     let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
     let found = match Servers::read(&text) {
@@ -37,7 +37,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
     plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
     for broken in found.broken.iter().filter(|broken| wanted(&broken.name)) {
         let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
-        plans.broken.push(Broken { name: broken.name.clone(), why: why.join("; ") });
+        plans.broken.push(InvalidSource { name: broken.name.clone(), why: why.join("; ") });
     }
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.display().to_string()));
     let environment =
@@ -48,7 +48,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
             plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }
-        plans.take(upstream::of_client(server, file, &environment, source, kept));
+        plans.push(upstream::of_client(server, file, &environment, source, kept));
     }
     if plans.plans.is_empty() && plans.broken.is_empty() {
         bail!("{file} has no MCP server that is enabled");

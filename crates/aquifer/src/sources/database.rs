@@ -1,4 +1,4 @@
-//! Databases: what the configuration says of them.
+//! Builds the settings of a database source from the configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a source is called whom nobody gave a name.
+//! Derives names for sources that were not given one.
 
 use aquifer_discovery::name::{fit, snake};
 use aquifer_protocol::text::is_hidden;
@@ -15,8 +15,8 @@ const RUNNERS: &[&str] = &[
 /// Files and folders that any program may have: what they are in says more.
 const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
 
-/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would be
-/// read as a rule about the other.
+/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would
+/// be read as a rule about the other.
 pub(crate) fn problem(name: &str) -> Option<String> {
     let is_invisible =
         |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
@@ -82,7 +82,7 @@ pub(super) fn prefix(name: &str) -> String {
 }
 
 /// The name, or one with a number that nobody has.
-pub(super) fn unlike(name: &str, taken: &[String], between: &str) -> String {
+pub(super) fn make_unique(name: &str, taken: &[String], between: &str) -> String {
     if !taken.iter().any(|known| known == name) {
         return name.to_owned();
     }
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(problem(name).is_some(), is_wrong, "{name:?}");
         }
-        assert_eq!(unlike("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
+        assert_eq!(make_unique("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
         assert_eq!(prefix("Git Hub!"), "git_hub");
     }
 }

@@ -1,5 +1,5 @@
-//! The state directory: created for its owner alone, and repaired or refused where others could read or change what is
-//! kept in it. Whoever can write there can approve calls and replace logins.
+//! The state directory. It is created for its owner only, and repaired or refused if others could read or change its
+//! contents: whoever can write there can approve calls and replace logins.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -22,9 +22,9 @@ const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog
 /// Entries of a directory that are looked at to find out whether it is ours alone.
 const MAX_ENTRIES: usize = 1_000;
 
-/// What is known of a directory that exists.
+/// The properties of an existing directory.
 #[derive(Debug, Clone, Copy)]
-struct Facts {
+struct DirectoryFacts {
     owner: u32,
     mode: u32,
     /// Whether it is a symbolic link that stands in, or leads into, a directory where everybody can create files.
@@ -33,7 +33,7 @@ struct Facts {
     has_other_entries: bool,
 }
 
-/// What follows from the facts.
+/// What to do with the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Nobody else can read or change what is in it.
@@ -46,8 +46,8 @@ enum Verdict {
     Refuse(&'static str),
 }
 
-impl Facts {
-    fn of(path: &Path) -> io::Result<Self> {
+impl DirectoryFacts {
+    fn read(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         if !found.is_dir() {
             return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a directory"));
@@ -113,12 +113,12 @@ pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
         }
         Err(error) => return Err(error).with_context(|| format!("cannot use {shown}")),
     }
-    enforce(path, Facts::of(path).with_context(|| format!("cannot use {shown}"))?)
+    enforce(path, DirectoryFacts::read(path).with_context(|| format!("cannot use {shown}"))?)
 }
 
 /// Makes sure that a directory is private, if it exists. An error if something else stands in its place.
 pub(super) fn check(path: &Path) -> anyhow::Result<()> {
-    match Facts::of(path) {
+    match DirectoryFacts::read(path) {
         Ok(facts) => enforce(path, facts),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).with_context(|| format!("cannot use the state directory {}", path.display())),
@@ -139,7 +139,7 @@ pub(crate) fn close_to_others(path: &Path) {
     }
 }
 
-fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {
+fn enforce(path: &Path, facts: DirectoryFacts) -> anyhow::Result<()> {
     let shown = path.display();
     match facts.verdict(rustix::process::geteuid().as_raw()) {
         Verdict::Private => {}
@@ -172,31 +172,31 @@ mod tests {
 
     #[test]
     fn r_saf_6_a_directory_is_used_repaired_or_refused() {
-        let private = Facts { owner: US, mode: 0o700, is_public_link: false, has_other_entries: false };
-        let open = Facts { mode: 0o755, ..private };
-        let shared = Facts { has_other_entries: true, ..open };
-        let of_root = Facts { owner: ROOT, ..open };
+        let private = DirectoryFacts { owner: US, mode: 0o700, is_public_link: false, has_other_entries: false };
+        let open = DirectoryFacts { mode: 0o755, ..private };
+        let shared = DirectoryFacts { has_other_entries: true, ..open };
+        let of_root = DirectoryFacts { owner: ROOT, ..open };
         // (facts, who we are, verdict)
         let table = [
             (private, US, "private"),
             (open, US, "repair"),
-            (Facts { mode: 0o777, ..private }, US, "repair"),
-            (Facts { mode: 0o750, ..private }, US, "repair"),
+            (DirectoryFacts { mode: 0o777, ..private }, US, "repair"),
+            (DirectoryFacts { mode: 0o750, ..private }, US, "repair"),
             (shared, US, "warn"),
-            (Facts { mode: 0o775, ..shared }, US, "refuse"),
-            (Facts { mode: 0o777, ..shared }, US, "refuse"),
-            (Facts { owner: OTHER, ..private }, US, "refuse"),
-            (Facts { owner: OTHER, ..open }, US, "refuse"),
-            (Facts { owner: OTHER, ..private }, ROOT, "warn"),
-            (Facts { owner: ROOT, ..private }, ROOT, "private"),
+            (DirectoryFacts { mode: 0o775, ..shared }, US, "refuse"),
+            (DirectoryFacts { mode: 0o777, ..shared }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..private }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..open }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..private }, ROOT, "warn"),
+            (DirectoryFacts { owner: ROOT, ..private }, ROOT, "private"),
             (of_root, ROOT, "repair"),
             (of_root, US, "warn"),
-            (Facts { mode: 0o770, ..of_root }, US, "warn"),
-            (Facts { mode: 0o777, ..of_root }, US, "refuse"),
-            (Facts { mode: 0o1777, ..of_root }, US, "refuse"),
-            (Facts { mode: 0o1777, ..of_root }, ROOT, "refuse"),
-            (Facts { is_public_link: true, ..private }, US, "refuse"),
-            (Facts { is_public_link: true, owner: ROOT, ..private }, ROOT, "refuse"),
+            (DirectoryFacts { mode: 0o770, ..of_root }, US, "warn"),
+            (DirectoryFacts { mode: 0o777, ..of_root }, US, "refuse"),
+            (DirectoryFacts { mode: 0o1777, ..of_root }, US, "refuse"),
+            (DirectoryFacts { mode: 0o1777, ..of_root }, ROOT, "refuse"),
+            (DirectoryFacts { is_public_link: true, ..private }, US, "refuse"),
+            (DirectoryFacts { is_public_link: true, owner: ROOT, ..private }, ROOT, "refuse"),
         ];
         for (facts, user, expected) in table {
             let verdict = match facts.verdict(user) {

@@ -109,7 +109,7 @@ fn a_key_that_cannot_be_read_costs_only_the_cursors_of_other_processes() {
 }
 
 #[test]
-fn a_secret_that_is_too_short_is_told_without_repeating_it() {
+fn a_short_secret_is_reported_without_repeating_it() {
     let desk = Desk::new();
     let config =
         desk.folder.file("aquifer.toml", "[state]\ncursor_secret = \"hush-4711\"\n[[source]]\ntarget = \"tasks:\"\n");

@@ -215,7 +215,7 @@ fn r_saf_2_denied_operations_do_not_describe_themselves() {
 
 /// A table of which everything is denied is not named anywhere, and what is denied is not counted either.
 #[test]
-fn r_saf_2_a_denied_table_is_not_told_of() {
+fn r_saf_2_a_denied_table_is_not_mentioned() {
     let folder = Folder::new();
     let file = folder.database(
         "shop.db",

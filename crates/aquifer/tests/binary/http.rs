@@ -253,7 +253,7 @@ fn stopping_finishes_the_calls_under_way() {
 }
 
 #[test]
-fn somebody_who_listens_does_not_hold_the_server_back() {
+fn a_listening_client_does_not_delay_the_shutdown() {
     let mut served = Served::tasks();
     let (body, _) = stateless_body("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let headers = [

@@ -138,7 +138,7 @@ fn the_clients_of_a_machine_become_one_configuration() {
 }
 
 #[test]
-fn a_machine_without_clients_is_told_what_to_do() {
+fn init_without_clients_explains_what_to_do() {
     let folder = Folder::new();
     let output = init(&folder, &[]);
     assert_eq!(output.status.code(), Some(2));

@@ -118,7 +118,7 @@ fn a_person_logs_in_and_out() {
 }
 
 #[test]
-fn a_gateway_says_what_to_run_and_takes_the_login_up() {
+fn a_gateway_names_the_login_command_and_picks_up_the_login() {
     let (folder, guarded) = (folder(), Guarded::start());
     let other = Guarded::start();
     folder.file(

@@ -188,7 +188,7 @@ fn r_dis_7a_a_change_between_two_runs_waits_too_and_only_looking_pins_nothing() 
 }
 
 #[test]
-fn r_dis_7a_the_configuration_says_what_waits() {
+fn r_dis_7a_the_configuration_decides_what_is_quarantined() {
     let gained = |tools: Value| {
         let mut tools = tools;
         tools.as_array_mut().unwrap().push(json!({ "name": "get_more", "description": POISON,
@@ -336,7 +336,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 }
 
 #[test]
-fn r_dis_7_catalogs_are_asked_for_live_and_their_age_is_said() {
+fn r_dis_7_catalogs_are_fetched_live_and_their_age_is_shown() {
     let unsure = json!({ "name": "frobnicate", "description": "Frobnicate.", "inputSchema": { "type": "object" } });
     let place = Place::new(&json!([unsure]), "");
     drop({
@@ -433,7 +433,7 @@ fn r_dis_4_an_adapter_file_does_not_vouch_for_itself() {
 }
 
 #[test]
-fn r_dis_7_a_server_that_defines_too_much_loses_that_and_nobody_else_anything() {
+fn r_dis_7_a_server_with_too_many_definitions_affects_only_itself() {
     let place = Place::new(&tools("Get a user."), "");
     let many: Value = (0..3_000)
         .map(|number| json!({ "name": format!("get_{number}"), "description": "One of many.", "inputSchema": {} }))
@@ -542,7 +542,7 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
 }
 
 #[test]
-fn r_dis_7a_a_server_on_the_web_is_held_to_what_it_said() {
+fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
     let place = Place::new(&tools("First."), "");
     // Ourselves, over HTTP, in front of the server that changes.
     let inner =

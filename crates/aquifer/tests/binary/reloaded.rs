@@ -59,7 +59,7 @@ fn r_saf_2_rules_change_without_a_restart() {
 }
 
 #[test]
-fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
+fn r_saf_4_limits_change_without_a_restart_and_keep_counting() {
     let limits = |calls: u32, day: &str| {
         format!(
             "[[gate.rate_limit]]\nname = \"looks\"\nlimit = {calls}\nwindow = \"hour\"\noperation = \"get_book\"\n{day}"
@@ -89,7 +89,7 @@ fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
 }
 
 #[test]
-fn r_saf_4_a_limit_that_counts_from_zero_is_told() {
+fn r_saf_4_a_limit_that_restarts_from_zero_is_reported() {
     let limit = |window: &str| format!("[[gate.rate_limit]]\nname = \"looks\"\nlimit = 2\nwindow = \"{window}\"\n");
     let place = Place::new(&limit("hour"));
     let mut server = Server::Stdio(place.piped());

@@ -198,7 +198,7 @@ fn r_dis_8_what_is_held_is_bounded_as_configured() {
 }
 
 #[test]
-fn r_dis_8_the_operator_says_where_rows_are_and_which_controls_there_are() {
+fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     let desk = Desk::new();
     // Two lists that could be meant are none.
     let mut piped = desk.serve("", "");
@@ -232,7 +232,7 @@ fn r_dis_8_the_operator_says_where_rows_are_and_which_controls_there_are() {
 }
 
 #[test]
-fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
+fn r_dis_8_an_unknown_operation_is_reported_with_a_suggestion() {
     let desk = Desk::new();
     let config = desk.config("", "[source.operations.list_thing]\nrows = \"items\"");
     let asked = || {

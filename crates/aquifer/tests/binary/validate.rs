@@ -144,7 +144,7 @@ fn r_saf_2_a_rule_that_matches_nothing_is_an_error() {
 }
 
 #[test]
-fn r_saf_2_what_cannot_be_reached_is_not_checked_and_said_so() {
+fn r_saf_2_rules_of_unreachable_sources_are_reported_as_unchecked() {
     let folder = Folder::new();
     let rules = "[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n\
                  [[gate.rule]]\neffect = \"deny\"\nsource = \"library\"\noperation = \"delete_bok\"\n";

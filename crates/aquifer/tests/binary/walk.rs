@@ -80,7 +80,7 @@ fn decisions(folder: &Folder) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_new_user_meets_no_false_statement() {
+fn everything_a_new_user_reads_is_true() {
     let folder = home();
     let before = read(&folder, ".cursor/mcp.json");
 

@@ -1,5 +1,5 @@
-//! `init --apply`: Aquifer takes the place of the servers in each client's own file. A copy of the file is kept beside
-//! it, and nothing else in it changes.
+//! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
+//! nothing else in it.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::replace_servers;
 
 use super::clients::{Client, Dialect};
-use super::snippet::{self, NAME, Start};
+use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex};
 use crate::command::write;
 
-/// Changes a client's file. Says where the copy of it is.
-pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> anyhow::Result<PathBuf> {
+/// Changes a client's file and returns the path of its backup.
+pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<PathBuf> {
     // Where the path is a link, the file behind it is written, not the link.
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();

@@ -1,5 +1,5 @@
-//! The file that holds the values which the configuration refers to: for its owner alone, and never written over
-//! without being asked.
+//! The file with the values that the configuration refers to. Only its owner can read it, and it is overwritten only
+//! with `--force`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,14 @@ pub(super) struct EnvFile {
     is_there: bool,
 }
 
-/// Where the values of a configuration go: beside it, under its name.
+/// The path of the env file: beside the configuration, with the same stem.
 pub(super) fn path_of(configuration: &Path) -> PathBuf {
     configuration.with_extension("env")
 }
 
 impl EnvFile {
-    /// What the file will hold: the stored values, a place for each that nobody has filled in yet, and whatever else is
-    /// in it already. Fails where a value is there already and is another one, unless it may be written over.
+    /// Plans the contents of the file: the stored values, an empty entry for each missing value, and everything else
+    /// already in the file. Fails if the file has another value for a name, unless it may be overwritten.
     pub(super) fn plan(path: &Path, variables: &[Variable], may_overwrite: bool) -> anyhow::Result<Self> {
         let shown = path.display();
         let there = match crate::files::read(path) {
@@ -72,7 +72,7 @@ impl EnvFile {
         Ok(Self { path: path.to_owned(), text, is_there })
     }
 
-    /// Writes it for its owner alone. What stood there before is kept beside it.
+    /// Writes the file for its owner only and keeps a backup of the old one.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         if self.is_there {
@@ -82,7 +82,7 @@ impl EnvFile {
     }
 }
 
-/// Words of a client's file on one line of a remark.
+/// Puts text from a client's file on one line, for a comment.
 fn one_line(words: &str) -> String {
     let plain = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.take(200).collect::<String>().trim().to_owned()

@@ -1,4 +1,5 @@
-//! `aquifer init`: from the servers that MCP clients on this machine have to one configuration, and back into the clients.
+//! `aquifer init`: collects the servers of the MCP clients on this machine in one configuration, and points the clients
+//! to it.
 
 mod apply;
 mod backup;
@@ -21,13 +22,13 @@ use crate::cli::InitArgs;
 use crate::safety::terminal;
 use clients::Client;
 use env_file::EnvFile;
-use snippet::Start;
+use snippet::ServeCommand;
 use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let found = clients::find();
     for client in &found {
-        eprintln!("{}: {} ({})", client.name, client.path.display(), client.told());
+        eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for problem in &client.problems {
             eprintln!("  {}:{problem}", client.path.display());
         }
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let count = made.source_count();
     eprintln!("\nWritten: {} with {count} source{}.", path.display(), if count == 1 { "" } else { "s" });
     report_variables(&made.variables, &values);
-    let start = Start::with(&path)?;
+    let start = ServeCommand::new(&path)?;
     if arguments.apply {
         return apply_to_clients(&found, &start, &made.variables);
     }
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Asks for what nobody has filled in, where there is somebody to ask. An empty answer leaves it for later.
+/// Asks for missing values if there is a terminal. An empty answer leaves a value missing.
 fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
@@ -105,7 +106,7 @@ fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which values are where, and which are missing.
+/// Reports which values are stored where and which are missing.
 fn report_variables(variables: &[Variable], values: &Path) {
     let shown = values.display();
     let stored = format!("Values that may be secret go into {shown}, which only you can read:");
@@ -128,8 +129,8 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
     }
 }
 
-/// Changes every client's file. One that cannot be changed keeps none of the others from it.
-fn apply_to_clients(found: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<Ending> {
+/// Changes every client's file. A failure does not affect the other files.
+fn apply_to_clients(found: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<Ending> {
     eprintln!();
     let mut ending = Ending::Done;
     for client in found.iter().filter(|client| !client.servers.is_empty()) {

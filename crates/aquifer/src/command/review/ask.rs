@@ -1,4 +1,4 @@
-//! Decisions made in a terminal, tool by tool.
+//! Asks for decisions in a terminal, tool by tool.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -12,7 +12,7 @@ const HELP: &str = "  Enter: skip   a: accept as it is   c CATEGORY: CREATE, REA
                     d LEVEL: safe, reversible, destructive, dangerous or forbidden   q: quit";
 
 /// Asks about every tool that needs review.
-pub(super) fn each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
+pub(super) fn ask_about_each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
     let open: Vec<_> = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).collect();
     if open.is_empty() {
         return Ok(());

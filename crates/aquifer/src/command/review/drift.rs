@@ -1,4 +1,4 @@
-//! Whether a server still says what it said when its adapter was reviewed (R-DIS-7a).
+//! Compares a server with the definitions its adapter was reviewed with (R-DIS-7a).
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,9 +10,9 @@ use aquifer_upstream::Examination;
 
 use crate::sources::sidecar_of;
 
-/// What differs from the reviewed definitions, in words, and whether tools came or went. `waiting` are those that nobody has
-/// accepted.
-pub(super) fn told(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
+/// Describes what differs from the reviewed definitions, and returns whether tools were added or removed. `waiting`
+/// holds the tools that were not accepted.
+pub(super) fn report(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
     let beside = sidecar_of(file);
     let Ok(text) = crate::files::read(&beside) else {
         let words = format!(

@@ -1,4 +1,4 @@
-//! Definitions that wait for somebody to accept them.
+//! Definitions that wait to be accepted.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
@@ -10,24 +10,25 @@ use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
 
 use super::diff;
-use super::select::{self, Selected};
+use super::select::{self, SelectedTool};
 use crate::cli::ReviewArgs;
 use crate::config::Config;
-use crate::safety::{self, Place};
+use crate::safety::{self, StoreLocation};
 use crate::sources::quoted;
 
-/// What is quarantined, with every difference and how to accept it.
-pub(super) fn shown(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
+/// Renders what is quarantined, with every difference and how to accept it.
+pub(super) fn render(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
     let mut out = String::new();
     for finding in &found.findings {
         let _ = writeln!(out, "{}", heading(finding));
-        out.push_str(&diff::of(finding.before.as_ref(), &finding.now, arguments.all || arguments.accept_all));
+        out.push_str(&diff::render(finding.before.as_ref(), &finding.now, arguments.all || arguments.accept_all));
         let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, found, finding));
     }
     out
 }
 
-/// The command that accepts a definition. The tool's name is the upstream's word, so everything is quoted for a shell.
+/// The command that accepts a definition. The upstream chooses the name of the tool, so everything is quoted for the
+/// shell.
 fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &Finding) -> String {
     let mut words = vec!["aquifer".to_owned(), "review".to_owned()];
     words.extend(arguments.source.clone());
@@ -67,8 +68,8 @@ fn heading(finding: &Finding) -> String {
     format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
-/// The definitions that are to be accepted.
-pub(super) fn chosen<'a>(found: &'a Examination, selected: &[Selected]) -> anyhow::Result<Vec<&'a Finding>> {
+/// The definitions to accept.
+pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> anyhow::Result<Vec<&'a Finding>> {
     let mut chosen = Vec::new();
     for one in selected {
         let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
@@ -92,12 +93,12 @@ fn is_listed(found: &Examination, name: &str) -> bool {
         })
 }
 
-/// Whether a word names a tool of this server.
+/// Whether an argument names a tool of this server.
 pub(super) fn knows(found: &Examination, word: &str) -> bool {
     is_listed(found, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(found, name))
 }
 
-/// What was probably meant by a tool that is not there.
+/// A suggestion for the name of an unknown tool.
 pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &str) -> Option<String> {
     let names: Vec<&str> = found
         .flat_map(|one| &one.bundle.normalized_bundle.operations)
@@ -106,13 +107,13 @@ pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &s
     suggest::nearest(word, names).map(visible_name)
 }
 
-/// Asks a person about each.
+/// Asks a person about each definition.
 pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Vec<&'a Finding>> {
     let mut accepted = Vec::new();
     let mut answers = std::io::stdin().lock().lines();
     for (index, finding) in found.findings.iter().enumerate() {
         eprintln!("\n[{}/{}] {source}: {}", index + 1, found.findings.len(), heading(finding));
-        eprint!("{}", diff::of(finding.before.as_ref(), &finding.now, true));
+        eprint!("{}", diff::render(finding.before.as_ref(), &finding.now, true));
         eprint!("Accept this definition? [y/N/q] > ");
         std::io::stderr().flush()?;
         match answers.next().transpose()?.unwrap_or_default().trim() {
@@ -124,7 +125,7 @@ pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Ve
     Ok(accepted)
 }
 
-/// Accepts definitions, and puts that on record.
+/// Accepts definitions and records that in the audit log.
 pub(super) async fn accept(
     found: &Examination,
     source: &str,
@@ -135,9 +136,9 @@ pub(super) async fn accept(
         return Ok(());
     }
     let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
-    found.accept(&tools).await.map_err(told)?;
+    found.accept(&tools).await.map_err(into_error)?;
     let clock = safety::steady_clock();
-    let store = Place::of(&config.state)?.open(&config.state, &clock)?;
+    let store = StoreLocation::new(&config.state)?.open(&config.state, &clock)?;
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
         let reason =
@@ -151,10 +152,10 @@ pub(super) async fn accept(
     Ok(())
 }
 
-/// What a person is told.
-pub(super) fn told(error: ReviewError) -> anyhow::Error {
+/// Converts the error to a message for the operator.
+pub(super) fn into_error(error: ReviewError) -> anyhow::Error {
     match error {
-        ReviewError::Unreached(failure) => crate::sources::Unreached::new(failure).into(),
+        ReviewError::Unreached(failure) => crate::sources::UnreachableError::new(failure).into(),
         other => anyhow::anyhow!("{other}"),
     }
 }

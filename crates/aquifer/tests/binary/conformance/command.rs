@@ -56,7 +56,7 @@ fn r_con_1_without_writes_no_level_is_granted() {
 }
 
 #[test]
-fn r_con_1_a_run_says_how_far_it_is_and_writes_what_was_asked_for() {
+fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
     let folder = Folder::new();
     let arguments = [
         "--level",
