@@ -160,7 +160,7 @@ Examples:
   aquifer review files.bundle.json --accept-all
   aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
-                                                 has the server changed since the adapter was reviewed?
+                                                 has the server changed since the review?
   aquifer review files                           what is quarantined, why, and how to accept it
 
 A tool whose definition changes after it was first served is quarantined: it cannot be called until the change is accepted \
