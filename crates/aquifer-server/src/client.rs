@@ -1,8 +1,8 @@
-//! The client of a session, as sources may turn to it: asked for a form, a completion or its folders while a call waits,
-//! and told what they log.
+//! Lets sources reach the client of a session: ask it for a form, a completion or its roots while a call waits, and
+//! send it log messages.
 //!
-//! The SDK ties a question to the request it belongs to by the task that asks it. Questions therefore come through a
-//! channel and are asked where the request is handled, however far away the source is.
+//! The SDK ties a question to a request by the task that asks it. Sources therefore send questions through a channel,
+//! and the task that handles the request asks them.
 
 #![expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for SessionClient {
 
 impl SessionClient {
     /// The client behind a request, if requests can be made to it: those of the newest revision cannot.
-    pub(crate) fn of(
+    pub(crate) fn from_context(
         context: &RequestContext<RoleServer>,
         log_level_filter: &Arc<LogLevelFilter>,
     ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
@@ -110,8 +110,10 @@ impl ClientSide for SessionClient {
         let (answer, answered) = oneshot::channel();
         let question = Question { capability, params, answer };
         async move {
-            self.questions.try_send(question).map_err(|_| refused("the request is over, or too many wait"))?;
-            answered.await.map_err(|_| refused("the request is over"))?
+            self.questions
+                .try_send(question)
+                .map_err(|_| refused("the request has ended, or too many questions are waiting"))?;
+            answered.await.map_err(|_| refused("the request has ended"))?
         }
         .boxed()
     }
@@ -126,13 +128,13 @@ impl ClientSide for SessionClient {
         tokio::spawn(async move {
             let told = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
             if let Ok(Err(cause)) = told {
-                tracing::debug!(%cause, "a log line could not be passed on");
+                tracing::debug!(%cause, "could not forward a log line to the client");
             }
         });
     }
 }
 
-/// Asks the questions that come up while a call runs.
+/// ElicitationMode the questions that come up while a call runs.
 pub(crate) async fn attended<T>(
     call: impl Future<Output = T>,
     mut questions: mpsc::Receiver<Question>,
@@ -169,7 +171,7 @@ async fn ask(peer: &Peer<RoleServer>, question: Question) {
 
 fn request(capability: ClientCapability, params: Map<String, Value>) -> Result<ServerRequest, Failure> {
     let params = Value::Object(params);
-    let unreadable = |cause: serde_json::Error| refused(format!("a question the SDK cannot read: {cause}"));
+    let unreadable = |cause: serde_json::Error| refused(format!("the SDK cannot parse the question: {cause}"));
     Ok(match capability {
         ClientCapability::Elicitation => {
             let params: ElicitRequestParams = serde_json::from_value(params).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! What a request and its answer will probably take in memory, before anybody has read it.
+//! Estimates how much memory a request and its answer will take, before the request is parsed.
 
 /// What one operation is expected to answer with. Answers over 64 KiB page by themselves, and each is sent twice, as
 /// text and as structured content.

@@ -1,4 +1,4 @@
-//! An engine as an MCP server: tools, calls, progress, cancellation, changes.
+//! Presents an engine as an MCP server: tools, calls, progress, cancellation and change notifications.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -85,10 +85,10 @@ impl McpHandler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let asks = question::Asks::of(context);
+        let asks = question::ElicitationMode::from_context(context);
         let mut answers = question::read(request.input_responses);
         // Only a client that can be asked while the call waits makes us begin again with the same arguments.
-        let again = (asks == question::Asks::Directly).then(|| arguments.clone());
+        let again = (asks == question::ElicitationMode::Directly).then(|| arguments.clone());
         let mut arguments = arguments;
         loop {
             let question = match self.handle(receiver, arguments, context, &asks, &answers).await {
@@ -96,8 +96,8 @@ impl McpHandler {
                 Reply::NeedsInput(question) => question,
             };
             match (asks, &again) {
-                (question::Asks::ByRetry, _) => return question::challenge(question),
-                (question::Asks::Directly, Some(same)) if !answers.contains_key(&question.key) => {
+                (question::ElicitationMode::ByRetry, _) => return question::challenge(question),
+                (question::ElicitationMode::Directly, Some(same)) if !answers.contains_key(&question.key) => {
                     let (key, answer) = Box::pin(question::ask(&context.peer, question)).await;
                     answers.insert(key, answer);
                     arguments = same.clone();
@@ -113,7 +113,7 @@ impl McpHandler {
         receiver: &Receiver,
         arguments: Map<String, Value>,
         context: &RequestContext<RoleServer>,
-        asks: &question::Asks,
+        asks: &question::ElicitationMode,
         answers: &Map<String, Value>,
     ) -> Reply {
         let token = context.meta.get_progress_token().or_else(|| progress::token_in(&arguments));
@@ -124,14 +124,14 @@ impl McpHandler {
             }
             None => (Progress::silent(), None),
         };
-        let (client, questions) = SessionClient::of(context, &self.log_level_filter).unzip();
+        let (client, questions) = SessionClient::from_context(context, &self.log_level_filter).unzip();
         let inner = Context {
             caller: self.caller(context),
             request_id: self.engine.next_request_id(),
             cancelled: context.ct.clone(),
             progress,
             interaction: match asks {
-                question::Asks::Never => Interaction::Unavailable,
+                question::ElicitationMode::Never => Interaction::Unavailable,
                 _ => Interaction::Available,
             },
             answers: Arc::new(answers.clone()),
@@ -154,7 +154,7 @@ impl McpHandler {
     fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
         let mut rendered = response.render(&self.engine.settings().limits);
         // Elsewhere the text becomes structured content where the message is written.
-        let splice = if self.connection == Connection::Http { Splice::of(context) } else { None };
+        let splice = if self.connection == Connection::Http { Splice::from_context(context) } else { None };
         let structured = (self.connection == Connection::Http && splice.is_none()).then(|| rendered.value());
         let mut content = Vec::with_capacity(1 + rendered.attachments.len());
         content.push(ContentBlock::text(rendered.text));
@@ -291,7 +291,7 @@ impl ServerHandler for McpHandler {
                 match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context))).catch_unwind().await {
                     Ok(answer) => answer,
                     Err(_) => {
-                        let failure = Failure::internal("a panic outside of a handler");
+                        let failure = Failure::internal("panic outside of a handler");
                         Ok(self.result(Response::Failure(failure), &context).into())
                     }
                 }

@@ -1,7 +1,7 @@
-//! The MCP handler of an engine: stdio and Streamable HTTP, every MCP revision at the same door.
+//! Serves an engine over MCP: stdio and Streamable HTTP, every MCP revision on the same endpoint.
 //!
-//! The MCP SDK stays inside this crate. It drops what it cannot parse without an answer, so every message passes our
-//! own byte scanner first, and what that refuses is answered here and never reaches the SDK.
+//! The MCP SDK stays inside this crate. It drops messages that it cannot parse without an answer, so every message
+//! passes our own byte scanner first. What the scanner refuses is answered here and never reaches the SDK.
 
 mod client;
 mod expected;

@@ -1,20 +1,20 @@
 //! Progress tokens inside the arguments of a tool call.
 //!
-//! MCP-AQL has `_meta.progressToken` beside `operation`, so inside the arguments; MCP has `_meta` beside the arguments.
-//! Both are taken, and MCP's own counts where both are given.
+//! MCP-AQL puts `_meta.progressToken` beside `operation`, inside the arguments; MCP puts `_meta` beside the arguments.
+//! Both are accepted. If both are given, the one of MCP counts.
 
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage, ProgressToken};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-/// The progress token inside of arguments. One that is neither a text nor an integer is none.
+/// The progress token inside the arguments, if it is a string or an integer.
 pub(crate) fn token_in(arguments: &Map<String, Value>) -> Option<ProgressToken> {
     let token = arguments.get("_meta")?.get("progressToken")?;
     ProgressToken::deserialize(token).ok()
 }
 
-/// Moves the token to where MCP has it. The SDK sends progress of a session to the stream of the request that it knows the
-/// token from.
+/// Moves the token to where MCP expects it. In a session, the SDK sends progress to the stream of the request that
+/// carried the token.
 pub(crate) fn adopt_token(message: &mut ClientJsonRpcMessage) {
     let JsonRpcMessage::Request(request) = message else { return };
     let ClientRequest::CallToolRequest(call) = &request.request else { return };

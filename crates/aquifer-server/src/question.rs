@@ -1,4 +1,4 @@
-//! Asking the person behind the client: in a session directly, without one by having the client call again.
+//! Asks the person behind the client: directly in a session, otherwise by making the client repeat the call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
-/// A person who has not answered by then is taken to have refused.
+/// A person who has not answered by then has refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How this client's person can be asked.
+/// How the person behind this client can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum ElicitationMode {
     /// Not at all.
     Never,
     /// By a request of ours, while the call waits.
@@ -26,24 +26,24 @@ pub(crate) enum Asks {
     ByRetry,
 }
 
-impl Asks {
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+impl ElicitationMode {
+    pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
         if context.client_capabilities().is_none_or(|capabilities| capabilities.elicitation.is_none()) {
-            return Asks::Never;
+            return ElicitationMode::Never;
         }
         match context.protocol_version() {
-            Some(version) if version >= ProtocolVersion::V_2026_07_28 => Asks::ByRetry,
-            _ => Asks::Directly,
+            Some(version) if version >= ProtocolVersion::V_2026_07_28 => ElicitationMode::ByRetry,
+            _ => ElicitationMode::Directly,
         }
     }
 }
 
-/// The answers a repeated call brings along, by the key of their question.
+/// The answers in a repeated call, by the key of their question.
 pub(crate) fn read(responses: Option<InputResponses>) -> Map<String, Value> {
     responses.unwrap_or_default().into_iter().collect()
 }
 
-/// Asks in a session. No answer in time, and no answer at all, are refusals.
+/// Asks in a session. No answer, or none in time, counts as a refusal.
 pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (String, Value) {
     let key = question.key.clone();
     let refusal = json!({ "action": "cancel" });
@@ -52,13 +52,13 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
         Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
         Err(ServiceError::Timeout { .. }) => (key, json!({ "action": "timeout" })),
         Err(cause) => {
-            tracing::debug!(%cause, "the person could not be asked");
+            tracing::debug!(%cause, "could not ask the person");
             (key, refusal)
         }
     }
 }
 
-/// Asks by retry.
+/// Asks by making the client repeat the call.
 pub(crate) fn challenge(question: InputRequest) -> Result<CallToolResponse, ErrorData> {
     let key = question.key.clone();
     let request = McpInputRequest::Elicitation(ElicitRequest::new(form(question)?));
@@ -68,6 +68,6 @@ pub(crate) fn challenge(question: InputRequest) -> Result<CallToolResponse, Erro
 
 fn form(question: InputRequest) -> Result<ElicitRequestParams, ErrorData> {
     let requested_schema: ElicitationSchema = serde_json::from_value(Value::Object(question.schema))
-        .map_err(|_| ErrorData::internal_error("a question without a valid form", None))?;
+        .map_err(|_| ErrorData::internal_error("the question has no valid form", None))?;
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message: question.message, requested_schema })
 }

@@ -1,7 +1,7 @@
-//! Answers to messages that never reach the SDK: one for each, addressed as well as it can be.
+//! Answers to messages that never reach the SDK: one for each, addressed as precisely as possible.
 //!
-//! A tool call that breaks a limit gets the failure of a tool call, because a model can mend that. What is not even
-//! JSON gets a JSON-RPC error, because it is not MCP.
+//! A tool call that exceeds a limit gets the failure of a tool call, because a model can correct it. Invalid JSON gets
+//! a JSON-RPC error, because it is not MCP.
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::{LimitKind, Limits};
@@ -62,7 +62,7 @@ fn address(salvaged: &SalvagedMessage) -> Option<Box<RawValue>> {
 /// The answer to a request of a client that has too much under way.
 pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8> {
     let id = serde_json::value::to_raw_value(id).ok();
-    let message = "Too many calls under way on this connection. Read answers, then repeat";
+    let message = "Too many calls are running on this connection. Read their answers, then retry";
     if !is_call {
         return error(id, SERVER_BUSY, message, None);
     }

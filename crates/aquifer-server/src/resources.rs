@@ -1,4 +1,4 @@
-//! Documents and prompts of the sources, as the SDK wants them. An entry it cannot read is left out, and only that one.
+//! Converts resources and prompts of the sources to SDK types. An entry that the SDK cannot parse is skipped.
 
 use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Context, Engine};
@@ -23,13 +23,14 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
 ) -> Result<T, ErrorData> {
     let cancelled = context.cancelled.clone();
     let found = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
-    let mut found = found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(told)?;
+    let mut found =
+        found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(to_error_data)?;
     // Older servers do not say it and newer clients insist on it; the SDK takes it away again for older clients.
     if let Value::Object(found) = &mut found {
         found.entry("resultType").or_insert_with(|| "complete".into());
     }
     serde_json::from_value(found)
-        .map_err(|_| ErrorData::internal_error("The source answered with something else", None))
+        .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
 }
 
 /// A completion as sources are asked for it.
@@ -50,7 +51,7 @@ pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
 }
 
 /// These are no tool calls, so a failure is an error of the protocol.
-fn told(failure: Failure) -> ErrorData {
+fn to_error_data(failure: Failure) -> ErrorData {
     let words = failure.details().get("upstream_error").and_then(Value::as_str);
     let message = match words {
         Some(words) => format!("{}: {words}", failure.message()),

@@ -1,5 +1,5 @@
-//! An adapter written in Rust that nobody gave a gate refuses what cannot be undone, over stdio and over HTTP, with one
-//! source and with several, and again when it is started again.
+//! An adapter written in Rust without a gate refuses what cannot be undone: over stdio and HTTP, with one source and
+//! with several, and after a restart.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The MCP handler on streams in memory: what needs a source or a gate that the binary does not have.
+//! The MCP handler on in-memory streams, for cases that need a source or a gate that the binary does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::{Arc, Mutex};
@@ -185,7 +185,7 @@ fn stateless(mut message: Value, capabilities: Value) -> Value {
 }
 
 #[tokio::test]
-async fn r_int_7_older_clients_are_told_when_the_catalog_really_changes() {
+async fn r_int_7_older_clients_are_notified_only_of_real_catalog_changes() {
     let mut client = Client::initialized(json!({})).await;
     client.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
     assert_eq!(client.receive().await["result"]["tools"].as_array().unwrap().len(), 2);
@@ -197,7 +197,7 @@ async fn r_int_7_older_clients_are_told_when_the_catalog_really_changes() {
 }
 
 #[tokio::test]
-async fn r_int_7_newer_clients_are_told_if_they_listen() {
+async fn r_int_7_newer_clients_are_notified_if_they_listen() {
     let mut client = Client::start();
     let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": { "notifications": { "toolsListChanged": true } } });
     client.send(stateless(listen, json!({}))).await;
@@ -279,7 +279,7 @@ async fn a_person_is_asked_by_retry_without_a_session() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_asked_is_told_so() {
+async fn a_client_that_cannot_be_asked_gets_a_failure() {
     let mut client = Client::initialized(json!({})).await;
     client.send(call(1, "mcp_aql_delete", "delete_x")).await;
     let answer = client.receive().await;
@@ -393,7 +393,7 @@ async fn calls_of_the_same_id_are_each_answered() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_told_so_and_never_answered() {
+async fn a_cancelled_call_is_never_answered() {
     let mut client = Client::initialized(json!({})).await;
     client.greeted().await;
     for message in [call(1, "mcp_aql_read", "get_slow").to_string(), the_long_way(&call(2, "mcp_aql_read", "get_slow"))]
@@ -424,7 +424,7 @@ async fn the_last_line_needs_no_end_and_is_answered_before_we_leave() {
 }
 
 #[tokio::test]
-async fn somebody_who_only_listens_is_not_waited_for() {
+async fn shutdown_does_not_wait_for_listeners() {
     let mut client = Client::start();
     let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": { "notifications": { "toolsListChanged": true } } });
     client.send(stateless(listen, json!({}))).await;

@@ -1,4 +1,4 @@
-//! What can be said on the command line. Help, completions and parsing all come from here.
+//! The command line: the source of help texts, completions and argument parsing.
 
 mod conformance;
 mod gateway;
@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::config::SourceConfig;
-use crate::safety::TrustSaid;
+use crate::safety::TrustSetting;
 pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
 };
@@ -24,26 +24,26 @@ pub(crate) use gateway::{
 pub(crate) use safety::{
     ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
-pub(crate) use targets::{choose_config, is_config, usual_config};
+pub(crate) use targets::{choose_config, default_config, is_config};
 pub(crate) use tokens::TokensArgs;
 
-/// Any MCP server, SQLite or PostgreSQL database behind MCP-AQL: one to five tools instead of hundreds.
+/// Put MCP servers, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// What to log to stderr: error, warn, info, debug, trace, or a filter such as aquifer_engine=debug.
+    /// Log level for stderr: error, warn, info, debug or trace, or a filter such as aquifer_engine=debug.
     #[arg(long, global = true, env = "AQUIFER_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
 }
 
 impl Cli {
-    /// Reads the command line; help, or what is wrong with it, ends the process.
+    /// Parses the command line. Prints help or a usage error and exits where that is due.
     pub(crate) fn read() -> Self {
         Self::try_parse().unwrap_or_else(|problem| {
-            if problem.use_stderr() && conformance::is_meant() {
+            if problem.use_stderr() && conformance::is_selected() {
                 let _ = problem.print();
                 std::process::exit(BAD_USAGE.into());
             }
@@ -54,61 +54,62 @@ impl Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  aquifer demo                                   try it: a sample shop over HTTP
-  aquifer demo --stdio                           the same for an MCP client that starts servers itself
-  aquifer serve sqlite:my.db                     your database, for an MCP client
-  aquifer serve mcp.json                         the MCP servers you have, as one to five tools
-  aquifer init                                   find them on this machine
-  aquifer login https://mcp.example.com/mcp      for those on the web that want a login
-  aquifer introspect demo:                       which operations are there?
-  aquifer call demo: get_order '{\"id\": 1}'
-  aquifer policy show aquifer.toml               what can my agent do?
-  aquifer tokens mcp.json                        what does a model pay for my servers?
+  aquifer demo                                   try it with a sample shop over HTTP
+  aquifer demo --stdio                           the same, for an MCP client that starts its servers
+  aquifer serve sqlite:my.db                     serve your database to an MCP client
+  aquifer serve mcp.json                         serve your MCP servers as one to five tools
+  aquifer init                                   find the MCP servers on this machine
+  aquifer login https://mcp.example.com/mcp      log in to a remote MCP server
+  aquifer introspect demo:                       list the operations
+  aquifer call demo: get_order '{\"id\": 1}'       call one of them
+  aquifer policy show aquifer.toml               see what your agent may do
+  aquifer tokens mcp.json                        see how many tokens your servers cost a model
   aquifer conformance --allow-writes -- aquifer demo --stdio
-                                                 does a server speak MCP-AQL as published?
+                                                 test a server against the MCP-AQL specification
 
-Sources are named in the same way in every command. Where none is named, ./aquifer.toml is used.
+Every command names sources in the same way. Without a source, it uses ./aquifer.toml.
 
-Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
-configuration; those of conformance are its own.
+Exit codes: 0 success, 1 the answer was a failure or an MCP server could not be reached, 2 invalid usage or \
+configuration. 'aquifer conformance' has exit codes of its own.
+
 Results go to stdout, everything else to stderr.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve sample data, ready to try.
+    /// Serve sample data to try Aquifer out.
     #[command(after_help = "\
 Examples:
   aquifer demo                                   HTTP on 127.0.0.1:3910
   aquifer demo --http 127.0.0.1:0                HTTP on a free port
-  aquifer demo --stdio --mode single             one tool, on stdin and stdout
+  aquifer demo --stdio --mode single             a single tool on stdin and stdout
 
-In a client that starts servers itself (Claude Desktop, Cursor, VS Code):
+For a client that starts its servers itself (Claude Desktop, Cursor, VS Code):
   {\"mcpServers\": {\"aquifer\": {\"command\": \"aquifer\", \"args\": [\"demo\", \"--stdio\"]}}}")]
     Demo(DemoArgs),
 
     /// Serve sources as MCP-AQL, on stdio or HTTP.
     #[command(after_help = "\
 Examples:
-  aquifer serve sqlite:my.db                     a SQLite file on stdio
+  aquifer serve sqlite:my.db                     a SQLite file over stdio
   aquifer serve postgres://me@localhost/shop --http 127.0.0.1:3910
                                                  a PostgreSQL database over HTTP
-  aquifer serve mcp.json                         the MCP servers that a client's file names
+  aquifer serve mcp.json                         the MCP servers in a client's configuration file
   aquifer serve https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
-                                                 an MCP server on the web
+                                                 a remote MCP server
   aquifer serve -- npx -y @modelcontextprotocol/server-filesystem .
-                                                 an MCP server that is started
+                                                 an MCP server started from a command
   aquifer serve github-adapter.md --env GITHUB_TOKEN -- npx -y github-server
-                                                 a reviewed adapter, and the server it is for
-  aquifer serve agent.toml                       what the file says
-  aquifer serve                                  the same of ./aquifer.toml
-  aquifer serve shop.db --read-only              nothing that writes
+                                                 a reviewed adapter and the server it belongs to
+  aquifer serve agent.toml                       the sources of a configuration
+  aquifer serve                                  the sources of ./aquifer.toml
+  aquifer serve shop.db --read-only              only operations that read
 
-The configuration and the files it names are watched: a change of sources or [gate] takes effect as a whole, a second or
-two after the file was last written, and a broken one is reported and ignored. Other sections wait for a restart. SIGHUP
-reads it right away and has every source look again what it offers.
+Aquifer watches the configuration and the files it names. Changes to sources or to [gate] take effect together, a second \
+or two after the last write; an invalid configuration is reported and ignored. Changes to other sections need a restart. \
+SIGHUP reloads the configuration at once and makes every source refresh its catalog.
 
-Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
-A flag beats the environment, the environment beats the file.")]
+Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX. Flags override the environment, and \
+the environment overrides the configuration.")]
     Serve(ServeArgs),
 
     /// Send one request and print the answer.
@@ -121,140 +122,150 @@ Examples:
   aquifer call demo: '{\"operations\": [{\"operation\": \"list_tags\"}]}'   a batch
   echo '{\"id\": 65}' | aquifer call demo: get_customer -
   aquifer call demo: delete_tag '{\"id\": 3}' --explain
-                                                 would it run? which rule, matrix cell or quota says so?
-  aquifer call list_products                     of the sources in ./aquifer.toml
+                                                 would it run, and what decides that?
+  aquifer call list_products                     from the sources in ./aquifer.toml
 
-What has to be confirmed answers CONFIRMATION_REQUIRED with a token: call it again with the token as the parameter
-confirmation_token."
+An operation that needs confirmation fails with CONFIRMATION_REQUIRED and a token. To confirm, repeat the call with the \
+token in the parameter confirmation_token."
     )]
     Call(CallArgs),
 
-    /// Show the catalogue to a person.
+    /// Show the operations and types of a catalog.
     #[command(
         override_usage = "aquifer introspect [SOURCE]... [NAME] [OPTIONS] [-- COMMAND...]",
         after_help = "\
 Examples:
-  aquifer introspect demo:                       every operation
-  aquifer introspect demo: get_order             one operation with its parameters
+  aquifer introspect demo:                       list every operation
+  aquifer introspect demo: get_order             one operation and its parameters
   aquifer introspect demo: --search \"late orders\"
-  aquifer introspect demo: --json                as a model sees it
+  aquifer introspect demo: --json                the JSON that a model gets
   aquifer introspect                             the sources in ./aquifer.toml"
     )]
     Introspect(IntrospectArgs),
 
-    /// Ask an MCP server what it offers and write a discovery bundle. No tool is called.
+    /// Ask an MCP server what it offers and write a discovery bundle. Calls no tool.
     #[command(after_help = "\
 Examples:
   aquifer interrogate -o files.bundle.json -- npx -y @modelcontextprotocol/server-filesystem .
   aquifer interrogate https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
   aquifer interrogate mcp.json --server github -o github.bundle.json
 
-The time of the capture is written into the bundle; SOURCE_DATE_EPOCH sets it.")]
+The bundle records the time of the capture. Set SOURCE_DATE_EPOCH to fix it.")]
     Interrogate(InterrogateArgs),
 
-    /// Look at what needs a person's judgement, and write down what was decided.
+    /// Review what needs a person's judgment and record the decisions.
     #[command(after_help = "\
 Examples:
-  aquifer review files.bundle.json               in a terminal it asks, elsewhere it lists
+  aquifer review files.bundle.json               ask in a terminal, list elsewhere
   aquifer review files.bundle.json --accept-all
   aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
-                                                 has the server changed since the adapter was reviewed?
-  aquifer review files                           what of a configured server is quarantined, and why? How is it accepted?
+                                                 has the server changed since the review?
+  aquifer review files                           what is quarantined, why, and how to accept it
 
-A tool whose definition changes after it was first served is quarantined: it cannot be called until its change is accepted
-here. A running gateway notices that within seconds. Exit codes: 0 nothing is left to review, 1 something is, 2 bad usage.")]
+A tool whose definition changes after it was first served is quarantined: it cannot be called until the change is accepted \
+here. A running gateway picks up the decision within seconds.
+
+Exit codes: 0 nothing is left to review, 1 something is left to review, 2 invalid usage.")]
     Review(ReviewArgs),
 
     /// Build an adapter file from a discovery bundle.
     #[command(after_help = "\
 Examples:
-  aquifer build files.bundle.json                files-adapter.md, and its sidecar beside it
+  aquifer build files.bundle.json                writes files-adapter.md and its sidecar
   aquifer build files.bundle.json --overrides files.overrides.yaml -o adapters/")]
     Build(BuildArgs),
 
-    /// Check adapters, bundles, overrides, configurations and files of MCP clients.
+    /// Check adapters, bundles, overrides, configurations and MCP client files.
     #[command(after_help = "\
 Examples:
   aquifer validate files-adapter.md
   aquifer validate aquifer.toml mcp.json files.bundle.json files.overrides.yaml
-  aquifer validate --offline aquifer.toml        without asking its sources what the rules match
+  aquifer validate --offline aquifer.toml        without connecting to its sources
 
-The rules of a configuration are held against what its sources offer: a rule that matches nothing is wrong. Exit codes: 0 all are right, 1 something is wrong with one, 2 one cannot be read.")]
+The rules of a configuration are checked against the operations of its sources: a rule that matches nothing is an error.
+
+Exit codes: 0 all files are valid, 1 a file has errors, 2 a file cannot be read.")]
     Validate(ValidateArgs),
 
-    /// Log in to an MCP server on the web that wants a login (OAuth).
+    /// Log in to a remote MCP server with OAuth.
     #[command(after_help = "\
 Examples:
-  aquifer login https://mcp.example.com/mcp      opens a browser, and waits until you are back
-  aquifer login mcp.json --server example        a server of a client's file
-  aquifer login example                          a server of ./aquifer.toml
+  aquifer login https://mcp.example.com/mcp      opens a browser and waits for the login
+  aquifer login mcp.json --server example        a server in a client's configuration file
+  aquifer login example                          a server in ./aquifer.toml
   aquifer login example --config aquifer.toml --scope notes.read --scope notes.write
   aquifer login https://mcp.example.com/mcp --no-browser
-                                                 only shows where to go. If the browser is on another machine, paste
-                                                 the address that it ends at
+                                                 prints the address instead of opening it
 
-The login is kept in the state directory, for you alone to read, and renews itself. A running server takes it up by
-itself. Exit codes: 0 logged in, 1 not, 2 bad usage.")]
+If the browser runs on another machine, paste the address it is redirected to into the terminal.
+
+The login is stored in the state directory, readable only by you, and is refreshed automatically. A running server picks \
+it up by itself.
+
+Exit codes: 0 logged in, 1 login failed, 2 invalid usage.")]
     Login(LoginArgs),
 
-    /// Forget a login, and have it revoked where that is possible.
+    /// Delete a stored login and revoke it if the server supports that.
     #[command(after_help = "\
 Examples:
   aquifer logout https://mcp.example.com/mcp
   aquifer logout example --config aquifer.toml")]
     Logout(LogoutArgs),
 
-    /// What can my agent do? Every operation, and what happens when it is called.
+    /// Show what your agent may do: every operation and the decision for it.
     #[command(subcommand)]
     Policy(PolicyCommand),
 
-    /// Say yes or no to what waits for a person.
+    /// Approve or deny calls that wait for a person.
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
 
-    /// Read what was decided and done, and whether anybody has changed it since.
+    /// Show the audit log and verify that it was not modified.
     #[command(subcommand)]
     Audit(AuditCommand),
 
-    /// Change how far an adapter file is trusted, with the reason in its history.
+    /// Change the trust level of an adapter file and record the reason.
     #[command(after_help = "\
 Examples:
   aquifer trust files-adapter.md --to validated --reason \"read every operation, ran the tests\"
   aquifer trust files-adapter.md --to untested --reason \"the server was replaced\"
 
-One level up at a time, any number down: untested, generated, validated, community_reviewed, certified. What a file says
-of itself counts up to 'generated'; what this command gives it counts on this machine, until the file is changed. A 'trust'
-beside it in the configuration beats both.
-Exit codes: 0 changed, 2 not.")]
+Levels, lowest first: untested, generated, validated, community_reviewed, certified. Trust rises one level at a time and \
+can drop by any number of levels. The level that a file claims for itself counts up to 'generated'. The level given here \
+is valid on this machine until the file changes. A 'trust' key for the source in the configuration overrides both.
+
+Exit codes: 0 changed, 2 not changed.")]
     Trust(TrustArgs),
 
-    /// Drive any MCP-AQL server and say which conformance level it gets, and why not more.
+    /// Test any MCP-AQL server and report the conformance level it reaches.
     #[command(after_help = conformance::HELP)]
     Conformance(ConformanceArgs),
 
-    /// Find the MCP clients on this machine and write a configuration with the servers they have.
+    /// Find the MCP clients on this machine and write a configuration with their servers.
     #[command(after_help = "\
 Examples:
-  aquifer init                                   write aquifer.toml, and say what to paste into each client
-  aquifer init --apply                           and put it into each client's own file
-  aquifer init --dry-run                         only show it
+  aquifer init                                   write aquifer.toml, show what to paste where
+  aquifer init --apply                           also change each client's own file
+  aquifer init --dry-run                         only print the configuration
   aquifer init -o ~/.config/aquifer/aquifer.toml
 
-Values that may be secret go into a file beside the configuration that only you can read (aquifer.env, mode 0600), never
-into the configuration. Placeholders such as <your-token> are no values: they are asked for on a terminal, and else named.
-Only --apply changes clients' files. It keeps a copy of each, with everything else in it as it was. Exit codes: 0 done, 1 a
-client's file could not be changed, 2 bad usage, or nothing was found.")]
+Values that may be secret go into aquifer.env beside the configuration, which only you can read (mode 0600), and never \
+into the configuration itself. For placeholders such as <your-token>, init asks in a terminal and otherwise lists them.
+
+Only --apply changes the files of clients. It keeps a backup of each file and leaves everything else in it unchanged.
+
+Exit codes: 0 success, 1 a client's file could not be changed, 2 invalid usage, or nothing was found.")]
     Init(InitArgs),
 
-    /// What a model pays, in tokens: at connect, to look around, and for whole tasks.
+    /// Measure what a source costs a model in tokens: at connect, for introspection and for tasks.
     #[command(after_help = tokens::EXAMPLES)]
     Tokens(TokensArgs),
 
     /// Print a completion script for your shell.
     #[command(after_help = "Example: aquifer completions bash > ~/.local/share/bash-completion/completions/aquifer")]
     Completions {
-        /// The shell to complete in.
+        /// The shell to write the script for.
         shell: Shell,
     },
 }
@@ -262,73 +273,74 @@ client's file could not be changed, 2 bad usage, or nothing was found.")]
 /// Which tools a client sees.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SurfaceArgs {
-    /// How operations are grouped into tools: semantic, single or all.
+    /// How to group operations into tools: semantic, single or all.
     #[arg(long, value_name = "MODE", help_heading = "Surface")]
     pub(crate) mode: Option<String>,
 
-    /// Which endpoint families there are: crude, crude_authorize, discover_query_manage_operate,
-    /// inspect_query_mutate_administer, or one from the configuration.
+    /// The endpoint families: crude, crude_authorize, discover_query_manage_operate, inspect_query_mutate_administer,
+    /// or a profile from the configuration.
     #[arg(long, value_name = "PROFILE", help_heading = "Surface")]
     pub(crate) profile: Option<String>,
 
-    /// What tool names begin with, for example github_.
+    /// Prefix for tool names, for example github_.
     #[arg(long, value_name = "PREFIX", help_heading = "Surface")]
     pub(crate) prefix: Option<String>,
 }
 
-/// How clients reach us over HTTP.
+/// Which hosts and origins clients may use over HTTP.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct HttpArgs {
-    /// A host name clients may use besides localhost. Can be repeated.
+    /// Accept this host name in addition to localhost. Can be repeated.
     #[arg(long = "allow-host", value_name = "HOST", help_heading = "HTTP")]
     pub(crate) allow_hosts: Vec<String>,
 
-    /// The origin of a web page that may call us. Can be repeated.
+    /// Accept requests from web pages of this origin. Can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN", help_heading = "HTTP")]
     pub(crate) allow_origins: Vec<String>,
 }
 
-/// How MCP servers are started and reached.
+/// How to start and reach MCP servers.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct UpstreamArgs {
-    /// An environment variable that the command after -- gets; it sees no others but the usual few. Can be repeated.
+    /// Pass this environment variable to the command after --, which otherwise gets only a few standard ones. Can be
+    /// repeated.
     #[arg(long = "env", value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) env: Vec<String>,
 
-    /// A header for every request to a server on the web; ${VAR} is read from the environment. Can be repeated.
+    /// Send this header with every request to a remote server; ${VAR} is read from the environment. Can be repeated.
     #[arg(long = "header", value_name = "NAME: VALUE", help_heading = "MCP servers")]
     pub(crate) headers: Vec<String>,
 
-    /// The environment variable that holds a bearer token for a server on the web.
+    /// The environment variable that holds the bearer token for a remote server.
     #[arg(long, value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) bearer_env: Option<String>,
 
-    /// Of a file that names several servers: only this one. Can be repeated.
+    /// Use only this server from a file that names several. Can be repeated.
     #[arg(long = "server", value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) servers: Vec<String>,
 
-    /// How far the sources named here are trusted: untested, generated, validated, community_reviewed, certified, or file
-    /// (the word of an adapter file). Else validated, and of an adapter file what it says up to generated.
+    /// Trust level of these sources: untested, generated, validated, community_reviewed, certified, or file (the level
+    /// that an adapter file claims). Default: validated; for an adapter file, the level it claims, at most generated.
     #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
-    pub(crate) trust: Option<TrustSaid>,
+    pub(crate) trust: Option<TrustSetting>,
 
-    /// Offer nothing but operations that only read, of every source.
+    /// Offer only operations that read, for every source.
     #[arg(long, help_heading = "Safety")]
     pub(crate) read_only: bool,
 
-    /// An MCP server to start, with its arguments.
+    /// The command that starts an MCP server, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
 impl UpstreamArgs {
-    /// What is said of a target.
+    /// Builds the configuration of a source from its target and these arguments.
     pub(crate) fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
-        let mut source = SourceConfig::of(target);
+        let mut source = SourceConfig::from_target(target);
         for header in &self.headers {
-            // What is wrong is not repeated: it may be a secret.
+            // The message does not repeat the value: it may be a secret.
             let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
-                anyhow::bail!("a --header is not written as NAME: VALUE");
+                anyhow::bail!("--header must be written as NAME: VALUE");
             };
             source.headers.insert(name.trim().to_owned(), value.trim().to_owned());
         }
@@ -338,7 +350,7 @@ impl UpstreamArgs {
         Ok(source)
     }
 
-    /// What is said of the command.
+    /// Adds the command after `--` to a source.
     pub(crate) fn start(&self, source: &mut SourceConfig) {
         if let Some((program, arguments)) = self.command.split_first() {
             source.trust = self.trust;
@@ -349,7 +361,7 @@ impl UpstreamArgs {
     }
 }
 
-/// The shell has already put in what it knows; what looks like a reference now is meant as it stands.
+/// Escapes `${`: the shell has already expanded its variables, so what is left is literal.
 fn escaped(word: &str) -> String {
     word.replace("${", "$${")
 }
@@ -360,7 +372,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Talk to an MCP client on stdin and stdout.
+    /// Serve an MCP client over stdin and stdout.
     #[arg(long)]
     pub(crate) stdio: bool,
 
@@ -373,17 +385,17 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP
-    /// server), FILE.json (the MCP servers of a client), NAME-adapter.md, NAME.toml (a configuration), demo: (a sample
-    /// shop) or tasks: (the example adapter).
+    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (a remote
+    /// MCP server), FILE.json (the MCP servers of a client), NAME-adapter.md, NAME.toml (a configuration), demo: (the
+    /// sample shop) or tasks: (the example adapter).
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Listen on this address instead of talking on stdin and stdout.
+    /// Serve over HTTP on this address instead of stdin and stdout.
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
+    /// The configuration file. Default: ./aquifer.toml if no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -399,8 +411,8 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// The sources, as serve takes them; an operation, or a whole request as a JSON object; its parameters as a JSON object,
-    /// or - to read them from stdin.
+    /// The sources, as for 'aquifer serve'; then an operation, or a whole request as a JSON object; then the parameters
+    /// as a JSON object, or - to read them from stdin.
     #[arg(value_name = "SOURCE|OPERATION|JSON", required = true)]
     pub(crate) words: Vec<String>,
 
@@ -410,19 +422,19 @@ pub(crate) struct CallArgs {
     #[arg(skip)]
     pub(crate) params: Option<String>,
 
-    /// A source, as before the operation. Can be repeated.
+    /// A source, as an alternative to naming it before the operation. Can be repeated.
     #[arg(long = "source", value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
+    /// The configuration file. Default: ./aquifer.toml if no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The tool that is to receive the request; by default the right one.
+    /// The tool to send the request to. Default: the tool that the operation belongs to.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
 
-    /// Say what would be decided about the request and why, and do nothing.
+    /// Show what would be decided about the request and why, without running it.
     #[arg(long)]
     pub(crate) explain: bool,
 
@@ -435,26 +447,26 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct IntrospectArgs {
-    /// The sources, as serve takes them, and one operation or type to explain.
+    /// The sources, as for 'aquifer serve', and one operation or type to show.
     #[arg(value_name = "SOURCE|NAME")]
     pub(crate) words: Vec<String>,
 
     #[arg(skip)]
     pub(crate) name: Option<String>,
 
-    /// Rank operations by the words of a task.
+    /// Search for operations by the words of a task, best match first.
     #[arg(long, value_name = "WORDS")]
     pub(crate) search: Option<String>,
 
-    /// A source, as before the name. Can be repeated.
+    /// A source, as an alternative to naming it before the operation or type. Can be repeated.
     #[arg(long = "source", value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
+    /// The configuration file. Default: ./aquifer.toml if no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Print what a model would get.
+    /// Print the JSON that a model would get.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -465,12 +477,12 @@ pub(crate) struct IntrospectArgs {
     pub(crate) surface: SurfaceArgs,
 }
 
-/// An address to listen on; names such as localhost are looked up.
+/// Parses an address to listen on and resolves names such as localhost.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let found =
         text.to_socket_addrs().map_err(|_| "use HOST:PORT, for example 127.0.0.1:3910 or localhost:0".to_owned())?;
-    // A name may stand for several; the older protocol is what clients try first.
+    // A name may resolve to several addresses. IPv4 comes first, because clients try it first.
     let mut found: Vec<SocketAddr> = found.collect();
     found.sort_by_key(SocketAddr::is_ipv6);
-    found.into_iter().next().ok_or_else(|| "this name has no address".to_owned())
+    found.into_iter().next().ok_or_else(|| "the name does not resolve to an address".to_owned())
 }

@@ -1,4 +1,4 @@
-//! `aquifer.toml`. A file that does not parse is shown with line, column and what was expected there.
+//! Reads `aquifer.toml`. Errors name the line, the column and what was expected there.
 
 mod variables;
 
@@ -15,7 +15,7 @@ use aquifer_protocol::suggest;
 use serde::Deserialize;
 
 use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
-use crate::safety::{AuditConfig, GateConfig, TrustSaid};
+use crate::safety::{AuditConfig, GateConfig, TrustSetting};
 
 pub(crate) use variables::Variables;
 
@@ -152,7 +152,7 @@ pub(crate) struct SourceConfig {
     #[serde(default)]
     pub(crate) disabled: bool,
     /// How far it is trusted; else what comes with the way it was named.
-    pub(crate) trust: Option<TrustSaid>,
+    pub(crate) trust: Option<TrustSetting>,
     /// For MCP servers: a program to start,
     pub(crate) command: Option<String>,
     #[serde(default)]
@@ -247,7 +247,7 @@ pub(crate) struct LoginConfig {
 
 impl SourceConfig {
     /// A target from the command line, about which nothing else is said.
-    pub(crate) fn of(target: &str) -> Self {
+    pub(crate) fn from_target(target: &str) -> Self {
         Self { target: Some(target.to_owned()), ..Self::default() }
     }
 

@@ -1,13 +1,13 @@
-//! Files that people name, read up to a size: what is named may be anything.
+//! Reads files that people name, up to a size limit, because a name may refer to anything.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
 use std::path::Path;
 
-/// No configuration, bundle or adapter is larger.
+/// The maximum size of a configuration, bundle or adapter.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The text of a file.
+/// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let file = File::open(path)?;
     let mut text = String::new();

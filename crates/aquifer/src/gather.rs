@@ -1,8 +1,8 @@
-//! Waiting for several MCP servers at once, none of which keeps the others from being shown.
+//! Waits for several MCP servers at once, so that a slow one does not hold up the others.
 //!
-//! A server may take long to start: it may be downloaded first. One that hangs looks the same. So a person at a terminal
-//! sees after a second who is waited for, and as soon as another source is there, nobody is waited for longer than some
-//! seconds.
+//! A server may take long to start, for example because it is downloaded first, and one that hangs looks the same.
+//! After a second, a person at a terminal sees which servers are awaited. Once another source has answered, the wait is
+//! limited to a few seconds.
 
 use std::future::Future;
 use std::io::{IsTerminal as _, Write as _};
@@ -11,14 +11,14 @@ use std::time::Duration;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::Instant;
 
-/// How long a server is waited for while there is something else to show.
+/// How long to wait for a server if there is something else to show.
 const LATE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// When a person is told who is waited for, and how often the time is shown.
+/// When the progress line appears, and how often it is updated.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits for all of them and gives their answers in the same order; nothing of those that are late although another
-/// `is_there`. `has_more` is whether something is there that nobody has to wait for.
+/// Waits for all servers and returns their answers in the same order. The answer is `None` for a server that is late
+/// while another one `is_there`. `has_more` says whether there is something to show without waiting.
 pub(crate) async fn gather<T>(
     asked: Vec<(String, impl Future<Output = T>)>,
     has_more: bool,
@@ -59,12 +59,12 @@ async fn gather_within<T>(
     answers
 }
 
-/// What is said of a server that was not waited for any longer.
-pub(crate) fn late(name: &str) -> String {
-    format!("Source '{name}' has not answered for {} s, and is not waited for any longer", LATE_TIMEOUT.as_secs())
+/// The message about a server that took too long.
+pub(crate) fn late_message(name: &str) -> String {
+    format!("Source '{name}' did not answer within {} s", LATE_TIMEOUT.as_secs())
 }
 
-/// A line on a terminal that says who is waited for. It is gone when this is dropped.
+/// A line on the terminal that names the awaited servers. Dropping this removes it.
 struct Progress {
     is_terminal: bool,
     is_shown: bool,

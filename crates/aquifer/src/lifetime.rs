@@ -1,4 +1,4 @@
-//! When to stop: on the first signal in order, on the second at once.
+//! Stops the process: gracefully on the first signal, at once on the second.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// Keeps the catalog up with the sources until it is time to stop: when one says that it offers something else.
+/// Refreshes the catalog whenever a source reports a change, until the process stops.
 pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) {
     let (engine, stop) = (engine.clone(), stop.clone());
     tokio::spawn(async move { stop.run_until_cancelled(engine.watch_sources()).await });

@@ -1,7 +1,8 @@
-//! The command line: reads arguments and configuration, wires sources to an engine and the engine to a transport.
+//! The binary: reads arguments and configuration, connects sources to an engine and the engine to a transport.
 //!
-//! Results go to stdout, everything for people to stderr. Exit codes: 0 done, 1 the answer was a failure or an MCP
-//! server is not there, 2 bad usage or configuration; `conformance` has those that are published for it.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 the answer was a failure or an MCP server
+//! could not be reached, 2 invalid usage or configuration. `conformance` uses the codes published for conformance
+//! runners.
 
 mod cli;
 mod command;
@@ -26,11 +27,11 @@ use std::time::Duration;
 
 use cli::{AuditCommand, Cli, Command, PolicyCommand};
 
-/// An answer is made of many small pieces, which the system's own allocator takes its time for.
+/// An answer consists of many small allocations, for which the system allocator is slow.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long what is still going on may take to end with us.
+/// How long background tasks may take to end on exit.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How a command ended.
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Files and servers chose some of the words.
             eprintln!("aquifer: {}", command::call::escape_hidden(&format!("{error:#}")));
-            ExitCode::from(if error.is::<sources::Unreached>() { 1 } else { 2 })
+            ExitCode::from(if error.is::<sources::UnreachableError>() { 1 } else { 2 })
         }
     }
 }
@@ -84,8 +85,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Completions { shell } => command::completions::run(shell),
         }
     });
-    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in the
-    // background must not keep the process alive.
+    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in
+    // the background must not keep the process alive.
     runtime.shutdown_timeout(LAST_WAIT);
     ending
 }

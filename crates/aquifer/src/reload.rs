@@ -1,10 +1,10 @@
-//! A changed configuration takes effect as a whole or not at all.
+//! Applies a changed configuration completely or not at all.
 //!
-//! Everything is read, checked and opened first; then sources and gate are swapped in one step, so that no call meets
-//! new sources behind old rules, or the other way round. If anything is wrong anywhere, what was served stays. Sections
-//! that a running process cannot change wait for a restart, and are named.
+//! Everything is read, checked and opened first. Then sources and gate are swapped in one step, so that no call meets
+//! new sources with old rules or the reverse. After any error, the old configuration stays in effect. Sections that
+//! cannot change in a running process need a restart and are reported.
 
-mod waiting;
+mod restart;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use aquifer_gate::quota::describe_counter_resets;
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts, UnusedReporter};
-use crate::setup::{self, Wanted};
-use crate::sources::{self, Absence, Broken, Opened, Plans};
+use crate::setup::{self, SourceSelection};
+use crate::sources::{self, Absence, InvalidSource, OpenSource, Plans};
 use crate::state;
-use waiting::Waiting;
+use restart::RestartSection;
 
 /// What is served, and what it was made from.
 pub(crate) struct Reloader {
@@ -36,9 +36,9 @@ pub(crate) struct Reloader {
     pub(crate) text: String,
     /// What is in effect: the sources and the gate of the last change, the rest as it was at the start.
     pub(crate) config: Config,
-    pub(crate) opened: Vec<Opened>,
+    pub(crate) opened: Vec<OpenSource>,
     /// Sources that could not be served at the last change, either.
-    pub(crate) broken: Vec<Broken>,
+    pub(crate) broken: Vec<InvalidSource>,
     /// The sources that the gate was made for.
     pub(crate) facts: SourceFacts,
     /// Every file that was read.
@@ -52,7 +52,7 @@ pub(crate) struct Reloader {
 pub(crate) struct Outcome {
     /// Whether anything is served differently now.
     pub(crate) is_in_effect: bool,
-    waiting: Vec<Waiting>,
+    waiting: Vec<RestartSection>,
 }
 
 impl Reloader {
@@ -64,7 +64,7 @@ impl Reloader {
         let named = sources::files_of(&read.source).into_iter().chain(read.env_file.clone());
         self.files.extend(named.filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
         setup::check(&read, &self.surface)?;
-        let waiting = waiting::compare(&read, &self.config);
+        let waiting = restart::compare(&read, &self.config);
         let config = Config {
             source: read.source,
             gate: read.gate,
@@ -74,7 +74,7 @@ impl Reloader {
         };
         // What `[gate]` says may be wrong whatever the sources are, and is reported first.
         let checked = self.safety.gate_of(&config, &self.facts)?;
-        let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };
+        let wanted = SourceSelection { targets: &self.targets, upstream: &self.upstream, config: &config };
         let plans = wanted.plan_after(&self.opened)?;
         let facts = plans.facts();
         let gate = match (config.gate == self.config.gate, facts == self.facts) {
@@ -90,13 +90,13 @@ impl Reloader {
             self.text = text;
             return Ok(Outcome { is_in_effect: false, waiting });
         }
-        plans.tell();
+        plans.report();
         let (opened, new) = self.open(plans, &config).await?;
-        self.engine.reconfigure(opened.iter().map(Opened::mount).collect(), gate.clone())?;
+        self.engine.reconfigure(opened.iter().map(OpenSource::mount).collect(), gate.clone())?;
         if !Arc::ptr_eq(&gate, &self.gate) {
             self.gate.retire();
         }
-        new.iter().for_each(Opened::look_for);
+        new.iter().for_each(OpenSource::look_for);
         setup::report_unmatched(&opened);
         let [before, after] = [&self.config, &config].map(|config| config.gate.settings(&SourceFacts::default()).quota);
         for restarted in describe_counter_resets(&before, &after) {
@@ -120,36 +120,36 @@ impl Reloader {
         let Some(path) = &self.path else { return Ok((Config::default(), String::new())) };
         let shown = path.display();
         if path.exists() && !path.is_file() {
-            bail!("{shown} is not a file, and cannot be read again");
+            bail!("{shown} is not a regular file, so it cannot be reloaded");
         }
         let text = match crate::files::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} is gone"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} does not exist any more"),
             read => read.with_context(|| format!("cannot read {shown}"))?,
         };
         let config = Config::of_file(path, &text)?;
         let is_empty = |config: &Config| Config { path: None, ..config.clone() } == Config::default();
         if is_empty(&config) && !is_empty(&self.config) {
-            bail!("{shown} is empty: it holds no setting any more");
+            bail!("{shown} is empty: it contains no settings");
         }
         Ok((config, text))
     }
 
     /// Whether exactly this is served.
     fn serves(&self, plans: &Plans) -> bool {
-        let same = |(one, plan): (&Opened, &sources::Plan)| {
+        let same = |(one, plan): (&OpenSource, &sources::Plan)| {
             one.origin == plan.origin && one.source.name() == plan.name && one.has_prefix(plan.prefix.as_deref())
         };
         self.opened.len() == plans.plans.len() && self.opened.iter().zip(&plans.plans).all(same)
     }
 
     /// Opens what is not open yet. The second list is what was opened now.
-    async fn open(&self, plans: Plans, config: &Config) -> anyhow::Result<(Vec<Opened>, Vec<Opened>)> {
+    async fn open(&self, plans: Plans, config: &Config) -> anyhow::Result<(Vec<OpenSource>, Vec<OpenSource>)> {
         let key = state::cursor_key(&config.state)?;
         let (mut opened, mut new) = (Vec::new(), Vec::new());
         for plan in plans.plans {
             let same = self.opened.iter().find(|one| one.origin == plan.origin && one.source.name() == plan.name);
             match same {
-                Some(same) => opened.push(Opened { prefix: plan.prefix, ..same.clone() }),
+                Some(same) => opened.push(OpenSource { prefix: plan.prefix, ..same.clone() }),
                 None => {
                     let one = plan.open(&key, Absence::IsServed).await?;
                     opened.push(one.clone());
@@ -164,22 +164,24 @@ impl Reloader {
 /// What the operator is told. The first sentence never claims more than is true.
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let sections = waiting::names(self.waiting.iter());
+        let sections = restart::names(self.waiting.iter());
         match (self.is_in_effect, self.waiting.as_slice()) {
             (true, []) => f.write_str("the changed configuration is in effect"),
-            (true, _) => write!(f, "the changed configuration is in effect, except for {sections}: restart for that"),
+            (true, _) => {
+                write!(f, "the changed configuration is in effect, except for {sections}. Restart to apply the rest")
+            }
             (false, []) => f.write_str("the configuration has not changed"),
             (false, _) => {
                 write!(
                     f,
-                    "the change is not in effect: {sections} cannot change in a running process. Restart for that"
+                    "the change is not in effect: {sections} cannot be changed while Aquifer runs. Restart to apply it"
                 )
             }
         }?;
-        let stricter: Vec<&Waiting> = self.waiting.iter().filter(|waiting| waiting.is_stricter).collect();
+        let stricter: Vec<&RestartSection> = self.waiting.iter().filter(|waiting| waiting.is_stricter).collect();
         if !stricter.is_empty() {
-            let sections = waiting::names(stricter.into_iter());
-            write!(f, "\nWarning: what is in effect is less strict than the file in {sections}")?;
+            let sections = restart::names(stricter.into_iter());
+            write!(f, "\nWarning: the settings in effect are less strict than the file in {sections}")?;
         }
         Ok(())
     }

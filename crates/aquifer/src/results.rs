@@ -1,5 +1,5 @@
-//! What the configuration says about the results of MCP servers: how large a page is, what is held for later pages and how
-//! long, and where the rows of an operation are.
+//! The `[results]` configuration: page sizes, what is held for later pages and for how long, and where an operation's
+//! rows are.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct ResultsConfig {
 }
 
 impl ResultsConfig {
-    /// As the engine wants it, everything else at its default.
+    /// Converts this section to settings of the engine. Missing keys get their defaults.
     pub(crate) fn settings(&self) -> Settings {
         let default = Settings::default();
         let held_bytes = self.max_held_bytes.unwrap_or(default.max_held_bytes);
@@ -39,7 +39,7 @@ impl ResultsConfig {
         }
     }
 
-    /// Everything outside of its range.
+    /// The values that are out of range.
     pub(crate) fn check(&self) -> Vec<LimitOutOfRange> {
         let all = [
             ("max_page_size", self.max_page_size, 1, 1_000),
@@ -64,18 +64,19 @@ pub(crate) struct OperationConfig {
     /// Where the rows are inside its results.
     pub(crate) rows: Option<String>,
     pub(crate) controls: Option<ControlsConfig>,
-    /// How much harm it can do: the operator's word, which beats all evidence.
+    /// The danger level set by the operator, which overrides all evidence.
     pub(crate) danger: Option<Danger>,
 }
 
 impl OperationConfig {
-    /// Why the path to its rows makes no sense, if it makes none.
+    /// The error in the path to its rows, if any.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let path = self.rows.as_deref()?;
         let (to, inside) = path.split_once("[].").unwrap_or((path, "x"));
         let is_way = |way: &str| way.split('.').all(|step| !step.is_empty() && !step.contains(['[', ']']));
         let makes_sense = (to == "$" || is_way(to.strip_prefix("$.").unwrap_or(to))) && is_way(inside);
-        (!makes_sense).then_some("'rows' is a path such as items, data.items, edges[].node, or $ for the result itself")
+        (!makes_sense)
+            .then_some("'rows' must be a path such as items, data.items or edges[].node, or $ for the result itself")
     }
 }
 

@@ -1,4 +1,5 @@
-//! From arguments, environment and configuration to an engine: a flag beats the environment, which beats the file.
+//! Builds an engine from arguments, environment and configuration. Flags override the environment, which overrides the
+//! file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ use crate::command::call::escape_hidden;
 use crate::config::{self, Config, ProfileConfig};
 use crate::gather::gather;
 use crate::safety::{Safety, SourceFacts, StoreSetting};
-use crate::sources::{self, Absence, Opened, Plan, Plans};
-use crate::state::{self, Kept};
+use crate::sources::{self, Absence, OpenSource, Plan, Plans};
+use crate::state::{self, StateFiles};
 
 /// Logs to stderr: stdout belongs to results and to MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -47,31 +48,31 @@ pub(crate) fn logging(filter: Option<&str>) {
     }
 }
 
-/// What a command is to serve or to ask.
-pub(crate) struct Wanted<'a> {
+/// The sources that a command uses.
+pub(crate) struct SourceSelection<'a> {
     pub(crate) targets: &'a [String],
     pub(crate) upstream: &'a UpstreamArgs,
     pub(crate) config: &'a Config,
 }
 
-impl Wanted<'_> {
+impl SourceSelection<'_> {
     /// Opens what the command line names, else what the configuration names, and waits for MCP servers as long as that
     /// makes sense. People are told what cannot be served.
-    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let opened = self.open_at_once(absence).await?;
         wait(&opened, absence).await?;
         Ok(opened)
     }
 
     /// The same without waiting for MCP servers.
-    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let plans = self.plan()?;
-        plans.tell();
+        plans.report();
         self.open_planned(plans.plans, absence).await
     }
 
     /// Opens what was planned, without waiting for MCP servers.
-    pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+    pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let key = state::cursor_key(&self.config.state)?;
         // Each in a task of its own: cached definitions take a while to read, and there is more than one core.
         let mut opening = JoinSet::new();
@@ -93,14 +94,14 @@ impl Wanted<'_> {
         self.plan_after(&[])
     }
 
-    /// What the gate has to know of the sources.
+    /// What the gate needs to know about the sources.
     pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
         Ok(self.plan()?.facts())
     }
 
     /// What would be opened, where these are served already.
-    pub(crate) fn plan_after(&self, served: &[Opened]) -> anyhow::Result<Plans> {
-        let kept = Kept::of(&self.config.state)?;
+    pub(crate) fn plan_after(&self, served: &[OpenSource]) -> anyhow::Result<Plans> {
+        let kept = StateFiles::new(&self.config.state)?;
         let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept, served)?;
         if self.config.gate.names_sources() {
             plans.refuse_numbered_names()?;
@@ -112,56 +113,58 @@ impl Wanted<'_> {
     }
 }
 
-/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when they
-/// connect; a server that takes longer comes later all the same.
+/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when
+/// they connect; a server that takes longer comes later all the same.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
 /// The same when only some are not known yet.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
-pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<()> {
+pub(crate) async fn wait(opened: &[OpenSource], absence: Absence) -> anyhow::Result<()> {
     match absence {
         Absence::IsServed => {
-            let awaited: Vec<_> = opened.iter().filter_map(Opened::unknown).collect();
+            let awaited: Vec<_> = opened.iter().filter_map(OpenSource::unknown).collect();
             let longest = if awaited.len() == opened.len() { FIRST_WAIT } else { SHORT_WAIT };
             let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
             let _ = tokio::time::timeout(longest, waiting).await;
             Ok(())
         }
-        Absence::Fails => ask(opened, |_| true).await.report(),
-        Absence::IsShown => ask(opened, |_| true).await.report(),
+        Absence::Fails => check_ready(opened, |_| true).await.report(),
+        Absence::IsShown => check_ready(opened, |_| true).await.report(),
         // Each has told the log.
-        Absence::FailsUnlessKnown => ask(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there(),
-    }
-}
-
-/// Which MCP servers could not be asked what they offer now.
-pub(crate) struct Asked<'a> {
-    missing: Vec<(&'a Opened, Missing)>,
-    is_any_there: bool,
-}
-
-/// Why a server says nothing.
-enum Missing {
-    Failed(Failure),
-    /// It was not waited for any longer.
-    Late,
-}
-
-impl Missing {
-    fn words(&self, one: &Opened) -> String {
-        match self {
-            Missing::Failed(failure) => describe_failure(failure),
-            Missing::Late => crate::gather::late(one.source.name()),
+        Absence::FailsUnlessKnown => {
+            check_ready(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there()
         }
     }
 }
 
-/// Asks MCP servers what they offer now, each no longer than it may take to start, and no longer than some seconds where
-/// there is something to show without it.
-pub(crate) async fn ask(opened: &[Opened], is_asked: impl Fn(&Opened) -> bool) -> Asked<'_> {
-    let asked: Vec<(&Opened, &Arc<Upstream>)> =
+/// The MCP servers that did not report their operations in time.
+pub(crate) struct ReadyCheck<'a> {
+    missing: Vec<(&'a OpenSource, MissingReason)>,
+    is_any_there: bool,
+}
+
+/// Why a server did not answer.
+enum MissingReason {
+    Failed(Failure),
+    /// It took too long.
+    Late,
+}
+
+impl MissingReason {
+    fn words(&self, one: &OpenSource) -> String {
+        match self {
+            MissingReason::Failed(failure) => describe_failure(failure),
+            MissingReason::Late => crate::gather::late_message(one.source.name()),
+        }
+    }
+}
+
+/// Asks MCP servers what they offer now, each no longer than it may take to start, and no longer than some seconds
+/// where there is something to show without it.
+pub(crate) async fn check_ready(opened: &[OpenSource], is_asked: impl Fn(&OpenSource) -> bool) -> ReadyCheck<'_> {
+    let asked: Vec<(&OpenSource, &Arc<Upstream>)> =
         opened.iter().filter(|one| is_asked(one)).filter_map(|one| Some((one, one.upstream.as_ref()?))).collect();
     let has_more = asked.len() < opened.len() || asked.iter().any(|(one, _)| one.unknown().is_none());
     let readied = asked.iter().map(|(one, upstream)| (one.source.name().to_owned(), upstream.ready())).collect();
@@ -169,15 +172,15 @@ pub(crate) async fn ask(opened: &[Opened], is_asked: impl Fn(&Opened) -> bool) -
     let is_any_there = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
     let missing = asked.into_iter().zip(answers).filter_map(|((one, _), answer)| match answer {
         Some(Ok(())) => None,
-        Some(Err(failure)) => Some((one, Missing::Failed(failure))),
-        None => Some((one, Missing::Late)),
+        Some(Err(failure)) => Some((one, MissingReason::Failed(failure))),
+        None => Some((one, MissingReason::Late)),
     });
-    Asked { missing: missing.collect(), is_any_there }
+    ReadyCheck { missing: missing.collect(), is_any_there }
 }
 
-impl Asked<'_> {
-    /// Says of each that is missing why, and what is shown instead. What several say alike is said once. Fails if nothing
-    /// is there.
+impl ReadyCheck<'_> {
+    /// Says of each that is missing why, and what is shown instead. What several say alike is said once. Fails if
+    /// nothing is there.
     pub(crate) fn report(self) -> anyhow::Result<()> {
         if !self.is_any_there && self.missing.len() == 1 {
             return self.fail_if_nothing_is_there();
@@ -194,19 +197,21 @@ impl Asked<'_> {
             let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
             let sources = if names.len() == 1 { "source" } else { "sources" };
             let known = self.missing.iter().any(|(one, _)| one.unknown().is_none());
-            let instead = if known { ". What is known from before is shown" } else { "" };
+            let instead = if known { ". Showing what was cached earlier" } else { "" };
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
         }
         match self.is_any_there {
             true => Ok(()),
-            false => Err(sources::Unreached::in_words("no source is there".to_owned()).into()),
+            false => Err(sources::UnreachableError::in_words("no source could be reached".to_owned()).into()),
         }
     }
 
     fn fail_if_nothing_is_there(self) -> anyhow::Result<()> {
         match self.missing.first() {
-            Some((one, missing)) if !self.is_any_there => Err(sources::Unreached::in_words(missing.words(one)).into()),
+            Some((one, missing)) if !self.is_any_there => {
+                Err(sources::UnreachableError::in_words(missing.words(one)).into())
+            }
             _ => Ok(()),
         }
     }
@@ -224,25 +229,24 @@ impl Asked<'_> {
 }
 
 /// What is shown of a server that did not answer.
-fn shown_instead(one: &Opened) -> String {
+fn shown_instead(one: &OpenSource) -> String {
     match (one.age(), one.unknown()) {
-        (Some(age), _) => format!(". What it said {age} is shown"),
-        (None, None) => ". What its file says is shown".to_owned(),
+        (Some(age), _) => format!(". Showing its catalog from {age}"),
+        (None, None) => ". Showing the contents of its adapter file".to_owned(),
         (None, Some(_)) => String::new(),
     }
 }
 
 /// Whether none of the sources could be asked, so that only what is known from before is shown.
-pub(crate) fn is_nothing_live(opened: &[Opened]) -> bool {
-    !opened.is_empty()
-        && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_connected()))
+pub(crate) fn is_nothing_live(opened: &[OpenSource]) -> bool {
+    !opened.is_empty() && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_up()))
 }
 
 /// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.
 pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
     for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
         if let Some(LimitOutOfRange { name, value, min, max }) = wrong.into_iter().next() {
-            bail!("'{name}' in [{section}] is {value}, allowed is {min} to {max}");
+            bail!("'{name}' in [{section}] is {value}; it must be from {min} to {max}");
         }
     }
     self::surface(surface, config)?;
@@ -252,7 +256,7 @@ pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()
 
 /// Builds the engine.
 pub(crate) fn engine(
-    opened: &[Opened],
+    opened: &[OpenSource],
     surface: &SurfaceArgs,
     config: &Config,
     safety: &Safety,
@@ -280,16 +284,16 @@ pub(crate) fn engine(
         builder = builder.mount(one.mount());
     }
     let engine = Arc::new(builder.build()?);
-    opened.iter().for_each(Opened::look_for);
+    opened.iter().for_each(OpenSource::look_for);
     report_unmatched(opened);
     Ok(engine)
 }
 
 /// Says which operations the configuration names that no source has.
-pub(crate) fn report_unmatched(opened: &[Opened]) {
+pub(crate) fn report_unmatched(opened: &[OpenSource]) {
     for (name, near) in sources::unmatched(opened) {
         let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();
-        tracing::warn!("the configuration speaks of an operation '{name}', which its source does not have.{near}");
+        tracing::warn!("the configuration names an operation '{name}', which its source does not have.{near}");
     }
 }
 
@@ -300,7 +304,7 @@ fn surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<Surface> 
     let profile = chosen(&arguments.profile, "MCP_AQL_ENDPOINT_PROFILE", &file.profile);
     let profile = self::profile(profile.as_deref().unwrap_or("crude"), config)?;
     let prefix = chosen(&arguments.prefix, "MCP_AQL_TOOL_PREFIX", &file.prefix).unwrap_or_default();
-    Surface::new(mode, profile, &prefix).context("the surface cannot be made")
+    Surface::new(mode, profile, &prefix).context("cannot build the tool surface")
 }
 
 fn chosen(flag: &Option<String>, variable: &str, file: &Option<String>) -> Option<String> {

@@ -1,7 +1,7 @@
-//! Notices that the configuration, or a file it names, has changed, and has it take effect. SIGHUP does the same at once.
+//! Detects changes of the configuration and of the files it names, and applies them. SIGHUP does the same at once.
 //!
-//! Files are polled, not subscribed to: a handful of them once a second costs nothing, and it works for every way in
-//! which editors replace files and on every file system.
+//! Files are polled: a few of them once a second cost nothing, and polling works with every way in which editors
+//! replace files and on every file system.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ enum Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Self {
+    fn read(path: &Path) -> Self {
         let Ok(found) = std::fs::metadata(path) else { return Stamp::Missing };
         if !found.is_file() {
             return Stamp::NoFile;
@@ -57,17 +57,17 @@ impl Stamp {
 
 /// The files that are watched, as they were before they were read: what changes while they are read is noticed.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedFiles {
     config: Option<PathBuf>,
     stamps: Vec<(PathBuf, Stamp)>,
     /// Intervals since the last change, if one has not been read yet.
     quiet: Option<u32>,
 }
 
-impl Watched {
+impl WatchedFiles {
     /// Begins to watch the configuration, which is about to be read.
     pub(crate) fn new(config: Option<&Path>) -> Self {
-        let stamps = config.map(|path| (path.to_owned(), Stamp::of(path))).into_iter().collect();
+        let stamps = config.map(|path| (path.to_owned(), Stamp::read(path))).into_iter().collect();
         Self { config: config.map(Path::to_owned), stamps, quiet: None }
     }
 
@@ -87,7 +87,7 @@ impl Watched {
     fn is_due(&mut self, served: &[&str]) -> bool {
         let mut has_changed = false;
         for (path, stamp) in &mut self.stamps {
-            let now = Stamp::of(path);
+            let now = Stamp::read(path);
             has_changed |= *stamp != now;
             *stamp = now;
         }
@@ -122,10 +122,11 @@ impl Watched {
     }
 }
 
-/// Watches until it is time to stop, and has the sources look again when SIGHUP comes. Without a reloader, nothing else.
+/// Watches until it is time to stop, and has the sources look again when SIGHUP comes. Without a reloader, nothing
+/// else.
 pub(crate) fn spawn(
     engine: &Arc<Engine>,
-    watched: Option<(Watched, Reloader)>,
+    watched: Option<(WatchedFiles, Reloader)>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let hangup = signal(SignalKind::hangup())?;
@@ -134,7 +135,7 @@ pub(crate) fn spawn(
     Ok(())
 }
 
-async fn run(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>, mut hangup: Signal) {
+async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut hangup: Signal) {
     let Some((mut watched, mut reloader)) = watched else {
         while hangup.recv().await.is_some() {
             look_again(&engine).await;
@@ -154,7 +155,9 @@ async fn run(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>, mut hang
                 Ok(outcome) if outcome.is_notable() || is_asked => eprintln!("aquifer: {outcome}"),
                 Ok(_) => {}
                 Err(error) => {
-                    eprintln!("aquifer: the changed configuration is refused, what was served stays: {error:#}");
+                    eprintln!(
+                        "aquifer: the changed configuration is invalid, so the old one stays in effect: {error:#}"
+                    );
                 }
             }
             watched.name(&reloader.files);
@@ -208,7 +211,7 @@ mod tests {
     }
 
     /// How often files must be looked at until a change is due, if it becomes due.
-    fn looks(watched: &mut Watched, served: &[&str]) -> Option<usize> {
+    fn looks(watched: &mut WatchedFiles, served: &[&str]) -> Option<usize> {
         (1..20).find(|_| watched.is_due(served))
     }
 
@@ -227,7 +230,7 @@ mod tests {
         ];
         for (written, expected) in table {
             let file = File::new(TEXT);
-            let mut watched = Watched::new(Some(&file.0));
+            let mut watched = WatchedFiles::new(Some(&file.0));
             assert_eq!(looks(&mut watched, &[TEXT]), None, "nothing has changed");
             file.write(written);
             assert_eq!(looks(&mut watched, &[TEXT]), Some(expected), "{written:?}");
@@ -239,7 +242,7 @@ mod tests {
     fn a_file_that_is_written_in_steps_is_not_read_in_between() {
         const TEXT: &str = "one = 1\ntwo = 2\n";
         let file = File::new(TEXT);
-        let mut watched = Watched::new(Some(&file.0));
+        let mut watched = WatchedFiles::new(Some(&file.0));
         for step in ["", "one = 1\n", "one = 1\ntwo", "one = 1\ntwo = 3\n"] {
             file.write(step);
             assert!(!watched.is_due(&[TEXT]), "{step:?}");
@@ -251,7 +254,7 @@ mod tests {
     fn a_file_that_is_replaced_or_deleted_is_noticed() {
         const TEXT: &str = "one = 1\n";
         let file = File::new(TEXT);
-        let mut watched = Watched::new(Some(&file.0));
+        let mut watched = WatchedFiles::new(Some(&file.0));
         file.replace("one = 2\n");
         assert_eq!(
             looks(&mut watched, &[TEXT]),
@@ -272,7 +275,7 @@ mod tests {
         let (one, other) = (File::new(TEXT), File::new("one = 2\n"));
         let link = File(one.0.with_extension("link"));
         std::os::unix::fs::symlink(&one.0, &link.0).unwrap();
-        let mut watched = Watched::new(Some(&link.0));
+        let mut watched = WatchedFiles::new(Some(&link.0));
         assert_eq!(looks(&mut watched, &[TEXT]), None);
         std::fs::remove_file(&link.0).unwrap();
         std::os::unix::fs::symlink(&other.0, &link.0).unwrap();
@@ -284,7 +287,7 @@ mod tests {
         const CONFIG: &str = "meta = true\n";
         const OVERRIDES: &str = "one: destructive\ntwo: forbidden\n";
         let (config, named) = (File::new(CONFIG), File::new(OVERRIDES));
-        let mut watched = Watched::new(Some(&config.0));
+        let mut watched = WatchedFiles::new(Some(&config.0));
         watched.name(std::slice::from_ref(&named.0));
         let served = [CONFIG, OVERRIDES];
         assert_eq!(looks(&mut watched, &served), Some(2), "read once more");
@@ -296,7 +299,7 @@ mod tests {
     fn what_changes_while_it_is_read_is_read_again() {
         const TEXT: &str = "one = 1\n";
         let (config, named) = (File::new(TEXT), File::new("{}"));
-        let mut watched = Watched::new(Some(&config.0));
+        let mut watched = WatchedFiles::new(Some(&config.0));
         // Read, and changed before the watching begins.
         config.write("one = 11\n");
         watched.name(std::slice::from_ref(&named.0));

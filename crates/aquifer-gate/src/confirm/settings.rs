@@ -55,9 +55,9 @@ impl ConfirmSettings {
     /// Checks that every duration is within the range that the specification allows.
     pub fn check(&self) -> Result<(), ConfirmSettingsError> {
         let ranges = [
-            ("lifetime", self.lifetime, 1, 15 * 60),
-            ("forbidden_lifetime", self.forbidden_lifetime, 1, 5 * 60),
-            ("quota_lifetime", self.quota_lifetime, 1, 10 * 60),
+            ("ttl_seconds", self.lifetime, 1, 15 * 60),
+            ("forbidden_ttl_seconds", self.forbidden_lifetime, 1, 5 * 60),
+            ("quota_ttl_seconds", self.quota_lifetime, 1, 10 * 60),
             ("clock_skew_tolerance_seconds", self.skew, 0, 300),
         ];
         for (name, value, min, max) in ranges {

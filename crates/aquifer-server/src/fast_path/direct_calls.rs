@@ -1,9 +1,8 @@
-//! Tool calls that are parsed and handled without the SDK.
+//! Parses and handles tool calls without the SDK.
 //!
-//! The SDK reads every message as one of dozens of kinds, by trial, and hands it and its answer through several tasks
-//! and channels: most of what a call costs. Nearly every message is a tool call, so those are read as what they are,
-//! and handled right where they arrive. Everything else goes the SDK's way, and so do calls before the handshake, and
-//! whatever looks like a call and is none.
+//! The SDK tries to parse every message as one of dozens of kinds and passes it and its answer through several tasks
+//! and channels, which is most of what a call costs. Nearly every message is a tool call, so tool calls are parsed as
+//! such and handled where they arrive. Other messages, calls before the handshake and anything malformed go to the SDK.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,16 +24,16 @@ use crate::progress;
 /// The calls of one client that take the fast path.
 pub(crate) struct DirectCalls {
     handler: Arc<McpHandler>,
-    under_way: Arc<UnderWay>,
+    under_way: Arc<RunningCalls>,
     alive: CancellationToken,
     _ends_calls: DropGuard,
 }
 
 /// How to tell the calls under way that nobody waits for them.
 #[derive(Default)]
-struct UnderWay(Mutex<HashMap<RequestId, CancellationToken>>);
+struct RunningCalls(Mutex<HashMap<RequestId, CancellationToken>>);
 
-impl UnderWay {
+impl RunningCalls {
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,7 +41,7 @@ impl UnderWay {
 
 /// A call as it stands in a message.
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct CallMessage<'a> {
     #[serde(rename = "jsonrpc")]
     _version: JsonRpcVersion2_0,
     id: RequestId,
@@ -89,7 +88,7 @@ impl DirectCalls {
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
         let peer = peer.or_else(|| self.handler.peer())?;
         METHOD.find(message)?;
-        let Wire { id, method, mut params, .. } = serde_json::from_slice(message).ok()?;
+        let CallMessage { id, method, mut params, .. } = serde_json::from_slice(message).ok()?;
         if method != "tools/call" {
             return None;
         }
@@ -126,7 +125,8 @@ impl DirectCalls {
         context.meta = meta;
         let handler = self.handler.clone();
         async move {
-            // What the SDK does around this for every kind of request is either done (its version, its metadata) or here.
+            // What the SDK does around this for every kind of request is either done (its version, its metadata) or
+            // here.
             match handler.call_tool(params, context).await {
                 Ok(mut response) => {
                     if let CallToolResponse::Complete(result) = &mut response
@@ -162,9 +162,9 @@ impl DirectCalls {
 }
 
 /// The same handler for the SDK and for the fast path.
-pub(crate) struct Shared(pub(crate) Arc<McpHandler>);
+pub(crate) struct SharedHandler(pub(crate) Arc<McpHandler>);
 
-impl Service<RoleServer> for Shared {
+impl Service<RoleServer> for SharedHandler {
     async fn handle_request(
         &self,
         request: ClientRequest,

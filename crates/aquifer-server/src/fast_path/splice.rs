@@ -1,10 +1,11 @@
-//! The way of an answer's text around the SDK.
+//! Passes the text of an answer around the SDK.
 //!
-//! An answer goes out twice in one message, as text and as `structuredContent` (R-RES-3). The SDK wants the second as a
-//! tree of values, which would have to be read from the text only to be written again: half of what a list of rows
-//! costs. So the SDK carries a mark in both places, and whoever writes the message to the client puts the text there.
+//! An answer appears twice in a message, as text and as `structuredContent` (R-RES-3). The SDK takes the second as a
+//! tree of values, so the text would have to be parsed only to be written again, which is half the cost of a list of
+//! rows. Instead, the SDK gets a mark in both places, and the code that writes the message to the client replaces the
+//! marks by the text.
 //!
-//! Nothing else in a message can be taken for a mark: it is random, and never leaves this process.
+//! Nothing else in a message can be mistaken for a mark: it is random and never leaves this process.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -30,7 +31,7 @@ pub(crate) struct Splice(Arc<OnceLock<String>>);
 
 impl Splice {
     /// The one that came with the request, if there is one.
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
+    pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Option<&Self> {
         context.extensions.get::<axum::http::request::Parts>()?.extensions.get()
     }
 

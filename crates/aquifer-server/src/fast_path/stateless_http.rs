@@ -1,9 +1,9 @@
-//! The fast path of a tool call over HTTP without a session, which clients of the newest revision use.
+//! The fast path of a tool call over HTTP without a session, as used by clients of the newest revision.
 //!
-//! The SDK reads every message as one of dozens of kinds, by trial, writes it down again to hold the headers against it,
-//! and starts a service of its own for each: most of what a call costs. A call whose headers and metadata are exactly what
-//! they should be needs nothing of that, and is handled at once. Whatever else comes, and
-//! whatever is wrong with it, goes the SDK's way.
+//! For each message, the SDK tries to parse it as one of dozens of kinds, writes it again to compare the headers with
+//! it, and starts a service, which is most of what a call costs. A call whose headers and metadata are exactly as
+//! specified needs none of this and is handled at once. Everything else, including every invalid message, goes to the
+//! SDK.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
-use crate::fast_path::direct_calls::{Call, DirectCalls, Shared};
+use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::fast_path::splice;
 use crate::handler::{Connection, McpHandler};
 use crate::http::drain::Entry;
@@ -29,14 +29,14 @@ const STREAM: &str = "text/event-stream";
 pub(crate) struct StatelessHttp {
     direct_calls: DirectCalls,
     peer: Peer<RoleServer>,
-    _nobody: RunningService<RoleServer, Shared>,
+    _nobody: RunningService<RoleServer, SharedHandler>,
 }
 
 impl StatelessHttp {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let handler = Arc::new(McpHandler::new(engine, Connection::Stateless));
         // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
-        let nobody = serve_directly(Shared(handler.clone()), Nobody, None);
+        let nobody = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
         Self { direct_calls: DirectCalls::new(handler), peer: nobody.peer().clone(), _nobody: nobody }
     }
 
@@ -93,9 +93,9 @@ impl StatelessHttp {
 }
 
 /// A client that says nothing and hears nothing.
-struct Nobody;
+struct NullTransport;
 
-impl Transport<RoleServer> for Nobody {
+impl Transport<RoleServer> for NullTransport {
     type Error = std::convert::Infallible;
 
     fn send(

@@ -1,4 +1,4 @@
-//! Connections: so many at once, and none for long that says nothing.
+//! Accepts connections up to a limit and closes those that stay silent for too long.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -21,33 +21,33 @@ use super::drain::{MAX_CALLS, MAX_LISTENERS};
 use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
-/// Connections at once beside those that calls and streams may hold: clients keep theirs for a while.
+/// How many idle connections are allowed in addition to those of calls and streams.
 const SPARE: usize = 1_000;
 
-/// How long a connection may take until the head of its next request is there: longer than proxies and clients keep theirs,
-/// so that they and not we close what is idle.
+/// How long a connection may take until the head of its next request has arrived. This is longer than the keep-alive of
+/// proxies and clients, so that they close idle connections first.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The largest head of a request.
+/// The maximum size of a request head.
 const MAX_HEAD_BYTES: usize = 32 * 1024;
 
-/// The largest buffer of a connection for reading. A body is read in pieces of this size.
+/// The maximum read buffer of a connection. Bodies are read in chunks of this size.
 const MAX_READ_BUFFER: usize = 64 * 1024;
 
-/// What the system may buffer for a peer that does not read. Without this it grows to several megabytes for each, and
-/// says so rarely that a slow reader takes something that it looks stuck.
+/// The send buffer of the system for a peer that does not read. Without a limit it grows to several megabytes for each,
+/// and reports progress so rarely that a slow reader looks stuck.
 const SEND_BUFFER: u32 = 256 * 1024;
 
-/// Connections that wait to be accepted.
+/// The backlog of the listener.
 const BACKLOG: u32 = 1_024;
 
-/// How long to leave the listener alone when the system has nothing left for another connection.
+/// How long to pause when the system cannot accept another connection.
 const BREATH: Duration = Duration::from_millis(500);
 
-/// How often to look for an idle connection while somebody waits for a place.
+/// How often to look for an idle connection while another one waits.
 const PLACE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How many connections there may be, and how long each may say nothing.
+/// The maximum number of connections, and how long each may be silent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
     max: usize,
@@ -55,7 +55,7 @@ pub(super) struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Room for all that may be under way with so many sessions.
+    /// The limits for this number of sessions.
     pub(super) fn with_sessions(max: usize) -> Self {
         Self {
             max: max.saturating_add(MAX_CALLS + MAX_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
@@ -64,7 +64,7 @@ impl ConnectionLimits {
     }
 }
 
-/// Takes an address to listen on.
+/// Binds an address.
 pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -74,9 +74,9 @@ pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// What answers the requests of a connection.
+/// Answers the requests of a connection.
 pub(super) trait Endpoint: Send + Sync + 'static {
-    /// Answers one.
+    /// Answers one request.
     fn serve(
         &self,
         connection: &Arc<Connection>,
@@ -84,7 +84,7 @@ pub(super) trait Endpoint: Send + Sync + 'static {
     ) -> impl Future<Output = hyper::Response<TrackedBody>> + Send;
 }
 
-/// Answers whoever connects until `stop` fires, then whoever is still connected until their requests are done.
+/// Serves connections until `stop` fires, then waits until running requests are done.
 pub(super) async fn serve(
     listener: TcpListener,
     endpoint: Arc<impl Endpoint>,
@@ -122,7 +122,7 @@ pub(super) async fn serve(
                         tracing::debug!(%cause, "a connection was closed");
                     }
                 }
-                () = connection.condemned() => tracing::debug!("a connection was closed that kept others waiting"),
+                () = connection.condemned() => tracing::debug!("closed a connection to make room for others"),
             }
             drop((registration, place));
         });
@@ -131,8 +131,8 @@ pub(super) async fn serve(
     graceful.shutdown().await;
 }
 
-/// Waits for a place for a connection. Idle connections have to make room: whoever merely connects must not be able to
-/// keep others out.
+/// Waits until there is room for a connection. Idle connections are closed for it, so that clients that merely connect
+/// cannot keep others out.
 async fn take_place(
     places: &Arc<Semaphore>,
     connections: &Connections,
@@ -144,7 +144,7 @@ async fn take_place(
             return Some(place);
         }
         if !connections.close_idle() && warning.is_due(connections.now()) {
-            tracing::warn!(max, "nobody can connect until a connection closes");
+            tracing::warn!(max, "all connections are in use, so new clients wait until one closes");
         }
         if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
             return place.ok();
@@ -152,7 +152,7 @@ async fn take_place(
     }
 }
 
-/// The next connection.
+/// Accepts the next connection.
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -163,9 +163,11 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 }
                 return (stream, peer);
             }
-            Err(cause) if of_the_client(cause.kind()) => tracing::debug!(%cause, "somebody left before we answered"),
+            Err(cause) if of_the_client(cause.kind()) => {
+                tracing::debug!(%cause, "a client disconnected before it was accepted")
+            }
             Err(cause) => {
-                tracing::error!(%cause, "no connection can be taken; another try in a moment");
+                tracing::error!(%cause, "cannot accept connections; retrying shortly");
                 tokio::time::sleep(BREATH).await;
             }
         }
@@ -191,9 +193,9 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(20);
 
     /// Answers at once, or at `/slow` when it is let go.
-    struct Terse(Semaphore);
+    struct TestEndpoint(Semaphore);
 
-    impl Endpoint for Terse {
+    impl Endpoint for TestEndpoint {
         async fn serve(
             &self,
             connection: &Arc<Connection>,
@@ -207,20 +209,20 @@ mod tests {
         }
     }
 
-    struct Running {
+    struct TestServer {
         address: SocketAddr,
-        endpoint: Arc<Terse>,
+        endpoint: Arc<TestEndpoint>,
         connections: Arc<Connections>,
         stop: CancellationToken,
         serving: tokio::task::JoinHandle<()>,
     }
 
-    impl Running {
+    impl TestServer {
         fn start(limits: ConnectionLimits) -> Self {
             let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
             let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
             let connections = Connections::new(1 << 20, DEADLINE);
-            let endpoint = Arc::new(Terse(Semaphore::new(0)));
+            let endpoint = Arc::new(TestEndpoint(Semaphore::new(0)));
             let serving = serve(listener, endpoint.clone(), connections.clone(), limits, stop.clone());
             Self { address, endpoint, connections, stop, serving: tokio::spawn(serving) }
         }
@@ -261,8 +263,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_says_nothing_is_let_go() {
-        let server = Running::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
+    async fn a_silent_connection_is_closed() {
+        let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         for begun in [&b""[..], b"PRI * ", b"GET / HTTP/1.1\r\nhost: he"] {
             let mut silent = server.connect().await;
             silent.write_all(begun).await.unwrap();
@@ -274,8 +276,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_an_answer_is_not_silent() {
-        let server = Running::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
+    async fn a_connection_that_waits_for_an_answer_is_not_silent() {
+        let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         let mut patient = server.busy().await;
         server.wait_for_busy(1).await;
         // Another one that says nothing is let go meanwhile, so the time is over.
@@ -288,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_too_many_waits_while_all_are_busy() {
-        let server = Running::start(ConnectionLimits { max: 1, ..LIMITS });
+        let server = TestServer::start(ConnectionLimits { max: 1, ..LIMITS });
         let mut first = server.busy().await;
         server.wait_for_busy(1).await;
         let mut second = server.connect().await;
@@ -303,7 +305,7 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_make_room() {
-        let server = Running::start(ConnectionLimits { max: 3, ..LIMITS });
+        let server = TestServer::start(ConnectionLimits { max: 3, ..LIMITS });
         let mut busy = server.busy().await;
         server.wait_for_busy(1).await;
         let mut used = server.connect().await;
@@ -323,7 +325,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_head_has_a_size() {
-        let server = Running::start(LIMITS);
+        let server = TestServer::start(LIMITS);
         let mut stream = server.connect().await;
         let mut head = b"GET / HTTP/1.1\r\nhost: here\r\nx: ".to_vec();
         head.resize(2 * MAX_HEAD_BYTES, b'x');
@@ -337,7 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn stopping_closes_what_is_idle() {
-        let server = Running::start(LIMITS);
+        let server = TestServer::start(LIMITS);
         let mut idle = server.connect().await;
         assert!(ask(&mut idle).await.ends_with("here"));
         server.stop.cancel();

@@ -1,4 +1,4 @@
-//! The body's bytes, bounded while they arrive and scanned before anybody parses them.
+//! Reads request bodies: bounded while they arrive, and scanned before they are parsed.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use super::tracked_body::Content;
 use super::{RETRY_SOON, respond, respond_busy};
 use crate::refusal;
 
-/// Past the limit a body is read on only to find whom to answer, and no further than this.
+/// A body over the limit is read only to find the id to answer, up to this size.
 const READ_ON: usize = 32 * 1024 * 1024;
 
-/// A body that takes longer than this to arrive is not waited for.
+/// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What came of reading a body.
-enum Arrived {
+/// The outcome of reading a body.
+enum BodyOutcome {
     Whole(Bytes),
     Oversized(SalvagedMessage),
     Broken,
@@ -31,7 +31,7 @@ enum Arrived {
     NoRoom,
 }
 
-/// The body of a request, whole and scanned; or the answer to one that is not acceptable.
+/// Reads and scans the body of a request, or returns the response that refuses it.
 pub(super) async fn read(
     limits: &Limits,
     connection: &Connection,
@@ -41,19 +41,19 @@ pub(super) async fn read(
     if method != Method::POST {
         return Ok(Bytes::new());
     }
-    let receiving = Receiving { body, connection, held: 0, is_awaited: false };
+    let receiving = IncomingBody { body, connection, held: 0, is_awaited: false };
     let arrived = tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
-    let bytes = match arrived.unwrap_or(Arrived::Late) {
-        Arrived::Whole(bytes) => bytes,
-        Arrived::Late => {
+    let bytes = match arrived.unwrap_or(BodyOutcome::Late) {
+        BodyOutcome::Whole(bytes) => bytes,
+        BodyOutcome::Late => {
             return Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"));
         }
-        Arrived::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON)),
-        Arrived::Oversized(salvaged) => {
+        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON)),
+        BodyOutcome::Oversized(salvaged) => {
             let problem = refusal::oversized(salvaged.bytes, limits);
             return Err(answer(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
         }
-        Arrived::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
+        BodyOutcome::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
     };
     if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
         return Err(answer(&problem, &Salvage::search(&bytes), limits, StatusCode::BAD_REQUEST));
@@ -64,15 +64,15 @@ pub(super) async fn read(
     Ok(bytes)
 }
 
-/// A body while it arrives: what is kept of it counts as held by its connection.
-struct Receiving<'c> {
+/// A body while it arrives. Its bytes count as held by its connection.
+struct IncomingBody<'c> {
     body: Incoming,
     connection: &'c Connection,
     held: usize,
     is_awaited: bool,
 }
 
-impl Receiving<'_> {
+impl IncomingBody<'_> {
     /// The next piece; `Some(Err(()))` if the connection broke.
     async fn next(&mut self) -> Option<Result<Bytes, ()>> {
         loop {
@@ -96,7 +96,7 @@ impl Receiving<'_> {
         }
     }
 
-    /// Counts that so much is kept now. `false`: there is no room for it.
+    /// Counts the bytes kept so far. Returns `false` if there is no room for them.
     fn keep(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.held);
         self.held += more;
@@ -108,7 +108,7 @@ impl Receiving<'_> {
     }
 }
 
-impl Drop for Receiving<'_> {
+impl Drop for IncomingBody<'_> {
     fn drop(&mut self) {
         self.let_go();
         if self.is_awaited {
@@ -117,14 +117,14 @@ impl Drop for Receiving<'_> {
     }
 }
 
-/// Reads a body to its end. One that comes in a single piece is not copied; pieces are put together at once, because a
-/// list of them would cost more than the bytes in it if they are small.
-async fn receive(mut body: Receiving<'_>, max_size: usize) -> Arrived {
+/// Reads a body to its end. A single chunk is not copied. Several chunks are joined at once, because a list of small
+/// chunks would cost more than their bytes.
+async fn receive(mut body: IncomingBody<'_>, max_size: usize) -> BodyOutcome {
     let (mut only, mut whole) = (Bytes::new(), Vec::new());
     let mut beyond: Option<Salvage> = None;
     let mut size = 0_usize;
     while let Some(piece) = body.next().await {
-        let Ok(piece) = piece else { return Arrived::Broken };
+        let Ok(piece) = piece else { return BodyOutcome::Broken };
         size += piece.len();
         if size > max_size {
             let salvage = beyond.get_or_insert_with(|| {
@@ -147,17 +147,17 @@ async fn receive(mut body: Receiving<'_>, max_size: usize) -> Arrived {
             whole.extend_from_slice(&piece);
         }
         if !body.keep(whole.capacity().max(only.len())) {
-            return Arrived::NoRoom;
+            return BodyOutcome::NoRoom;
         }
     }
     match beyond {
-        Some(salvage) => Arrived::Oversized(salvage.finish()),
-        None if whole.is_empty() => Arrived::Whole(only),
-        None => Arrived::Whole(whole.into()),
+        Some(salvage) => BodyOutcome::Oversized(salvage.finish()),
+        None if whole.is_empty() => BodyOutcome::Whole(only),
+        None => BodyOutcome::Whole(whole.into()),
     }
 }
 
-/// A refused tool call is an answer like any other; a refused message is a bad request.
+/// A refused tool call gets an ordinary answer; any other refused message is a bad request.
 fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status: StatusCode) -> Response<Content> {
     let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {

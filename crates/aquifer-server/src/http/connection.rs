@@ -1,7 +1,7 @@
-//! One connection: what it makes us hold, and whether its peer keeps us waiting.
+//! One connection: how many bytes are held for it, and whether its peer makes us wait.
 //!
-//! An ordinary request costs a few relaxed stores here: the clock is read only when the peer makes us wait, and by the
-//! sweep, which looks at every connection about once a second.
+//! An ordinary request costs a few relaxed stores here. The clock is read only while the peer makes us wait, and by the
+//! sweep, which visits every connection about once a second.
 
 use std::io::IoSlice;
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::connections::Connections;
 
-/// What a peer moved counts half after each stretch of this many milliseconds: long enough that a slow and steady reader
-/// is seen to move something, given that the system tells us only of every hundred kilobytes or so.
+/// What a peer moved counts half after each stretch of this many milliseconds: long enough that a slow and steady
+/// reader is seen to move something, given that the system tells us only of every hundred kilobytes or so.
 const HALF_LIFE: u64 = 4_096;
 
 pub(super) struct Connection {
@@ -25,9 +25,9 @@ pub(super) struct Connection {
     peer: IpAddr,
     registry: Arc<Connections>,
     held: AtomicUsize,
-    /// Since when the peer has not taken everything that is to be written. Zero: it has.
+    /// Since when the peer has not taken everything that is to be written, or zero.
     unwritten_since: AtomicU64,
-    /// Since when the rest of a body is awaited. Zero: none is.
+    /// Since when the rest of a body is awaited, or zero.
     body_since: AtomicU64,
     last_progress: AtomicU64,
     recent_bytes: AtomicU64,
@@ -44,7 +44,7 @@ pub(super) struct Connection {
 
 /// How a peer makes us wait. Times are in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting {
+pub(super) struct PeerDelay {
     pub(super) waited_for: u64,
     pub(super) stalled_for: u64,
     pub(super) recent_bytes: u64,
@@ -85,12 +85,12 @@ impl Connection {
         &self.registry
     }
 
-    /// Bytes that are in memory because of this connection.
+    /// The bytes held for this connection.
     pub(super) fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Counts bytes that are in memory now. `false`: the budget is exceeded, and closing others did not help.
+    /// Counts held bytes. Returns `false` if the budget is exceeded and closing others did not help.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         self.held.fetch_add(bytes, Ordering::SeqCst);
         self.registry.charge(bytes)
@@ -101,7 +101,7 @@ impl Connection {
         self.registry.release(bytes);
     }
 
-    /// Has the connection closed. Whoever serves it sees to that.
+    /// Marks the connection to be closed by the task that serves it.
     pub(super) fn condemn(&self) {
         self.condemned.cancel();
     }
@@ -126,7 +126,7 @@ impl Connection {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether it could be closed without anybody losing an answer.
+    /// Whether it can be closed without losing an answer.
     pub(super) fn is_idle(&self) -> bool {
         self.requests.load(Ordering::Relaxed) == 0 && self.held() == 0
     }
@@ -174,7 +174,7 @@ impl Connection {
         (since > 0).then(|| now.saturating_sub(last))
     }
 
-    /// How long nothing has come of a body that is awaited.
+    /// How long nothing has arrived of an awaited body.
     pub(super) fn unfinished_for(&self, now: u64) -> Option<u64> {
         let since = self.body_since.load(Ordering::Relaxed);
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
@@ -182,14 +182,14 @@ impl Connection {
     }
 
     /// How the peer makes us wait, if it does.
-    pub(super) fn waiting(&self, now: u64) -> Option<Waiting> {
+    pub(super) fn waiting(&self, now: u64) -> Option<PeerDelay> {
         let since = [&self.unwritten_since, &self.body_since].map(|since| since.load(Ordering::Relaxed));
         let since = since.into_iter().filter(|since| *since > 0).min()?;
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
         let stretches = (now / HALF_LIFE).saturating_sub(self.recent_stretch.load(Ordering::Relaxed));
         let recent = self.recent_bytes.load(Ordering::Relaxed);
         let recent_bytes = u32::try_from(stretches).ok().and_then(|by| recent.checked_shr(by)).unwrap_or(0);
-        Some(Waiting { waited_for: now.saturating_sub(since), stalled_for: now.saturating_sub(last), recent_bytes })
+        Some(PeerDelay { waited_for: now.saturating_sub(since), stalled_for: now.saturating_sub(last), recent_bytes })
     }
 
     pub(super) fn progressed(&self, bytes: usize) {
@@ -219,7 +219,7 @@ impl Connection {
         self.unwritten_since.store(0, Ordering::Relaxed);
     }
 
-    /// The rest of a body has to come.
+    /// Begins to wait for the rest of a body.
     pub(super) fn await_body(&self) {
         self.await_body_at(self.registry.now());
     }
@@ -228,13 +228,13 @@ impl Connection {
         self.body_since.store(now, Ordering::Relaxed);
     }
 
-    /// No body is awaited any more.
+    /// Ends the wait for a body.
     pub(super) fn stop_awaiting_body(&self) {
         self.body_since.store(0, Ordering::Relaxed);
     }
 }
 
-/// A socket that tells its connection whether its peer takes what is written.
+/// A socket that records whether its peer takes what is written.
 pub(super) struct MeteredStream {
     stream: TcpStream,
     connection: Arc<Connection>,
@@ -271,7 +271,7 @@ impl Drop for MeteredStream {
             && self.connection.is_condemned()
             && let Err(cause) = self.stream.set_zero_linger()
         {
-            tracing::debug!(%cause, "what the system holds for a closed connection could not be dropped");
+            tracing::debug!(%cause, "could not discard the unsent data of a closed connection");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Every open connection, and the bytes that all of them together make us hold.
+//! The registry of open connections and the budget of bytes held for all of them together.
 //!
-//! Held are bodies while they arrive and answers until the socket has taken their last byte; what the SDK keeps for
-//! sessions is counted, too. Reserved is what calls under way will probably answer with. Both together stay below one
-//! budget: a call that would exceed it is refused before it runs. Answers can be larger than what was reserved for
-//! them, so bytes that are held can exceed the budget on their own; then connections are closed, first the one whose
-//! peer has moved the least lately, measured by what is held for it. Only connections that wait for their peer can be
-//! closed for that: one whose call still runs has done nothing wrong.
+//! Held bytes are bodies while they arrive, answers until the socket has taken their last byte, and what the SDK keeps
+//! for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a call
+//! that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
+//! exceed the budget on their own. Connections are closed then, beginning with the one whose peer has recently moved
+//! the least data relative to what is held for it. Only connections that wait for their peer are closed, never one
+//! whose call is still running.
 //!
 //! The registry is locked when connections come and go, once a second, and when the budget is exceeded, never for an
 //! ordinary request.
@@ -117,7 +117,8 @@ impl Connections {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
-    /// Sets bytes aside for the answer to a call and says how many; `None`: there is no room, and the call must not run.
+    /// Sets bytes aside for the answer to a call and says how many; `None`: there is no room, and the call must not
+    /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
         // One call on its own always fits.
         let bytes = bytes.min(self.max_bytes / 4);
@@ -170,7 +171,7 @@ impl Connections {
             tracing::warn!(
                 closed,
                 max_bytes = self.max_bytes,
-                "connections whose peers do not read or send were closed: too many bytes wait for them"
+                "closed connections whose peers do not read or send: too many bytes are waiting for them"
             );
         }
         held <= target

@@ -1,4 +1,4 @@
-//! Counts requests under way, so that there are never too many and stopping can wait for them.
+//! Counts running requests, to limit their number and to wait for them on shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use super::connections::Connections;
 use crate::expected::expected_bytes;
 
-/// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
+/// The maximum number of running calls. Each holds a request and an answer in memory, so further calls have to retry.
 pub(super) const MAX_CALLS: usize = 1024;
 
-/// Streams at once that wait for news without a session.
+/// The maximum number of open event streams without a session.
 pub(super) const MAX_LISTENERS: usize = 1024;
 
 #[derive(Clone)]
@@ -40,8 +40,8 @@ impl InFlight {
         }))
     }
 
-    /// Counts a request in, or says why there is no room for it. Streams that wait for news are no calls: those of sessions
-    /// are counted with the sessions, the others apart.
+    /// Counts a request, or returns why there is no room for it. Event streams are not calls: those of sessions are
+    /// counted with the sessions, the others separately.
     pub(super) fn enter(&self, request: &Parts, body: &Bytes) -> Result<Option<Entry>, &'static str> {
         if request.method != Method::POST {
             return Ok(None);
@@ -49,23 +49,23 @@ impl InFlight {
         let kind = if is_listener(&request.headers) { Kind::Listener } else { Kind::Call };
         let (max, refusal) = match kind {
             Kind::Call => (MAX_CALLS, "too many calls are under way"),
-            Kind::Listener => (MAX_LISTENERS, "too many streams wait for news"),
+            Kind::Listener => (MAX_LISTENERS, "too many event streams are open"),
         };
         let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);
         // From here on the count is given back when this is dropped.
-        let counted = Counted { inner: self.0.clone(), kind, reserved: AtomicUsize::new(0) };
+        let counted = EntryInner { inner: self.0.clone(), kind, reserved: AtomicUsize::new(0) };
         if before >= max {
             return Err(refusal);
         }
         if kind == Kind::Call {
             let bytes = expected_bytes(body, self.0.max_operations);
-            let reserved = self.0.connections.reserve(bytes).ok_or("too many answers wait to be read")?;
+            let reserved = self.0.connections.reserve(bytes).ok_or("too many answers are waiting to be read")?;
             counted.reserved.store(reserved, Ordering::SeqCst);
         }
         Ok(Some(Entry(Arc::new(counted))))
     }
 
-    /// Waits until no call is under way.
+    /// Waits until no call is running.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.0.changed.notified();
@@ -76,7 +76,7 @@ impl InFlight {
         }
     }
 
-    /// Calls under way now.
+    /// The number of running calls.
     pub(super) fn calls(&self) -> usize {
         self.0.calls.load(Ordering::SeqCst)
     }
@@ -107,27 +107,27 @@ enum Kind {
 /// A request that is counted until the last clone of this is dropped. Both the answer's body and the call itself have
 /// one: a call can outlive the client that made it.
 #[derive(Clone)]
-pub(crate) struct Entry(Arc<Counted>);
+pub(crate) struct Entry(Arc<EntryInner>);
 
-struct Counted {
+struct EntryInner {
     inner: Arc<Inner>,
     kind: Kind,
     reserved: AtomicUsize,
 }
 
 impl Entry {
-    /// The answer is there and counted itself: gives back what was reserved for it.
+    /// Releases the reservation, because the answer has arrived and is counted itself.
     pub(super) fn settle(&self) {
         self.0.settle(usize::MAX);
     }
 
-    /// A part of the answer is there and counted itself.
+    /// Releases part of the reservation, because part of the answer has arrived and is counted itself.
     pub(super) fn settle_part(&self, bytes: usize) {
         self.0.settle(bytes);
     }
 }
 
-impl Counted {
+impl EntryInner {
     fn settle(&self, bytes: usize) {
         let less = |reserved: usize| Some(reserved.saturating_sub(bytes));
         let before = self.reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).unwrap_or_default();
@@ -135,7 +135,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for EntryInner {
     fn drop(&mut self) {
         self.settle(usize::MAX);
         let before = self.inner.count(self.kind).fetch_sub(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What answers the requests of every connection: who asks, where to, and what comes back.
+//! Answers the requests of every connection: checks the caller, routes by path, and builds the response.
 
 use std::sync::Arc;
 
@@ -177,11 +177,11 @@ fn refuse(refusal: SessionRefusal) -> Response<Content> {
         SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION),
         SessionRefusal::TooMany => respond_busy("too many requests are under way in this session", RETRY_SOON),
         SessionRefusal::TooLarge => {
-            respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' may have 64 KiB\n")
+            respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' is limited to 64 KiB\n")
         }
         SessionRefusal::Gone => respond(StatusCode::NOT_FOUND, "Not Found: Session not found"),
         SessionRefusal::DuplicateId => {
-            respond(StatusCode::BAD_REQUEST, "Bad Request: a request of this id is under way in this session\n")
+            respond(StatusCode::BAD_REQUEST, "Bad Request: a request with this id is already running in this session\n")
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Who may ask: a page in a browser must not reach a server on its user's machine by way of DNS rebinding.
+//! Checks `Host` and `Origin`, so that a web page cannot reach a server on its user's machine through DNS rebinding.
 //!
-//! What is malformed is 400, what is well-formed and not allowed is 403. Nothing is guessed: a request with two `Host`
-//! headers, or with one that contradicts the authority in its request line, is read differently by every program on its
-//! way.
+//! Malformed headers get 400; well-formed ones that are not allowed get 403. Nothing is guessed: programs disagree on
+//! how to read a request with two `Host` headers, or with one that contradicts the authority in the request line.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,9 +46,9 @@ impl Refusal {
 
     pub(super) fn message(self) -> &'static str {
         match self {
-            Refusal::MalformedHost => "Bad Request: exactly one Host of the form host[:port] is needed\n",
+            Refusal::MalformedHost => "Bad Request: exactly one Host header of the form host[:port] is required\n",
             Refusal::HostNotAllowed => "Forbidden: this Host is not allowed\n",
-            Refusal::MalformedOrigin => "Bad Request: Origin has the form scheme://host[:port]\n",
+            Refusal::MalformedOrigin => "Bad Request: Origin must have the form scheme://host[:port]\n",
             Refusal::OriginNotAllowed => "Forbidden: this Origin is not allowed\n",
         }
     }

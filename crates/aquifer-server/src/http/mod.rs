@@ -1,8 +1,8 @@
 //! MCP over Streamable HTTP.
 //!
-//! The way in: a connection ([`accept`]), who asks ([`guard`]), then the body's bytes ([`body`]), then room for a call
-//! ([`drain`]), then the SDK. The way out is tracked to the last byte ([`tracked_body`]), and what all connections
-//! together make us hold has a budget ([`connections`]).
+//! A request passes through [`accept`] (the connection), [`guard`] (who may call), [`body`] (its bytes) and [`drain`]
+//! (room for a call) before it reaches the SDK. Responses are tracked to their last byte ([`tracked_body`]), and the
+//! bytes held for all connections have a common budget ([`connections`]).
 
 mod accept;
 mod authority;
@@ -148,7 +148,7 @@ impl HttpServer {
 async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
     stop.cancelled().await;
     if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
-        tracing::warn!("stopping although calls are still under way");
+        tracing::warn!("stopping while calls are still running");
     }
     streams.cancel();
     tokio::time::sleep(CLOSE).await;
@@ -175,7 +175,7 @@ pub(crate) fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Co
 
 /// The answer to one too many.
 pub(crate) fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
-    let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
+    let words = format!("Service Unavailable: {why}. Retry in {seconds} s\n");
     let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, words);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response

@@ -1,4 +1,4 @@
-//! Says something now and then, not every time: whoever floods us must not flood the log as well.
+//! Throttles a warning: whoever floods the server must not flood the log as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

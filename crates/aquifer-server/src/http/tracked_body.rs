@@ -1,8 +1,7 @@
-//! Answers that are counted until the socket has taken their last byte.
+//! Counts responses until the socket has taken their last byte.
 //!
-//! The body of an answer is dropped as soon as the HTTP layer has taken its bytes into its write buffer, which says
-//! nothing about the peer. The bytes themselves are dropped when the socket has taken all of them, so they carry the
-//! count.
+//! The HTTP layer drops a body as soon as it has copied its bytes to the write buffer, which says nothing about the
+//! peer. The bytes themselves are dropped when the socket has taken all of them, so they carry the count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,12 +26,12 @@ enum Source {
 }
 
 impl Content {
-    /// A body that is in memory as a whole.
+    /// A body that is completely in memory.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self { bytes: Source::Whole(bytes.into()), entry: None }
     }
 
-    /// A body that comes piece by piece.
+    /// A streamed body.
     pub(super) fn stream(body: Body) -> Self {
         Self { bytes: Source::Stream(body), entry: None }
     }
@@ -43,7 +42,7 @@ impl Content {
     }
 }
 
-/// The body of an answer on its way to a connection.
+/// The body of a response while it is sent.
 pub(super) struct TrackedBody {
     state: State,
     connection: Arc<Connection>,

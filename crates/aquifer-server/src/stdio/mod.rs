@@ -1,10 +1,10 @@
-//! MCP over a pair of pipes, one message a line.
+//! MCP over a pair of pipes, one message per line.
 //!
-//! The SDK's own transport drops lines it cannot parse and lines that are too long, and the client waits for ever.
-//! This one answers them. Memory stays flat: a line over the limit is thrown away while it arrives, and only its
-//! `id` and `method` are kept. A client that sends and never reads is refused further calls; what it has coming already
-//! is bounded as well, and beyond that it gets a short word instead of an answer, because there is no other client on
-//! this connection that could be served instead.
+//! The SDK's own transport drops lines that are too long or that it cannot parse, and the client waits forever. This
+//! transport answers them. Memory stays flat: a line over the limit is discarded while it arrives, and only its `id`
+//! and `method` are kept. A client that sends without reading is refused further calls. The answers already queued for
+//! it are bounded as well; beyond that it gets short failures, because no other client on this connection could be
+//! served instead.
 
 mod outgoing;
 mod pending;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::expected::expected_bytes;
-use crate::fast_path::direct_calls::{Call, DirectCalls, Shared};
+use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
 use crate::refusal;
 use outgoing::{send, write_line};
@@ -58,7 +58,7 @@ pub async fn serve_streams(
 ) -> Result<(), StdioError> {
     let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
     let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
-    let running = match Shared(handler).serve(transport).await {
+    let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
         // A client that leaves before saying anything is no error of ours.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
@@ -101,7 +101,7 @@ struct Lines<R, W> {
 }
 
 /// What a look at the line so far came to.
-enum Look {
+enum ReadProgress {
     /// More has to be read.
     More,
     /// A whole line is there.
@@ -130,7 +130,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 
     /// Takes in what has arrived. Safe to drop at its only await: nothing is consumed before it.
-    async fn look(&mut self) -> Look {
+    async fn scan_line(&mut self) -> ReadProgress {
         let longest = self.limits.max_request_size + refusal::FRAME;
         let arrived = tokio::select! {
             biased;
@@ -141,8 +141,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             self.ended = Some(Instant::now() + DRAIN);
             // The last line may come without its end.
             return match self.salvage.take() {
-                Some(salvage) => Look::Discarded(salvage),
-                None => Look::Line,
+                Some(salvage) => ReadProgress::Discarded(salvage),
+                None => ReadProgress::Line,
             };
         }
         let (chunk, ended) = match arrived.iter().position(|byte| *byte == b'\n') {
@@ -162,11 +162,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let consumed = chunk.len() + usize::from(ended);
         self.read.consume(consumed);
         match (ended, self.salvage.take()) {
-            (true, Some(salvage)) => Look::Discarded(salvage),
-            (true, None) => Look::Line,
+            (true, Some(salvage)) => ReadProgress::Discarded(salvage),
+            (true, None) => ReadProgress::Line,
             (false, salvage) => {
                 self.salvage = salvage;
-                Look::More
+                ReadProgress::More
             }
         }
     }
@@ -193,7 +193,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             return self.make(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
-            tracing::debug!(%cause, "not a message of MCP");
+            tracing::debug!(%cause, "not an MCP message");
             Some(refusal::not_a_message(&salvaged(), bytes.first() == Some(&b'[')))
         })
     }
@@ -210,7 +210,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             if let Some(message) = answer.await
                 && let Err(cause) = send(message, write, &pending, &limits).await
             {
-                tracing::debug!(%cause, "the client did not take an answer");
+                tracing::debug!(%cause, "the client did not accept an answer");
             }
         });
         Ok(())
@@ -277,9 +277,9 @@ where
                 self.pending.drained(deadline).await;
                 return None;
             }
-            match self.look().await {
-                Look::More => {}
-                Look::Line => match self.read_line() {
+            match self.scan_line().await {
+                ReadProgress::More => {}
+                ReadProgress::Line => match self.read_line() {
                     Ok(Some(message)) => match self.admit(&message) {
                         Ok(true) => return Some(message),
                         Ok(false) => {}
@@ -288,7 +288,7 @@ where
                     Ok(None) | Err(None) => {}
                     Err(Some(answer)) => self.refuse(answer),
                 },
-                Look::Discarded(salvage) => {
+                ReadProgress::Discarded(salvage) => {
                     let salvaged = salvage.finish();
                     let problem = refusal::oversized(salvaged.bytes, &self.limits);
                     if let Some(answer) = refusal::answer(&problem, &salvaged, &self.limits) {

@@ -1,4 +1,4 @@
-//! Messages on their way to the client, bounded by what it leaves unread.
+//! The queue of messages to the client, bounded by what the client leaves unread.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ async fn send_other<W: AsyncWrite + Send + Unpin>(
 ) -> std::io::Result<()> {
     let size = line.len();
     if !pending.hold_other(size) {
-        return Err(std::io::Error::other("the client does not read"));
+        return Err(std::io::Error::other("the client does not read its answers"));
     }
     let written = write_line(write, line).await;
     pending.release_other(size);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_that_nobody_reads_are_bounded_and_every_request_is_answered() {
+    async fn unread_answers_are_bounded_and_every_request_is_answered() {
         let (pending, limits) = (Pending::new(MAX), Limits::default());
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let write = Arc::new(tokio::sync::Mutex::new(ours));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn notifications_that_nobody_reads_are_left_out() {
+    async fn unread_notifications_are_dropped() {
         let (pending, limits) = (Pending::new(MAX), Limits::default());
         let (ours, _theirs) = tokio::io::duplex(64);
         let write = Arc::new(tokio::sync::Mutex::new(ours));

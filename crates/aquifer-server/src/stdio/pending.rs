@@ -1,4 +1,4 @@
-//! What is under way for one client on a pair of pipes, and what waits for it to be read.
+//! Running requests of the client on a pair of pipes, and the bytes that wait to be read by it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 256;
 
 /// What was handed on and not answered yet.
 pub(super) struct Pending {
-    requests: Mutex<HashMap<RequestId, UnderWay>>,
+    requests: Mutex<HashMap<RequestId, PendingId>>,
     calls: AtomicUsize,
     listening: AtomicUsize,
     /// Bytes that calls under way are expected to answer with.
@@ -37,7 +37,7 @@ pub(super) struct Pending {
 /// The requests under way of one id: how often it is under way, how many of those only wait for news and never end by
 /// themselves, and what all of them are expected to answer with.
 #[derive(Default)]
-struct UnderWay {
+struct PendingId {
     count: usize,
     listening: usize,
     expected: usize,
@@ -153,11 +153,11 @@ impl Pending {
             }
         };
         if tokio::time::timeout_at(deadline, empty).await.is_err() {
-            tracing::warn!("stopping although calls are still under way");
+            tracing::warn!("stopping while calls are still running");
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, UnderWay>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, PendingId>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What can be said about MCP servers: asking, reviewing, building, checking, logging in.
+//! Arguments of the commands about MCP servers: interrogate, review, build, validate, login, logout and init.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::UpstreamArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct InterrogateArgs {
-    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    /// The server: https://…, a client's FILE.json, or the name of a source in the configuration.
     #[arg(value_name = "SOURCE|NAME")]
     pub(crate) source: Option<String>,
 
-    /// Read the configuration from this file, else from ./aquifer.toml, where a server is named that it has.
+    /// The configuration file that defines the named server. Default: ./aquifer.toml.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -20,7 +20,7 @@ pub(crate) struct InterrogateArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// What the server is called; else it is guessed.
+    /// The name of the server. Default: derived from the server.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -30,43 +30,43 @@ pub(crate) struct InterrogateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
-    /// A bundle, an adapter, a server as interrogate takes it, or the name of one in the configuration.
+    /// A bundle, an adapter, a server as for 'aquifer interrogate', or the name of a source in the configuration.
     #[arg(value_name = "BUNDLE|SOURCE|NAME")]
     pub(crate) source: Option<String>,
 
-    /// Read the configuration from this file: its sources, where accepted definitions are kept, and the audit.
+    /// The configuration file: its sources, and where it stores accepted definitions and the audit log.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Decisions made before; they are kept and added to.
+    /// A file with earlier decisions, to which the new ones are added.
     #[arg(long, value_name = "FILE")]
     pub(crate) overrides: Option<PathBuf>,
 
-    /// Write the decisions here; else into the file of --overrides, else NAME.overrides.yaml.
+    /// Write the decisions here. Default: the file given with --overrides, or NAME.overrides.yaml.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// This tool was looked at and is right as it is; with a digest, only if it is still that definition. Can be repeated.
+    /// Accept this tool as it is. With a digest, only if its definition still has that digest. Can be repeated.
     #[arg(long = "accept", value_name = "TOOL[@DIGEST]")]
     pub(crate) accepted: Vec<String>,
 
-    /// Every tool was looked at and is right as it is.
+    /// Accept every tool as it is.
     #[arg(long)]
     pub(crate) accept_all: bool,
 
-    /// A tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
+    /// Set a tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
     #[arg(long = "endpoint", value_name = "TOOL=CATEGORY")]
     pub(crate) endpoints: Vec<String>,
 
-    /// A tool's danger: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
+    /// Set a tool's danger level: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
     #[arg(long = "danger", value_name = "TOOL=LEVEL")]
     pub(crate) dangers: Vec<String>,
 
-    /// Show every tool, not only those that need review, and every line of what changed.
+    /// Show every tool, not only those that need review, and every changed line.
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// What the server is called; else it is guessed.
+    /// The name of the server. Default: derived from the server.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -75,8 +75,8 @@ pub(crate) struct ReviewArgs {
 }
 
 impl ReviewArgs {
-    /// Whether something is said that can be about one server only.
-    pub(crate) fn is_about_one(&self) -> bool {
+    /// Whether an argument applies to a single server only.
+    pub(crate) fn needs_single_server(&self) -> bool {
         !self.endpoints.is_empty() || !self.dangers.is_empty() || self.output.is_some() || self.name.is_some()
     }
 }
@@ -87,22 +87,22 @@ pub(crate) struct BuildArgs {
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
 
-    /// A reviewer's decisions.
+    /// A file with the decisions of a review.
     #[arg(long, value_name = "FILE")]
     pub(crate) overrides: Option<PathBuf>,
 
-    /// The adapter's file, or the folder for it.
+    /// The adapter file to write, or a directory for it.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
-    /// What to check.
+    /// The files to check.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -110,23 +110,23 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Look only at the files: do not ask the sources of a configuration what its rules match.
+    /// Check only the files. Do not connect to the sources of a configuration to see what its rules match.
     #[arg(long)]
     pub(crate) offline: bool,
 }
 
-/// Which server's login.
+/// The server that a login is for.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    /// The server: https://…, a client's FILE.json, or the name of a source in the configuration.
     #[arg(value_name = "SOURCE|NAME")]
     pub(crate) server: String,
 
-    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
+    /// The configuration file that defines the named server. Default: ./aquifer.toml.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Of a file that names several servers: this one.
+    /// Use this server from a file that names several.
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) one: Option<String>,
 }
@@ -136,15 +136,16 @@ pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
-    /// What to ask for; else what the configuration says, else what the server wants and was granted before. Can be repeated.
+    /// Request this scope. Default: the scopes in the configuration, or those the server asks for and those granted
+    /// before. Can be repeated.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 
-    /// Show where to go, and open nothing.
+    /// Print the address to open instead of starting a browser.
     #[arg(long)]
     pub(crate) no_browser: bool,
 
-    /// How many seconds to wait for you.
+    /// How many seconds to wait for the login to finish.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) timeout: u64,
 }
@@ -161,11 +162,11 @@ pub(crate) struct InitArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write over a configuration that is there. A copy of it is kept beside it.
+    /// Overwrite an existing configuration, keeping a backup beside it.
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Put Aquifer into each client's own file in place of the servers it has now. A copy of the file is kept beside it.
+    /// Replace the servers in each client's own file with Aquifer, keeping a backup of the file beside it.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) apply: bool,
 

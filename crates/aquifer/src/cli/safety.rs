@@ -1,4 +1,4 @@
-//! What can be said about policy, approvals, the audit and trust.
+//! Arguments of the commands about policy, approvals, the audit log and trust.
 
 use std::path::PathBuf;
 
@@ -9,28 +9,31 @@ use super::{SurfaceArgs, UpstreamArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// A table of operations and decisions, for a configuration or the sources named.
+    /// Show a table of operations and decisions for a configuration or for sources.
     #[command(after_help = "\
 Examples:
   aquifer policy show demo:
-  aquifer policy show                            of ./aquifer.toml
+  aquifer policy show                            the sources in ./aquifer.toml
   aquifer policy show agent.toml --only confirm
   aquifer policy show mcp.json --json
 
-allow    it runs
-confirm  it runs once somebody said yes: 'elicit' asks the person through the client, 'token' has the request repeated
-         with a token, 'approval' waits for 'aquifer approvals approve'
-deny     it does not run")]
+Decisions:
+  allow    the operation runs
+  confirm  the operation runs after a confirmation:
+           elicit    the client asks the person who uses it
+           token     the caller repeats the request with a token
+           approval  the call waits for 'aquifer approvals approve'
+  deny     the operation does not run")]
     Show(PolicyShowArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyShowArgs {
-    /// What to look into, as serve takes it.
+    /// The sources, as for 'aquifer serve'.
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
+    /// The configuration file. Default: ./aquifer.toml if no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -49,21 +52,21 @@ pub(crate) struct PolicyShowArgs {
     pub(crate) surface: SurfaceArgs,
 }
 
-/// Where state is.
+/// Where the state directory is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StateArgs {
-    /// Read the configuration from this file, else from ./aquifer.toml; it says where the state is.
+    /// The configuration file, which names the state directory. Default: ./aquifer.toml.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The state directory, instead of the configuration's or the usual one.
+    /// The state directory. Default: the directory named in the configuration, or the standard one.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// What waits for a person, and what was decided lately.
+    /// List the calls that wait for a person, and recent decisions.
     #[command(after_help = APPROVALS)]
     List {
         /// Print one JSON object.
@@ -72,10 +75,10 @@ pub(crate) enum ApprovalsCommand {
         #[command(flatten)]
         place: StateArgs,
     },
-    /// Print one of them with the whole call. The output may go into a file or a pager.
+    /// Print one request with the whole call, to a terminal, a file or a pager.
     #[command(after_help = APPROVALS)]
     Show {
-        /// Which, as the list and the caller's answer say.
+        /// The id of the request, from 'aquifer approvals list' or the answer to the caller.
         #[arg(value_name = "ID")]
         id: String,
         /// Print one JSON object.
@@ -84,25 +87,25 @@ pub(crate) enum ApprovalsCommand {
         #[command(flatten)]
         place: StateArgs,
     },
-    /// Show the whole call page by page, and let it pass, once.
+    /// Show the whole call page by page, and allow it once.
     #[command(after_help = APPROVALS)]
     Approve {
-        /// Which, as the list and the caller's answer say.
+        /// The id of the request, from 'aquifer approvals list' or the answer to the caller.
         #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
         place: StateArgs,
     },
-    /// Refuse it.
+    /// Deny the request.
     #[command(after_help = APPROVALS)]
     Deny {
-        /// Which, as the list and the caller's answer say.
+        /// The id of the request, from 'aquifer approvals list' or the answer to the caller.
         #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
         place: StateArgs,
     },
-    /// Make the admin secret and show it, once.
+    /// Create the admin secret and show it once.
     #[command(after_help = APPROVALS)]
     Secret {
         #[command(flatten)]
@@ -112,35 +115,38 @@ pub(crate) enum ApprovalsCommand {
 
 const APPROVALS: &str = "\
 Examples:
-  aquifer approvals secret                       first of all: keep it where no agent can read it
+  aquifer approvals secret                       run this first; keep it where no agent can read it
   aquifer approvals list
-  aquifer approvals show k3vm7pqa                the whole call, also as --json
+  aquifer approvals show k3vm7pqa                the whole call; add --json for JSON
   aquifer approvals approve k3vm7pqa --config aquifer.toml
 
-Before a call is approved, every page of it is shown: blank or enter for the next page, q to leave without approving.
+Before you approve a call, you see every page of it. Press Space or Enter for the next page, q to quit without approving. \
 Secrets are shown as their length and a fingerprint.
 
-All of it needs the admin secret, typed at a terminal: the secret is what protects, since any program can open a
-pseudo-terminal. Only its hash is kept, in the state directory; where none was made, AQUIFER_ADMIN_SECRET is the secret.
-Exit codes: 0 done, 1 the question was answered with no, 2 not done.";
+Every command needs the admin secret, typed in a terminal. The protection is the secret, not the terminal: any program \
+can open a pseudo-terminal. The state directory holds only a hash of the secret. If no secret was created, \
+AQUIFER_ADMIN_SECRET is used.
+
+Exit codes: 0 success, 1 you answered no, 2 error.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Whether every line is what was written, in its place, and none is missing.
+    /// Verify that no entry was changed, moved or removed.
     #[command(after_help = "\
 Examples:
-  aquifer audit verify                           all of the usual place
+  aquifer audit verify                           everything in the standard location
   aquifer audit verify --config aquifer.toml
-  aquifer audit verify --strict                  fail on everything the state store does not vouch for
-  aquifer audit verify /var/backups/audit        files elsewhere, held against the same store
+  aquifer audit verify --strict                  fail on anything the state store cannot confirm
+  aquifer audit verify /var/backups/audit        other files, checked against the same store
 
-Without --strict, entries without a head in the state store, entries after the head and an audit that is gone altogether
-are no failure, because a crash or a new installation looks the same. Use --strict in cron and CI.
+The state store keeps the hash of the last entry, the head. Without --strict, entries without a head, entries after the \
+head and a missing audit log are not errors, because a crash or a new installation looks the same. Use --strict in cron \
+and CI.
 
-Exit codes: 0 all is whole, 1 something was changed or, with --strict, is in doubt, 2 it cannot be read.")]
+Exit codes: 0 intact, 1 something was changed or, with --strict, is in doubt, 2 the audit log cannot be read.")]
     Verify(AuditVerifyArgs),
 
-    /// The newest entries, oldest first.
+    /// Show the newest entries, oldest first.
     #[command(after_help = "\
 Examples:
   aquifer audit show
@@ -150,11 +156,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyArgs {
-    /// Files, or directories of them; else those of the configuration.
+    /// Audit files or directories of them. Default: those of the configuration.
     #[arg(value_name = "DIR|FILE")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Fail also on entries that no head in the state store vouches for, and when there is nothing to verify.
+    /// Also fail on entries that the state store cannot confirm, and if there is nothing to verify.
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -168,11 +174,11 @@ pub(crate) struct AuditVerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditShowArgs {
-    /// How many.
+    /// How many entries to show.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) last: usize,
 
-    /// Print the lines as they stand in the files.
+    /// Print the lines exactly as they are in the files.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -186,15 +192,15 @@ pub(crate) struct TrustArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The level it gets.
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    /// The new trust level.
+    #[arg(long, value_name = "LEVEL", value_parser = parse_trust)]
     pub(crate) to: Trust,
 
-    /// Why. It goes into the file's history.
-    #[arg(long, value_name = "WORDS")]
+    /// The reason, recorded in the history of the file.
+    #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
 
-    /// Who decided it; else the user who runs this.
+    /// Who decided it. Default: the current user.
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
 
@@ -202,9 +208,9 @@ pub(crate) struct TrustArgs {
     pub(crate) place: StateArgs,
 }
 
-fn level(text: &str) -> Result<Trust, String> {
+fn parse_trust(text: &str) -> Result<Trust, String> {
     Trust::from_name(text).ok_or_else(|| {
         let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-        format!("levels are {}", known.join(", "))
+        format!("use one of {}", known.join(", "))
     })
 }

@@ -1,5 +1,5 @@
-//! What the words of a command line mean: sources, a configuration, an operation, its parameters. The same in every
-//! command, so that a source is named in one way everywhere.
+//! Tells the positional arguments apart: sources, a configuration, an operation, its parameters. Every command uses the
+//! same rules, so that a source is named in the same way everywhere.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use anyhow::bail;
 use super::{CallArgs, IntrospectArgs};
 use crate::sources::is_source;
 
-/// The configuration that is used where none is named.
-const USUAL: &str = "aquifer.toml";
+/// The configuration file that is used if none is named.
+const DEFAULT_CONFIG: &str = "aquifer.toml";
 
-/// Takes the configuration out of the sources: one that is named like a source, else `./aquifer.toml` if no source is
-/// named. With sources of its own a command line means nothing but these, so a file that happens to be in the folder does
-/// not change which rules they are under.
+/// Moves a configuration out of the list of sources. Without a source, the configuration is `./aquifer.toml`. If the
+/// command line names sources, only these count: a file that happens to be in the directory does not change their
+/// rules.
 pub(crate) fn choose_config(
     sources: &mut Vec<String>,
     config: &mut Option<PathBuf>,
@@ -23,46 +23,48 @@ pub(crate) fn choose_config(
     if let Some(index) = sources.iter().position(|source| is_config(source)) {
         let file = sources.remove(index);
         if let Some(config) = config {
-            bail!("{file} and {} are two configurations: name one", config.display());
+            bail!("two configurations are named, {file} and {}. Name one", config.display());
         }
         if !sources.is_empty() || starts_command {
             bail!(
-                "{file} names sources of its own. Name it alone, or use --config {file} to serve other sources under its \
-                 rules"
+                "{file} has its own sources. Name no other source with it, or use --config {file} to serve other sources \
+                 under its rules"
             );
         }
         *config = Some(file.into());
     }
     if config.is_none() && sources.is_empty() && !starts_command {
-        *config = usual_config();
+        *config = default_config();
     }
     Ok(())
 }
 
-/// Whether a word names a configuration.
-pub(crate) fn is_config(word: &str) -> bool {
-    word.ends_with(".toml")
+/// Whether an argument names a configuration.
+pub(crate) fn is_config(argument: &str) -> bool {
+    argument.ends_with(".toml")
 }
 
-/// `./aquifer.toml`, if it is there and belongs to whoever runs this. It says which programs are started, so one that
-/// somebody else put there has to be named.
-pub(crate) fn usual_config() -> Option<PathBuf> {
+/// `./aquifer.toml`, if it exists and belongs to the current user or to root. The file decides which programs are
+/// started, so a file that another user can write has to be named explicitly.
+pub(crate) fn default_config() -> Option<PathBuf> {
     const WORLD_WRITABLE: u32 = 0o002;
-    let path = Path::new(USUAL);
+    let path = Path::new(DEFAULT_CONFIG);
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw() || found.uid() == 0;
     if !is_own || found.mode() & WORLD_WRITABLE != 0 {
-        let why = if is_own { "can be changed by everybody" } else { "belongs to another user" };
-        eprintln!("aquifer: ./{USUAL} {why} and is not used. To use it all the same: --config {USUAL}");
+        let reason = if is_own { "is writable by everyone" } else { "belongs to another user" };
+        eprintln!(
+            "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
+        );
         return None;
     }
-    tracing::info!("using ./{USUAL}");
+    tracing::info!("using ./{DEFAULT_CONFIG}");
     Some(path.to_owned())
 }
 
 impl CallArgs {
-    /// Finds out what each word is: sources, then the operation or a whole request, then its parameters.
-    pub(crate) fn settle(&mut self) -> anyhow::Result<()> {
+    /// Sorts the positional arguments: sources, then the operation or a whole request, then its parameters.
+    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
         let mut words = std::mem::take(&mut self.words).into_iter().peekable();
         while let Some(word) = words.next() {
             let is_bare = || matches!(word.as_str(), "demo" | "tasks");
@@ -75,31 +77,32 @@ impl CallArgs {
             self.params = words.next();
             if let Some(more) = words.next() {
                 bail!(
-                    "unexpected '{more}': sources come first, then one operation and its parameters as one JSON object"
+                    "unexpected argument '{more}': name the sources first, then one operation, then its parameters as \
+                     one JSON object"
                 );
             }
         }
         if self.operation.is_empty() {
-            bail!("no operation. Name one after the sources, for example: aquifer call demo: list_products");
+            bail!("no operation given. Name one after the sources, for example: aquifer call demo: list_products");
         }
         choose_config(&mut self.sources, &mut self.config, !self.upstream.command.is_empty())
     }
 }
 
 impl IntrospectArgs {
-    /// Finds out what each word is: sources, and the name of an operation or type.
-    pub(crate) fn settle(&mut self) -> anyhow::Result<()> {
+    /// Sorts the positional arguments: sources, and the name of an operation or type.
+    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
         for word in std::mem::take(&mut self.words) {
             if is_source(&word) {
                 self.sources.push(word);
             } else if let Some(name) = &self.name {
-                bail!("'{name}' and '{word}' are two names: look at one operation or type, or use --search");
+                bail!("two names are given, '{name}' and '{word}'. Name one operation or type, or use --search");
             } else {
                 self.name = Some(word);
             }
         }
         if self.name.is_some() && self.search.is_some() {
-            bail!("name an operation, or --search for one, not both");
+            bail!("use either a name or --search, not both");
         }
         choose_config(&mut self.sources, &mut self.config, !self.upstream.command.is_empty())?;
         let is_nothing_named = self.sources.is_empty() && self.config.is_none() && self.upstream.command.is_empty();
@@ -121,14 +124,14 @@ mod tests {
     fn call(line: &[&str]) -> Result<String, String> {
         let cli = Cli::try_parse_from([&["aquifer", "call"], line].concat()).map_err(|error| error.to_string())?;
         let Command::Call(mut arguments) = cli.command else { return Err("no call".to_owned()) };
-        arguments.settle().map_err(|error| error.to_string())?;
+        arguments.sort_words().map_err(|error| error.to_string())?;
         let config = arguments.config.map(|config| config.display().to_string()).unwrap_or_default();
         let params = arguments.params.unwrap_or_default();
         Ok([arguments.sources.join(","), config, arguments.operation, params].join("|"))
     }
 
     #[test]
-    fn words_of_a_call_are_told_apart() {
+    fn positional_arguments_of_a_call_are_told_apart() {
         let whole = r#"{"operation": "list_tags"}"#;
         for (line, expected) in [
             (&["demo:", "list_tags"][..], "demo:||list_tags|"),
@@ -149,13 +152,13 @@ mod tests {
         }
         for (line, words) in [
             (&["demo:"][..], "no operation"),
-            (&["demo:", "get_tag", "{}", "{}"], "unexpected '{}'"),
-            (&["agent.toml", "demo:", "get_tag"], "names sources of its own"),
-            (&["agent.toml", "get_tag", "--", "npx"], "names sources of its own"),
+            (&["demo:", "get_tag", "{}", "{}"], "unexpected argument '{}'"),
+            (&["agent.toml", "demo:", "get_tag"], "has its own sources"),
+            (&["agent.toml", "get_tag", "--", "npx"], "has its own sources"),
             (&["agent.toml", "get_tag", "--config", "b.toml"], "two configurations"),
         ] {
-            let said = call(line).unwrap_err();
-            assert!(said.contains(words), "{line:?}: {said}");
+            let message = call(line).unwrap_err();
+            assert!(message.contains(words), "{line:?}: {message}");
         }
     }
 }

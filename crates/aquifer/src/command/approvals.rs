@@ -1,4 +1,4 @@
-//! `aquifer approvals`: a person's yes or no, given where no model can give it.
+//! `aquifer approvals`: a person approves or denies calls where no model can do it.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -12,47 +12,48 @@ use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, ReviewedAp
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::table::count;
 use crate::Ending;
-use crate::cli::{ApprovalsCommand, StateArgs, usual_config};
+use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
 use crate::safety::admin::Admin;
-use crate::safety::{self, Place, pager, terminal};
+use crate::safety::{self, StoreLocation, pager, terminal};
 
 pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
     match command {
         ApprovalsCommand::Secret { place } => secret(&place.read()?),
         ApprovalsCommand::List { json, place } => {
             terminal::require_input("Reading approvals")?;
-            let (_, store, clock) = enter(&place)?;
+            let (_, store, clock) = open_store(&place)?;
             list(&*store, &clock, json).await
         }
         ApprovalsCommand::Show { id, json, place } => {
             terminal::require_input("Reading approvals")?;
-            let (_, store, clock) = enter(&place)?;
+            let (_, store, clock) = open_store(&place)?;
             show(&*store, &clock, &id, json).await
         }
         ApprovalsCommand::Approve { id, place } => {
             // The output too: a person has to see what is approved.
-            terminal::wanted("Approving")?;
+            terminal::require("Approving")?;
             approve(&place, &id).await
         }
         ApprovalsCommand::Deny { id, place } => {
-            terminal::wanted("Denying")?;
+            terminal::require("Denying")?;
             deny(&place, &id).await
         }
     }
 }
 
 impl StateArgs {
-    /// The configuration, with the state where the command line wants it.
+    /// Reads the configuration and applies `--state`.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
-        let usual = || usual_config().filter(|_| self.state.is_none());
+        let usual = || default_config().filter(|_| self.state.is_none());
         let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
         if let Some(directory) = &self.state {
             // The secret would be the directory's, and the approvals somebody else's.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {
                 bail!(
-                    "--state names a directory, and state.store in the configuration another place: leave --state out"
+                    "--state cannot be used here: state.store in the configuration names another store. Leave out --state"
                 );
             }
             config.state.dir = Some(directory.clone());
@@ -61,18 +62,18 @@ impl StateArgs {
     }
 }
 
-/// Lets in a person with the secret, and opens the store that the servers use.
-fn enter(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
+/// Asks for the admin secret and opens the store that the servers use.
+fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
-    let found = Place::of(&config.state)?;
-    if found == Place::Memory {
+    let found = StoreLocation::new(&config.state)?;
+    if found == StoreLocation::Memory {
         bail!(
-            "the state is kept in the memory of the server, where no approval can reach it. Set state.store to \"sqlite\" \
-             or the URL of a Redis"
+            "the server keeps its state in memory, where this command cannot reach it. Set state.store to \"sqlite\" or to a \
+             Redis URL"
         );
     }
-    let Some(admin) = Admin::known(&config.state)? else {
-        bail!("there is no admin secret yet: make one with 'aquifer approvals secret'");
+    let Some(admin) = Admin::load(&config.state)? else {
+        bail!("there is no admin secret yet. Create one with 'aquifer approvals secret'");
     };
     admin.ask()?;
     let clock = safety::steady_clock();
@@ -81,16 +82,16 @@ fn enter(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<
 }
 
 fn secret(config: &Config) -> anyhow::Result<Ending> {
-    terminal::wanted("Making the admin secret")?;
-    if let Some(known) = Admin::known(&config.state)? {
-        let words = "There is an admin secret. Type it to replace it; if it is lost, remove admin.key from the state \
+    terminal::require("Creating the admin secret")?;
+    if let Some(known) = Admin::load(&config.state)? {
+        let words = "There is already an admin secret. Type it to replace it. If you lost it, remove admin.key from the state \
                      directory.\n";
-        terminal::say(words)?;
+        terminal::print(words)?;
         known.ask()?;
     }
-    let secret = Admin::make(&config.state)?;
-    terminal::say(&format!(
-        "The admin secret, shown this once. Keep it where no agent can read it:\n\n  {secret}\n\n"
+    let secret = Admin::create(&config.state)?;
+    terminal::print(&format!(
+        "This is the admin secret. It is shown only once; keep it where no agent can read it:\n\n  {secret}\n\n"
     ))?;
     Ok(Ending::Done)
 }
@@ -98,48 +99,47 @@ fn secret(config: &Config) -> anyhow::Result<Ending> {
 async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<Ending> {
     let all = approvals::list(store, clock).await?;
     if is_json {
-        terminal::say(&ascii_json(&json!({ "approvals": all })))?;
+        terminal::print(&ascii_json(&json!({ "approvals": all })))?;
         return Ok(Ending::Done);
     }
     let mut out = String::new();
     for approval in &all {
-        out.push_str(&described(approval));
+        out.push_str(&describe(approval));
         let size = match (approval.parameter_count, approval.call_bytes) {
             (0, _) => "no parameters".to_owned(),
-            (1, bytes) => format!("1 parameter, {bytes} bytes"),
-            (count, bytes) => format!("{count} parameters, {bytes} bytes"),
+            (parameters, bytes) => format!("{}, {}", count(parameters, "parameter"), count(bytes, "byte")),
         };
         let _ = writeln!(out, "  {size}: 'aquifer approvals show {}' shows the call\n", approval.id);
     }
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
-    let _ = writeln!(out, "{waiting} of {} wait for a decision.", all.len());
-    terminal::say(&out)?;
+    let _ = writeln!(out, "{waiting} of {} waiting for a decision.", count(all.len(), "request"));
+    terminal::print(&out)?;
     Ok(Ending::Done)
 }
 
 /// Prints an approval with its whole call.
 async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<Ending> {
     let reviewed = approvals::get(store, id, clock).await?;
-    terminal::say(&match is_json {
+    terminal::print(&match is_json {
         true => ascii_json(&json!({ "approval": reviewed.approval(), "call": reviewed.call() })),
         false => {
             let width = std::io::stdout().is_terminal().then(|| terminal::size().1);
-            whole(&reviewed, width).join("\n") + "\n"
+            render_call(&reviewed, width).join("\n") + "\n"
         }
     })?;
     Ok(Ending::Done)
 }
 
-/// Shows the whole call, has the decision said again, and lets the call pass.
+/// Shows the whole call, asks for confirmation, and approves it.
 async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
-    let (config, store, clock) = enter(place)?;
+    let (config, store, clock) = open_store(place)?;
     let reviewed = approvals::get(&*store, id, &*clock).await?;
     if reviewed.approval().status != Status::Pending {
         let (id, status) = (reviewed.approval().id.clone(), reviewed.approval().status);
         return Err(ApprovalError::Over { id, status }.into());
     }
-    let is_shown = pager::show_all(|width| whole(&reviewed, Some(width)), "leaves without approving")?;
-    if !is_shown || !terminal::yes("Let this call pass, once? [y/N] ")? {
+    let is_shown = pager::show_all(|width| render_call(&reviewed, Some(width)), "quits without approving")?;
+    if !is_shown || !terminal::yes("Allow this call once? [y/N] ")? {
         return nothing_done();
     }
     // Before the decision: where it cannot be put on record, it is not made.
@@ -147,27 +147,27 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     let decided = approvals::approve(&*store, &reviewed, &*clock).await?;
     record(&audit, Event::Approved, &decided).await;
     let until = to_the_second(decided.expires_at);
-    terminal::say(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
+    terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
     Ok(Ending::Done)
 }
 
-/// Refuses a call. That needs no look at all of it.
+/// Denies a call. The person does not have to see all of it.
 async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
-    let (config, store, clock) = enter(place)?;
+    let (config, store, clock) = open_store(place)?;
     let found = approvals::find(&*store, id, &*clock).await?;
-    terminal::say(&described(&found))?;
-    if !terminal::yes("Refuse it? [y/N] ")? {
+    terminal::print(&describe(&found))?;
+    if !terminal::yes("Deny this call? [y/N] ")? {
         return nothing_done();
     }
     let audit = safety::audit(&config, store.clone(), &clock)?;
     let decided = approvals::deny(&*store, &found.id, &*clock).await?;
     record(&audit, Event::Declined, &decided).await;
-    terminal::say("Denied.\n")?;
+    terminal::print("Denied.\n")?;
     Ok(Ending::Done)
 }
 
 fn nothing_done() -> anyhow::Result<Ending> {
-    terminal::say("Nothing was done.\n")?;
+    terminal::print("Nothing was done.\n")?;
     Ok(Ending::Failure)
 }
 
@@ -175,12 +175,12 @@ async fn record(audit: &Audit, event: Event, decided: &Approval) {
     let reason = format!("approval {} at the command line", decided.id);
     let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
-        tracing::error!(%error, "the decision is in force, but not on record");
+        tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }
 }
 
-/// What is asked, and by whom. Every line of it is ours, whatever stands in the fields.
-fn described(approval: &Approval) -> String {
+/// Describes the call and the caller. No field can forge a line of the output.
+fn describe(approval: &Approval) -> String {
     let Approval { id, source, place, operation, danger, caller, message, reasons, .. } = approval;
     let Approval { asked_at, expires_at, status, .. } = approval;
     let [source, operation] = [source, operation].map(|name| escape(name));
@@ -193,32 +193,36 @@ fn described(approval: &Approval) -> String {
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }
-    let caller = caller.as_deref().map_or_else(|| "somebody unknown".to_owned(), escape);
-    let _ = writeln!(out, "  asked by {caller} at {}, until {}", to_the_second(*asked_at), to_the_second(*expires_at));
+    let caller = caller.as_deref().map_or_else(|| "an unknown caller".to_owned(), escape);
+    let _ = writeln!(
+        out,
+        "  requested by {caller} at {}, expires at {}",
+        to_the_second(*asked_at),
+        to_the_second(*expires_at)
+    );
     out
 }
 
-/// An approval with its whole call, line by line.
-fn whole(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String> {
+/// Renders an approval with its whole call as lines.
+fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String> {
     let (approval, call) = (reviewed.approval(), reviewed.call());
-    let mut lines = wrap_text(&described(approval), width);
+    let mut lines = wrap_text(&describe(approval), width);
     lines.extend(call.lines(width));
-    let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let mut end = match call.params.len() {
         0 => "└ no parameters".to_owned(),
-        params => format!("└ {}", count(params, "parameter", "parameters")),
+        params => format!("└ {}", count(params, "parameter")),
     };
     if !call.defaults.is_empty() {
-        let _ = write!(end, ", {}", count(call.defaults.len(), "default value", "default values"));
+        let _ = write!(end, ", {}", count(call.defaults.len(), "default value"));
     }
     if !call.hidden.is_empty() {
-        let _ = write!(end, ", {}", count(call.hidden.len(), "secret hidden", "secrets hidden"));
+        let _ = write!(end, ", {} hidden", count(call.hidden.len(), "secret"));
     }
     lines.push(end);
     lines
 }
 
-/// JSON in ASCII: nothing in it moves or hides anything at a terminal.
+/// Renders JSON in ASCII, so that nothing in it can control the terminal.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
     for letter in format!("{value:#}").chars() {

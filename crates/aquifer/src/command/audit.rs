@@ -1,4 +1,4 @@
-//! `aquifer audit`: what was decided and done, and whether anybody has changed it since.
+//! `aquifer audit`: shows the audit log and verifies that it was not modified.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -17,12 +17,12 @@ use super::table::columns;
 use crate::Ending;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
 use crate::config::Config;
-use crate::safety::{self, AuditPlace, Place};
+use crate::safety::{self, AuditPlace, StoreLocation};
 
-/// No line of an audit is longer.
+/// The maximum length of a line.
 const MAX_LINE_LEN: u64 = 1024 * 1024;
 
-/// More than this nobody reads, and everything is held until it is sorted.
+/// The maximum number of entries shown. All of them are held in memory for sorting.
 const MAX_SHOWN: usize = 100_000;
 
 /// How long strict verification waits for the heads of servers that are writing.
@@ -33,7 +33,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
     let config = arguments.place.read()?;
     let store = store(&config)?;
     if store.is_none() {
-        tracing::warn!("the state is in the memory of a server: entries missing at the end would not show");
+        tracing::warn!("the state is in the memory of a server, so entries missing at the end cannot be detected");
     }
     let to = config.audit.to.as_ref();
     let in_store = to.is_some_and(|places| places.contains(&AuditPlace::Store));
@@ -42,7 +42,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
         [] if in_files => safety::audit_directory(&config).into_iter().filter(|directory| directory.exists()).collect(),
         named => named.to_vec(),
     };
-    let places = Places {
+    let places = AuditLocations {
         reads_files: in_files || !paths.is_empty(),
         reads_store: in_store && arguments.paths.is_empty(),
         paths,
@@ -61,19 +61,19 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
     Ok(if reports.iter().all(Report::is_proven) { Ending::Done } else { Ending::Failure })
 }
 
-/// Where entries and heads are.
-struct Places {
+/// Where to find entries and heads.
+struct AuditLocations {
     store: Option<Arc<dyn StateStore>>,
     paths: Vec<PathBuf>,
     reads_files: bool,
     reads_store: bool,
 }
 
-impl Places {
+impl AuditLocations {
     async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
         // Heads first: what is written meanwhile then stands after them, and is no fault.
         let heads = match &self.store {
-            Some(store) => Some(Heads::load(&**store).await.context("the heads of the audit cannot be read")?),
+            Some(store) => Some(Heads::load(&**store).await.context("cannot read the heads of the audit log")?),
             None => None,
         };
         let mut reports = Vec::new();
@@ -87,7 +87,7 @@ impl Places {
         Ok((heads, reports))
     }
 
-    /// Verifies until nothing is left that a server may have caused by writing meanwhile, or the time is up.
+    /// Repeats the verification while differences may come from a server that is writing, until a timeout.
     async fn verify_strictly(&self) -> anyhow::Result<Vec<Report>> {
         let deadline = Instant::now() + HEAD_TIMEOUT;
         let mut earlier: Vec<Report> = Vec::new();
@@ -109,7 +109,7 @@ impl Places {
         }
     }
 
-    /// Whether some server may be writing now.
+    /// Whether a server may be writing now.
     fn is_being_written(&self) -> bool {
         self.reads_store || audit::is_being_written(&self.paths)
     }
@@ -118,7 +118,7 @@ impl Places {
 pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     let config = arguments.place.read()?;
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
-        bail!("there are no audit files. See where they should be: [audit] dir, or the state directory");
+        bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
     };
     let last = arguments.last.min(MAX_SHOWN);
     let mut newest = Vec::new();
@@ -142,10 +142,10 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The store that has the heads, unless a server has it to itself.
+/// The store with the heads, or `None` if it is in the memory of a server.
 fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
-    match Place::of(&config.state)? {
-        Place::Memory => Ok(None),
+    match StoreLocation::new(&config.state)? {
+        StoreLocation::Memory => Ok(None),
         place => place.open(&config.state, &safety::steady_clock()).map(Some),
     }
 }
@@ -174,7 +174,7 @@ fn files(directory: &std::path::Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The lines of a file. One that is no JSON is left to `verify`.
+/// The lines of a file. Invalid JSON is left to `verify`.
 fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut lines = Vec::new();
@@ -190,8 +190,8 @@ fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     }
 }
 
-/// Callers chose many of these words. None of them may look like another row or change what a terminal shows, also not
-/// after a pipe.
+/// Callers choose many of these values. None of them may look like another row or control the terminal, not even after
+/// a pipe.
 fn row(entry: &Value) -> [String; 4] {
     let word = |entry: &Value, name: &str| escape(&word(entry, name));
     let time: String = word(entry, "timestamp").chars().take(19).collect();

@@ -1,4 +1,4 @@
-//! `aquifer build`: from a bundle to an adapter file and its sidecar.
+//! `aquifer build`: writes an adapter file and its sidecar from a bundle.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use crate::Ending;
 use crate::cli::BuildArgs;
 use crate::sources::sidecar_of;
 
+use super::table::count;
 use super::{call, capture, write};
 
 pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     if let Some(output) = arguments.output.as_deref().filter(|output| !is_adapter(output) && !output.is_dir()) {
         anyhow::ensure!(
             !output.exists(),
-            "{} is not a folder. An adapter has a sidecar beside it: name a folder, or a file that ends in .md",
+            "{} is not a directory. Name a directory, or a file that ends in .md: a sidecar is written beside the adapter",
             output.display()
         );
     }
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     if !arguments.force {
         for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
             let is_other = write::is_other(path, text);
-            anyhow::ensure!(!is_other, "{} is there already. Write over it with --force", path.display());
+            anyhow::ensure!(!is_other, "{} already exists. Overwrite it with --force", path.display());
         }
     }
     write::file(&sidecar, &built.sidecar, true)?;
@@ -40,12 +41,13 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     let left = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
     if left > 0 {
         eprintln!(
-            "{left} operations need review and count as destructive until then: aquifer review {}",
+            "{} to review, treated as destructive until then. Run: aquifer review {}",
+            count(left, "operation"),
             arguments.bundle.display()
         );
     }
     eprintln!(
-        "Generated adapters can only read. Once you have looked through it, beside adapter = \"{}\":",
+        "A generated adapter can only read. After you have reviewed it, add this to its source, beside adapter = \"{}\":",
         file.display()
     );
     eprintln!("  trust = \"validated\"");
@@ -57,7 +59,7 @@ fn is_adapter(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "md")
 }
 
-/// A folder gets the usual names; a file's sidecar stands beside it.
+/// The paths of the adapter and its sidecar. In a directory, both get their default names.
 fn places(output: Option<&Path>, built: &adapter::AdapterFiles) -> (PathBuf, PathBuf) {
     match output {
         Some(file) if is_adapter(file) => (file.to_owned(), sidecar_of(file)),

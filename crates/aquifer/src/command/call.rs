@@ -1,4 +1,4 @@
-//! `aquifer call`: one request, its envelope on stdout.
+//! `aquifer call`: sends one request and prints its envelope.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,13 +18,13 @@ use crate::Ending;
 use crate::cli::CallArgs;
 use crate::config::Config;
 use crate::safety::Safety;
-use crate::setup::{self, Wanted};
-use crate::sources::{Absence, Opened};
+use crate::setup::{self, SourceSelection};
+use crate::sources::{Absence, OpenSource};
 
 pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
-    arguments.settle()?;
+    arguments.sort_words()?;
     let config = Config::read(arguments.config.as_deref())?;
-    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
     let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
@@ -52,9 +52,9 @@ pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }
 
-/// What an earlier run remembers is enough to call an operation, not to refuse one: servers are asked whether an
-/// operation that is unknown has come, and whether one that is quarantined still is.
-async fn confirm(arguments: &CallArgs, opened: &[Opened], snapshot: &Snapshot) -> anyhow::Result<()> {
+/// The cached catalog is enough to call an operation but not to refuse one. For an unknown or quarantined operation,
+/// the servers are asked again.
+async fn confirm(arguments: &CallArgs, opened: &[OpenSource], snapshot: &Snapshot) -> anyhow::Result<()> {
     let mut quarantined = HashSet::new();
     for name in operation_names(arguments) {
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
@@ -71,7 +71,7 @@ async fn confirm(arguments: &CallArgs, opened: &[Opened], snapshot: &Snapshot) -
     Ok(())
 }
 
-/// The operations that a request names, also one that is given whole.
+/// The operations that a request names, including those of a whole request and of a batch.
 fn operation_names(arguments: &CallArgs) -> Vec<String> {
     let word = &arguments.operation;
     if !word.trim_start().starts_with('{') {
@@ -83,12 +83,12 @@ fn operation_names(arguments: &CallArgs) -> Vec<String> {
     named.map(str::to_owned).collect()
 }
 
-/// Whoever has this command line. The same in every run, so that a token of one can be used in the next.
+/// The caller on the command line. It is the same in every run, so that a token of one run can be used in the next.
 fn caller() -> Caller {
     Caller::session("command line")
 }
 
-/// Sends a request through the whole pipeline. Nobody is there to be asked.
+/// Sends a request through the whole pipeline. Questions cannot be answered here.
 pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<String, Value>) -> Response {
     let context = Context::new(caller(), engine.next_request_id());
     match engine.handle(receiver, request, context).await {
@@ -107,8 +107,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Text for a terminal, with characters that control it or cannot be seen written as JSON escapes. What is JSON stays the
-/// same JSON.
+/// Escapes control characters and invisible characters as in JSON, so that they are safe in a terminal. JSON stays
+/// equivalent JSON.
 pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
@@ -129,7 +129,7 @@ pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
 fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
     if arguments.operation.trim_start().starts_with('{') {
         if arguments.params.is_some() {
-            bail!("a whole request was given: the parameters belong inside it");
+            bail!("the first argument is a whole request, so put the parameters inside it");
         }
         return object(&arguments.operation, "the request", engine);
     }
@@ -150,7 +150,7 @@ fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, 
 
 fn object(text: &str, what: &str, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
     if let Err(problem) = scan(text.as_bytes(), Frame::Bare, &engine.settings().limits) {
-        bail!("{what} cannot be accepted: {}", Failure::from(&problem).message());
+        bail!("{what} cannot be used: {}", Failure::from(&problem).message());
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),

@@ -1,4 +1,4 @@
-//! Bundles: read from a file, or captured from a server.
+//! Discovery bundles, read from a file or captured from a server.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 
 use crate::cli::UpstreamArgs;
 use crate::config::Config;
-use crate::setup::Wanted;
+use crate::setup::SourceSelection;
 use crate::sources;
 
-/// The one server that is meant.
+/// The selected server.
 pub(super) fn server(
     source: Option<&str>,
     name: Option<&str>,
@@ -22,9 +22,11 @@ pub(super) fn server(
     let configured = source.filter(|source| !sources::is_source(source) && !config.source.is_empty());
     let targets: Vec<String> = source.filter(|_| configured.is_none()).map(str::to_owned).into_iter().collect();
     if configured.is_none() && targets.is_empty() && upstream.command.is_empty() {
-        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of ./aquifer.toml, or -- COMMAND");
+        bail!(
+            "no server given. Name one: https://…, FILE.json with --server NAME, the name of a source in ./aquifer.toml, or -- COMMAND"
+        );
     }
-    let mut plans = Wanted { targets: &targets, upstream, config }.plan()?;
+    let mut plans = SourceSelection { targets: &targets, upstream, config }.plan()?;
     if let Some(called) = configured {
         plans.plans.retain(|plan| plan.name == called);
         anyhow::ensure!(!plans.plans.is_empty(), "the configuration has no MCP server '{called}'");
@@ -41,25 +43,25 @@ pub(super) fn server(
             settings.cache_dir = None;
             Ok(settings)
         }
-        (None, _) => bail!("this is no MCP server"),
-        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server: {names}"),
+        (None, _) => bail!("this is not an MCP server"),
+        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME: {names}"),
     }
 }
 
 /// Asks a server what it offers.
 pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
-    let said = interrogate(settings).await.map_err(sources::Unreached::new)?;
+    let said = interrogate(settings).await.map_err(sources::UnreachableError::new)?;
     Ok(said.bundle(settings, now()?))
 }
 
-/// The time, unless somebody wants the same bytes again.
+/// The current time, or `SOURCE_DATE_EPOCH` for reproducible output.
 fn now() -> anyhow::Result<Timestamp> {
     match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(seconds) => {
             let seconds = seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
             seconds.context("SOURCE_DATE_EPOCH is not a number of seconds")
         }
-        Err(_) => Timestamp::from_second(Timestamp::now().as_second()).context("the clock shows no time"),
+        Err(_) => Timestamp::from_second(Timestamp::now().as_second()).context("cannot read the system clock"),
     }
 }
 
@@ -80,7 +82,7 @@ pub(super) fn overrides(path: &Path) -> anyhow::Result<Overrides> {
     Overrides::read(&text).map_err(|problems| anyhow::anyhow!("{}", listed(path, &problems)))
 }
 
-/// Problems as editors and people read them: one on each line, with its place.
+/// Formats problems for editors and people: one per line, with its place.
 pub(super) fn listed(path: &Path, problems: &[FileProblem]) -> String {
     let lines: Vec<String> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
     lines.join("\n")

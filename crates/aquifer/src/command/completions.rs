@@ -1,4 +1,4 @@
-//! `aquifer completions`.
+//! `aquifer completions`: prints a completion script.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! `aquifer demo`: sample data, ready to try.
+//! `aquifer demo`: serves sample data to try Aquifer out.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -10,12 +10,12 @@ use crate::Ending;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts};
-use crate::setup::{self, Wanted};
+use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
 
 const PORT: u16 = 3910;
 
-/// A newsletter is not sent before a person has approved it, so that the demo shows that, too.
+/// Sending a newsletter needs an approval, so that the demo shows one.
 const POLICY: &str = r#"
 [[gate.rule]]
 name = "newsletters"
@@ -26,7 +26,7 @@ reason = "A newsletter cannot be called back"
 message = "Send the newsletter '{subject}'?"
 "#;
 
-/// A sum, a search, a walk along references, a job that takes a while, and two things that are asked for first.
+/// An aggregate, a search, a walk along references, a long job, and two calls that need confirmation.
 const WORTH_TRYING: [(&str, &str); 6] = [
     (
         "list_orders",
@@ -43,7 +43,7 @@ const WORTH_TRYING: [(&str, &str); 6] = [
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
-    let folder = Temporary::new()?;
+    let folder = TempDir::new()?;
     let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
     // Where --state looks for them.
     let kept = folder.0.join("state.sqlite").display().to_string();
@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     config.audit.dir = Some(folder.0.join("audit"));
     let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];
-    let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
+    let wanted = SourceSelection { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(Absence::Fails).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
@@ -63,55 +63,56 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     let state = folder.0.display();
     let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
-        eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
+        eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");
         eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
         eprintln!();
-        eprintln!("Then let the agent try:");
+        eprintln!("Then ask the agent to try:");
         for (operation, params) in WORTH_TRYING {
             eprintln!("  {operation} {params}");
         }
         eprintln!();
-        eprintln!("Or without a client, in another terminal, on a shop of its own:");
+        eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
         for (operation, params) in WORTH_TRYING {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();
-        eprintln!("Without \"wait\" the export answers with an execution_id: get_execution tells how far it is,");
+        eprintln!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
         eprintln!("cancel_execution stops it.");
         eprintln!();
         eprintln!(
-            "Deleting asks first: the person through the client where it can, else the answer holds a token to repeat"
+            "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
         );
-        eprintln!("the request with. The newsletter waits until a person approves it here:");
+        eprintln!("the request with. The newsletter waits until you approve it here:");
         eprintln!("  aquifer approvals secret --state {state}");
         eprintln!("  aquifer approvals list --state {state}");
-        eprintln!("Everything that was decided and done is in the audit:");
+        eprintln!("The audit log records every decision and its outcome:");
         eprintln!("  aquifer audit show --state {state}");
         eprintln!("  aquifer policy show demo:");
         eprintln!();
-        eprintln!("Stop with Ctrl-C. What is changed meanwhile is gone then.");
+        eprintln!("Press Ctrl-C to stop. All changes are lost then.");
     })
     .await;
     safety.close().await;
     ending
 }
 
-/// A folder that is gone with the demo.
-struct Temporary(PathBuf);
+/// A directory that is removed when the demo ends.
+struct TempDir(PathBuf);
 
-impl Temporary {
+impl TempDir {
     fn new() -> anyhow::Result<Self> {
-        let name = format!("aquifer-demo-{:016x}", getrandom::u64().context("the system gives no randomness")?);
+        let name =
+            format!("aquifer-demo-{:016x}", getrandom::u64().context("cannot get random bytes from the system")?);
         let path = std::env::temp_dir().join(name);
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("cannot make {}", path.display()))?;
+        made.with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

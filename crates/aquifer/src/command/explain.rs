@@ -1,4 +1,4 @@
-//! `aquifer call … --explain`: what would be decided about a request, and why. Nothing runs.
+//! `aquifer call … --explain`: shows what would be decided about a request and why, without running it.
 
 use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::Ending;
 use crate::safety::Safety;
 
-/// Explains a request, or every operation of a batch. Fails where the request itself would be refused, and where it would
-/// be denied.
+/// Explains a request, or every operation of a batch. Fails if the request would be refused or denied.
 pub(super) async fn run(
     engine: &Engine,
     safety: &Safety,
@@ -19,31 +18,31 @@ pub(super) async fn run(
     caller: Caller,
 ) -> anyhow::Result<Ending> {
     let context = Context::new(caller, engine.next_request_id());
-    let mut told = Vec::new();
+    let mut explanations = Vec::new();
     let batch = match parse(request, engine.settings().max_batch_size) {
         Ok(ParsedRequest::One(request)) => {
-            told.push(one(engine, safety, receiver, Ok(request), &context).await);
+            explanations.push(explain_request(engine, safety, receiver, Ok(request), &context).await);
             false
         }
         Ok(ParsedRequest::Batch(items)) => {
             for item in items {
-                told.push(one(engine, safety, receiver, item.request, &context).await);
+                explanations.push(explain_request(engine, safety, receiver, item.request, &context).await);
             }
             true
         }
         Err(RequestError::One(failure) | RequestError::Batch(failure)) => {
-            told.push(refused(&failure));
+            explanations.push(refused(&failure));
             false
         }
     };
-    let goes = |told: &Value| told.get("decision").is_some_and(|decision| decision != "deny");
-    let ending = if told.iter().all(goes) { Ending::Done } else { Ending::Failure };
-    let told = if batch { Value::Array(told) } else { told.into_iter().next().unwrap_or_default() };
-    super::json::print(&told.to_string())?;
+    let is_permitted = |explanation: &Value| explanation.get("decision").is_some_and(|decision| decision != "deny");
+    let ending = if explanations.iter().all(is_permitted) { Ending::Done } else { Ending::Failure };
+    let output = if batch { Value::Array(explanations) } else { explanations.into_iter().next().unwrap_or_default() };
+    super::json::print(&output.to_string())?;
     Ok(ending)
 }
 
-async fn one(
+async fn explain_request(
     engine: &Engine,
     safety: &Safety,
     receiver: &Receiver,
@@ -56,7 +55,7 @@ async fn one(
     }
 }
 
-/// A request that never gets as far as a decision.
+/// The explanation of a request that is refused before a decision.
 fn refused(failure: &Failure) -> Value {
     json!({ "refused": { "code": failure.code().as_str(), "message": failure.message() } })
 }

@@ -1,34 +1,35 @@
-//! `aquifer interrogate`: what a server says of itself, as a discovery bundle.
+//! `aquifer interrogate`: writes what a server offers to a discovery bundle.
 
 use anyhow::Context as _;
 
 use crate::Ending;
-use crate::cli::{InterrogateArgs, usual_config};
+use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
 use crate::gather::gather;
 use crate::sources::is_source;
 
+use super::table::count;
 use super::{call, capture, write};
 
 pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
     let is_name = |source: &String| !is_source(source);
     let config = match (&arguments.config, arguments.source.as_ref().filter(|source| is_name(source))) {
         (Some(config), _) => Config::read(Some(config))?,
-        (None, Some(_)) => Config::read(usual_config().as_deref())?,
+        (None, Some(_)) => Config::read(default_config().as_deref())?,
         (None, None) => Config::default(),
     };
     let source = arguments.source.as_deref();
     let settings = capture::server(source, arguments.name.as_deref(), &arguments.upstream, &config)?;
     let asked = vec![(settings.name.clone(), capture::capture(&settings))];
     let bundle = gather(asked, false, Result::is_ok).await.into_iter().flatten().next();
-    let bundle = bundle.context("the server was not asked")??;
+    let bundle = bundle.context("cannot interrogate the server")??;
     let text = bundle.write()?;
     match arguments.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => {
             write::file(path, &text, true)?;
             let operations = bundle.normalized_bundle.operations.len();
             let review = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
-            eprintln!("{}: {operations} operations, {review} to review", path.display());
+            eprintln!("{}: {}, {review} to review", path.display(), count(operations, "operation"));
         }
         None => call::print(text.trim_end())?,
     }

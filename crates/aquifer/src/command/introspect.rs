@@ -1,4 +1,4 @@
-//! `aquifer introspect`: the catalogue as a person reads it. It asks the same operation as a model does.
+//! `aquifer introspect`: shows the catalog to a person. It calls the same operation as a model does.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,13 @@ use crate::Ending;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::safety::Safety;
-use crate::setup::{self, Wanted};
+use crate::setup::{self, SourceSelection};
 use crate::sources::{Absence, quoted};
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
-    arguments.settle()?;
+    arguments.sort_words()?;
     let config = Config::read(arguments.config.as_deref())?;
-    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(Absence::IsShown).await?;
     let safety = Safety::looking(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
@@ -46,12 +46,12 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         let of_type = ask(params).await;
         if of_type.pointer("/data/type").is_some_and(Value::is_null) {
             let name = arguments.name.unwrap_or_default();
-            bail!("there is no operation or type '{name}'. See them all without a name, or try --search");
+            bail!("there is no operation or type '{name}'. Leave out the name to list them all, or use --search");
         }
         answer = of_type;
     }
     let failed = answer.get("success") != Some(&Value::Bool(true));
-    let call = Invocation::of(&arguments);
+    let call = Invocation::new(&arguments);
     match arguments.json || failed {
         true => super::json::print(&answer.to_string())?,
         false => super::call::print(table(&answer, &call).trim_end())?,
@@ -79,7 +79,7 @@ fn operations_table(operations: &Value, protocol: &Value) -> String {
     let mut out = columns(&["OPERATION", "ENDPOINT", "DESCRIPTION"], &rows);
     if protocol.pointer("/page/hasNextPage") == Some(&Value::Bool(true)) {
         let total = text(field(protocol, "/page/totalCount"));
-        let _ = writeln!(out, "… {total} in all; --search narrows the list");
+        let _ = writeln!(out, "… {total} in total; use --search to narrow the list");
     }
     out
 }
@@ -111,16 +111,16 @@ fn operation_text(operation: &Value, call: &Invocation) -> String {
     out
 }
 
-/// A command line that calls what was looked into, as it was named here.
+/// A command line that calls an operation of the same sources.
 struct Invocation {
-    /// What stands before the operation.
+    /// The arguments before the operation.
     before: Vec<String>,
-    /// What stands behind the parameters.
+    /// The arguments after the parameters.
     after: Vec<String>,
 }
 
 impl Invocation {
-    fn of(arguments: &IntrospectArgs) -> Self {
+    fn new(arguments: &IntrospectArgs) -> Self {
         let IntrospectArgs { sources, config, upstream, .. } = arguments;
         let before = sources.iter().map(|source| Target::without_secrets(source)).collect();
         let mut after = Vec::new();
@@ -188,7 +188,7 @@ fn parameters(list: &Value) -> Vec<[String; 4]> {
         .collect()
 }
 
-/// What it means, then what it is bound by.
+/// The description of a parameter, followed by its constraints.
 fn constraints(parameter: &Value) -> String {
     let mut words = Vec::new();
     if !parameter["description"].is_null() {

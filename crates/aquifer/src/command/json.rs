@@ -1,4 +1,4 @@
-//! JSON on stdout: indented for a person at a terminal, on one line for a program that reads it.
+//! Prints JSON to stdout: indented in a terminal, on one line elsewhere.
 
 use std::io::IsTerminal as _;
 
@@ -12,7 +12,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The same JSON with a line for each member. Works on the text, so that numbers and the order of members stay as they are.
+/// The same JSON with a line for each member. Works on the text, so that numbers and the order of members stay as they
+/// are.
 fn indent(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);

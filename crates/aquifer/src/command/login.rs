@@ -1,4 +1,4 @@
-//! `aquifer login` and `logout`: a person's consent in a browser, kept for the servers that ask for it.
+//! `aquifer login` and `logout`: get a person's consent in a browser and store the login, or delete it.
 
 use std::io::BufRead;
 use std::process::Stdio;
@@ -9,9 +9,9 @@ use aquifer_upstream::{LoginAttempt, LogoutOutcome, Settings, Transport};
 use tokio::sync::mpsc;
 
 use crate::Ending;
-use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, usual_config};
+use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config};
 use crate::config::{Config, LoginConfig};
-use crate::setup::Wanted;
+use crate::setup::SourceSelection;
 use crate::sources::is_source;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
@@ -20,11 +20,17 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
         arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
     let logged_in = async {
         let attempt = LoginAttempt::start(&settings, &scopes).await?;
-        eprintln!("{} asks you to agree. Open this in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
+        eprintln!(
+            "{} asks for your consent. Open this address in a browser:\n\n  {}\n",
+            attempt.issuer(),
+            attempt.url()
+        );
         if !arguments.no_browser && open(attempt.url()) {
-            eprintln!("A browser is being opened.");
+            eprintln!("Opening a browser.");
         }
-        eprintln!("Waiting for you. If the browser is on another machine, paste the address that it ends at here.");
+        eprintln!(
+            "Waiting for the login. If the browser runs on another machine, paste the address it is redirected to here."
+        );
         attempt.finish(Duration::from_secs(arguments.timeout), pasted()).await
     };
     match logged_in.await {
@@ -36,12 +42,12 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
             };
             eprintln!("Logged in to '{}'{scopes}.", settings.name);
             if !logged_in.renews {
-                eprintln!("The login cannot renew itself: when it ends, log in again.");
+                eprintln!("This login cannot be refreshed. Log in again when it expires.");
             }
             Ok(Ending::Done)
         }
         Err(failure) => {
-            eprintln!("aquifer: not logged in to '{}': {failure}", settings.name);
+            eprintln!("aquifer: login to '{}' failed: {failure}", settings.name);
             Ok(Ending::Failure)
         }
     }
@@ -51,25 +57,27 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;
     let name = &settings.name;
     match aquifer_upstream::logout(&settings).await? {
-        LogoutOutcome::NotLoggedIn => eprintln!("There is no login to '{name}'."),
+        LogoutOutcome::NotLoggedIn => eprintln!("There is no login for '{name}'."),
         LogoutOutcome::Removed => {
-            eprintln!("The login to '{name}' is forgotten. It was not revoked: its tokens hold until they end.");
+            eprintln!(
+                "The login for '{name}' was deleted. It was not revoked: its tokens are valid until they expire."
+            );
         }
-        LogoutOutcome::Revoked => eprintln!("The login to '{name}' is forgotten and revoked."),
+        LogoutOutcome::Revoked => eprintln!("The login for '{name}' was deleted and revoked."),
     }
     Ok(Ending::Done)
 }
 
-/// The server that is meant: one of the configuration by its name, or a target as other commands take it.
+/// The selected server: a source in the configuration by its name, or a target as in other commands.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     let given = &arguments.server;
-    let usual = || usual_config().filter(|_| !is_source(given));
+    let usual = || default_config().filter(|_| !is_source(given));
     let config = Config::read(arguments.config.clone().or_else(usual).as_deref())?;
     let is_target =
         given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
     let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };
     if !config.source.is_empty() {
-        let plans = Wanted { targets: &[], upstream: &none, config: &config }.plan()?;
+        let plans = SourceSelection { targets: &[], upstream: &none, config: &config }.plan()?;
         let is_meant = |settings: &&Settings| match &settings.transport {
             Transport::Http { url, .. } if is_target => url == given,
             _ => settings.name == *given,
@@ -85,18 +93,20 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         let names: Vec<&str> =
             plans.plans.iter().filter(|plan| plan.upstream().is_some()).map(|plan| plan.name.as_str()).collect();
         if !is_target {
-            bail!("the configuration has no MCP server '{given}'. There are: {}", names.join(", "));
+            bail!("the configuration has no MCP server '{given}'. It has: {}", names.join(", "));
         }
     }
     if !is_target {
-        bail!("'{given}' is neither a URL nor a file. A name needs the configuration it stands in: --config FILE");
+        bail!(
+            "'{given}' is neither a URL nor a file. If it is the name of a source, name its configuration with --config FILE"
+        );
     }
     let targets = [given.clone()];
-    let plans = Wanted { targets: &targets, upstream: &none, config: &config }.plan()?;
+    let plans = SourceSelection { targets: &targets, upstream: &none, config: &config }.plan()?;
     let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
     match (found.next(), found.next()) {
         (Some(settings), None) => Ok(settings.clone()),
-        (None, _) => bail!("this is no MCP server"),
+        (None, _) => bail!("this is not an MCP server"),
         (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME"),
     }
 }
@@ -108,7 +118,7 @@ fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> any
     found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
 }
 
-/// Lines that are typed, for as long as somebody takes them.
+/// Reads typed lines until the receiver is dropped.
 fn pasted() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     // A thread of its own: a read that nobody ends must not hold up the end of the process.
@@ -122,7 +132,7 @@ fn pasted() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Opens a browser where one is known. Says whether there was something to start.
+/// Opens a browser. Returns whether one could be started.
 fn open(url: &str) -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let program = match set("BROWSER") {

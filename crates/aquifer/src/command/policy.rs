@@ -1,4 +1,4 @@
-//! `aquifer policy show`: what can my agent do?
+//! `aquifer policy show`: shows what an agent may do.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use crate::Ending;
 use crate::cli::{PolicyShowArgs, choose_config};
 use crate::config::Config;
 use crate::safety::Safety;
-use crate::setup::{self, Wanted};
+use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
 
 pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let config = Config::read(arguments.config.as_deref())?;
-    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let facts = wanted.source_facts()?;
     let safety = Safety::looking(&config, &facts)?;
     let opened = wanted.open(Absence::IsShown).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
     lines.sort_by(|a, b| (&a.source, &a.operation).cmp(&(&b.source, &b.operation)));
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
-    let totals = Totals::of(&lines);
+    let totals = Totals::new(&lines);
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
     let limits = limits(&config.gate.settings(&facts).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
@@ -54,7 +54,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
     Ok(Ending::Done)
 }
 
-/// A table for each source, and how many operations there are of each decision.
+/// Renders a table for each source and the number of operations for each decision.
 fn table(
     lines: &[PolicyLine],
     totals: &Totals,
@@ -80,13 +80,13 @@ fn table(
         let _ = writeln!(out, "{} shown", lines.len());
     }
     if !limits.is_empty() {
-        let _ = writeln!(out, "\nWhat runs is counted, and refused beyond:");
+        let _ = writeln!(out, "\nLimits:");
         for limit in limits {
             let _ = writeln!(out, "  {limit}");
         }
     }
     if !unused.is_empty() {
-        let _ = writeln!(out, "\nThese do nothing, and are probably mistakes:");
+        let _ = writeln!(out, "\nThese have no effect and are probably mistakes:");
         for unused in unused {
             let _ = writeln!(out, "  {unused}");
         }
@@ -94,7 +94,7 @@ fn table(
     out
 }
 
-/// The operations that ask first, but not for a dry run.
+/// The operations that ask first unless they are called as a dry run.
 fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
     let asking = lines.iter().filter(|line| line.decision == "confirm");
     let rehearsed = asking.filter(|line| {
@@ -112,7 +112,7 @@ fn rehearsals(rehearsed: &[Arc<str>]) -> String {
     format!("{shown} nobody when called with dry_run: true, because a dry run changes nothing.\n\n")
 }
 
-/// How often, and how much, in words.
+/// Describes rate limits and quotas.
 fn limits(settings: &QuotaSettings) -> Vec<String> {
     let rates = settings.rate_limit.iter().chain(&settings.declared.rate_limit).map(ToString::to_string);
     let quotas = settings.quota.iter().chain(&settings.declared.quota).map(ToString::to_string);
@@ -133,7 +133,7 @@ fn row(line: &PolicyLine) -> [String; 4] {
     [line.operation.to_string(), line.danger.to_string(), decision, why]
 }
 
-/// How many operations there are of each decision, whichever of them are shown.
+/// The number of operations for each decision, including those that are not shown.
 struct Totals {
     all: Counts,
     by_source: BTreeMap<Arc<str>, Counts>,
@@ -148,7 +148,7 @@ struct Counts {
 }
 
 impl Totals {
-    fn of(lines: &[PolicyLine]) -> Self {
+    fn new(lines: &[PolicyLine]) -> Self {
         let mut totals = Self { all: Counts::default(), by_source: BTreeMap::new() };
         for line in lines {
             totals.all.add(line);

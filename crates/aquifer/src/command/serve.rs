@@ -1,4 +1,4 @@
-//! `aquifer serve`: sources as MCP-AQL, on stdio or HTTP.
+//! `aquifer serve`: serves sources as MCP-AQL over stdio or HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::config::{Config, HttpConfig};
 use crate::lifetime;
 use crate::reload::Reloader;
 use crate::safety::Safety;
-use crate::setup::{self, Wanted};
+use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
-use crate::watch::{self, Watched};
+use crate::watch::{self, WatchedFiles};
 
 pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
-    let watched = Watched::new(arguments.config.as_deref());
+    let watched = WatchedFiles::new(arguments.config.as_deref());
     let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
-    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let plans = wanted.plan()?;
     plans.require_named_files()?;
     let facts = plans.facts();
     let safety = Arc::new(Safety::new(&config, &facts)?);
-    plans.tell();
+    plans.report();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
     setup::wait(&opened, Absence::IsServed).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
         None => on_stdio(engine, watched).await,
         Some(address) => {
             on_http(engine, watched, address, &access, &http, |url| {
-                eprintln!("aquifer speaks MCP-AQL at {url}");
+                eprintln!("aquifer serves MCP-AQL at {url}");
             })
             .await
         }
@@ -67,9 +67,11 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     ending
 }
 
-pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>) -> anyhow::Result<Ending> {
+pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>) -> anyhow::Result<Ending> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
+        eprintln!(
+            "aquifer is waiting for an MCP client on stdin. To serve over HTTP, use --http ADDR. Press Ctrl-C to stop."
+        );
     }
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop);
@@ -80,7 +82,7 @@ pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(Watched, Relo
 
 pub(crate) async fn on_http(
     engine: Arc<Engine>,
-    watched: Option<(Watched, Reloader)>,
+    watched: Option<(WatchedFiles, Reloader)>,
     address: SocketAddr,
     access: &HttpArgs,
     config: &HttpConfig,
@@ -108,7 +110,7 @@ pub(crate) async fn on_http(
     };
     let bound = server.address();
     if !bound.ip().is_loopback() {
-        eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");
+        eprintln!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
     }
     // Nobody can connect to "any address"; from this machine, loopback is the way.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
@@ -117,7 +119,7 @@ pub(crate) async fn on_http(
     Ok(Ending::Done)
 }
 
-/// What many connections need. Systems give a program few unasked, and more if it asks.
+/// The limit of open files to request, because the default is often too low for many connections.
 const DESCRIPTORS: u64 = 8_192;
 
 fn allow_descriptors() {
@@ -127,7 +129,7 @@ fn allow_descriptors() {
     if given.current.is_some_and(|current| current < wanted) {
         let more = Rlimit { current: Some(wanted), maximum: given.maximum };
         if let Err(cause) = setrlimit(Resource::Nofile, more) {
-            tracing::warn!(%cause, "the system gives no more descriptors: fewer connections than allowed may be possible");
+            tracing::warn!(%cause, "cannot raise the limit of open files: fewer connections than configured may be possible");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Where the catalogs of sources come from, for operators.
+//! Shows operators where the catalog of each source comes from.
 
 use std::fmt::Write as _;
 
 use aquifer_engine::source::SourceStatus;
 use serde_json::{Value, json};
 
-use crate::sources::{Opened, ago};
+use crate::sources::{OpenSource, ago};
 
-/// Where each source's catalog comes from, how old it is, and what is to be known of it.
-pub(super) fn to_json(opened: &[Opened]) -> Vec<Value> {
+/// Where the catalog of each source comes from, how old it is, and notes about it.
+pub(super) fn to_json(opened: &[OpenSource]) -> Vec<Value> {
     let told = opened.iter().map(|one| {
         let SourceStatus { state, catalog_age, quarantined, left_out, notes } = one.source.status();
         json!({
@@ -19,8 +19,8 @@ pub(super) fn to_json(opened: &[Opened]) -> Vec<Value> {
     told.collect()
 }
 
-/// The same in lines, of MCP servers.
-pub(super) fn to_text(opened: &[Opened]) -> String {
+/// The same as text, for MCP servers only.
+pub(super) fn to_text(opened: &[OpenSource]) -> String {
     let mut out = String::new();
     for one in opened.iter().filter(|one| one.upstream.is_some()) {
         let SourceStatus { state, catalog_age, quarantined, notes, .. } = one.source.status();

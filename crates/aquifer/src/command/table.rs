@@ -1,6 +1,11 @@
-//! Tables for people.
+//! Tables and counts for people.
 
-/// Rows under headings, as wide as their widest cell; the last column is free.
+/// A count with its noun, in the singular or the plural.
+pub(crate) fn count(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Formats rows under headings. Columns are as wide as their widest cell.
 pub(crate) fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
     let mut widths = headings.map(str::len);
     for row in rows {

@@ -1,7 +1,7 @@
-//! `aquifer tokens`: what a model pays for a source.
+//! `aquifer tokens`: measures what a source costs a model.
 //!
-//! The source's own servers are asked as any client would ask them. Behind MCP-AQL it is measured by starting ourselves
-//! with `serve` on pipes, once in each mode: what is counted is what came over the wire.
+//! The source's own servers are queried as any client would query them. For the source behind MCP-AQL, this program
+//! starts itself with `serve` on pipes, once in each mode. Only what came over the wire is counted.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -23,8 +23,8 @@ use super::{call, capture, json, write};
 use crate::Ending;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
-use crate::setup::{self, Wanted};
-use crate::sources::{Absence, Unreached, pins};
+use crate::setup::{self, SourceSelection};
+use crate::sources::{Absence, UnreachableError, pins};
 
 pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     if let Some([before, now]) = arguments.compare.as_deref() {
@@ -40,16 +40,16 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     let (direct, served) = match &arguments.url {
         Some(url) => {
             if !arguments.upstream.command.is_empty() {
-                bail!("--url is a server that runs already: there is nothing to start");
+                bail!("--url names a running server, so it cannot be combined with a command");
             }
             let settings = capture::server(Some(url), None, &arguments.upstream, &Config::default())?;
             (Vec::new(), vec![open(settings, ClientCapabilities::None, None).await?])
         }
-        None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
+        None => (connect_upstreams(&arguments, &config, &mut remarks).await?, start_gateways(&arguments).await?),
     };
     let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
     let measured = measure(&subject, &options).await;
-    let mut report = measured.map_err(|ServerError(words)| Unreached::in_words(words))?;
+    let mut report = measured.map_err(|ServerError(words)| UnreachableError::in_words(words))?;
     report.remarks.extend(remarks);
     let chart = Chart::from_report(&report);
     if let Some(path) = &arguments.svg {
@@ -61,10 +61,10 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     } else {
         call::print(text::draw(&chart, canvas()).trim_end())?;
     }
-    Ok(if options.tasks.is_some() && tell_undone(&report) { Ending::Failure } else { Ending::Done })
+    Ok(if options.tasks.is_some() && report_failed_tasks(&report) { Ending::Failure } else { Ending::Done })
 }
 
-/// What is done, as the command line says it.
+/// Converts the arguments to options.
 fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
     let tasks = match &arguments.tasks {
         Some(path) => {
@@ -77,26 +77,30 @@ fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
     Ok(Options { tasks, allow_writes: arguments.allow_writes, no_calls: arguments.no_calls })
 }
 
-/// Says which tasks somebody wrote down and nobody could do; whether there are any.
-fn tell_undone(report: &Report) -> bool {
+/// Reports the tasks that could not be run and returns whether there are any.
+fn report_failed_tasks(report: &Report) -> bool {
     let mut any = report.introspection.is_none();
     if any {
-        eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
+        eprintln!("aquifer: cannot run any task: the server does not speak MCP-AQL");
     }
     for task in &report.tasks {
         let undone =
             task.runs.iter().find(|way| way.surface != SurfaceKind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
             any = true;
-            eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.reason.as_deref().unwrap_or("no answer"));
+            eprintln!("aquifer: cannot run task '{}': {}", task.name, way.reason.as_deref().unwrap_or("no answer"));
         }
     }
     any
 }
 
-/// The MCP servers behind the sources, each asked for itself. One of several may be absent, which is remarked.
-async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>) -> anyhow::Result<Vec<Talk>> {
-    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config };
+/// Connects to the MCP servers behind the sources. One of several may be unreachable, which is noted in the report.
+async fn connect_upstreams(
+    arguments: &TokensArgs,
+    config: &Config,
+    remarks: &mut Vec<String>,
+) -> anyhow::Result<Vec<MeasuredServer>> {
+    let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config };
     let plans = wanted.plan()?;
     let mut found: Vec<(Settings, Option<String>)> = Vec::new();
     for plan in &plans.plans {
@@ -106,42 +110,42 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
         }
     }
     if found.is_empty() {
-        plans.tell();
+        plans.report();
         return Ok(Vec::new());
     }
     // Waits until each has said what it offers now: ours would show what it remembers of them.
     let opened = wanted.open_at_once(Absence::Fails).await?;
-    let asked = setup::ask(&opened, |_| true).await;
+    let asked = setup::check_ready(&opened, |_| true).await;
     let missing = asked.names();
     asked.report()?;
     drop(opened);
-    let mut talks = Vec::new();
+    let mut servers = Vec::new();
     let mut failed = None;
     for (settings, prefix) in found {
         if missing.contains(&settings.name) {
-            remarks.push(format!("left out: '{}' is not there", settings.name));
+            remarks.push(format!("skipped: '{}' cannot be reached", settings.name));
             continue;
         }
         // Greeted as ours greets it: what is compared are the same tools.
         match open(settings, ClientCapabilities::AsUpstream, prefix).await {
-            Ok(talk) => talks.push(talk),
+            Ok(server) => servers.push(server),
             Err(error) => {
-                remarks.push(format!("left out: {error}"));
+                remarks.push(format!("skipped: {error}"));
                 failed = Some(error);
             }
         }
     }
     match failed {
-        Some(error) if talks.is_empty() => Err(error),
-        _ => Ok(talks),
+        Some(error) if servers.is_empty() => Err(error),
+        _ => Ok(servers),
     }
 }
 
-/// Ourselves, serving the same in each mode.
-async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
-    let mut talks = Vec::new();
+/// Starts this program as a gateway for the same sources, once in each mode.
+async fn start_gateways(arguments: &TokensArgs) -> anyhow::Result<Vec<MeasuredServer>> {
+    let mut servers = Vec::new();
     for mode in ["semantic", "single"] {
-        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let mut settings = Settings::new(
             &format!("aquifer serve --mode {mode}"),
             Transport::Stdio {
@@ -154,12 +158,12 @@ async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
         // It waits for servers of its own.
         settings.start_timeout *= 2;
         // Nobody is there to be asked: what has to be confirmed is answered with a token.
-        talks.push(open(settings, ClientCapabilities::None, None).await?);
+        servers.push(open(settings, ClientCapabilities::None, None).await?);
     }
-    Ok(talks)
+    Ok(servers)
 }
 
-/// Ours is not a stranger: it gets all that we were given, but what is no text, which nothing of ours reads.
+/// The environment for our own process: everything that is valid text.
 fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -192,7 +196,7 @@ fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
     words
 }
 
-/// What is measured, as it was written; without secrets, for reports are passed on.
+/// The measured sources as they were written, without secrets, because reports are shared.
 fn subject(arguments: &TokensArgs) -> String {
     let written = |source: &String| match source.as_str() {
         web if web.starts_with("http://") || web.starts_with("https://") => redact::url(web),
@@ -207,19 +211,23 @@ fn subject(arguments: &TokensArgs) -> String {
     named.join(", ")
 }
 
-/// A server that is talked to.
-struct Talk {
+/// A connected server.
+struct MeasuredServer {
     connection: PlainClient,
-    /// What its operations begin with.
+    /// The prefix of its operations.
     prefix: String,
 }
 
-async fn open(settings: Settings, capabilities: ClientCapabilities, prefix: Option<String>) -> anyhow::Result<Talk> {
-    let connection = PlainClient::open(settings, capabilities).await.map_err(Unreached::new)?;
-    Ok(Talk { connection, prefix: prefix.unwrap_or_default() })
+async fn open(
+    settings: Settings,
+    capabilities: ClientCapabilities,
+    prefix: Option<String>,
+) -> anyhow::Result<MeasuredServer> {
+    let connection = PlainClient::open(settings, capabilities).await.map_err(UnreachableError::new)?;
+    Ok(MeasuredServer { connection, prefix: prefix.unwrap_or_default() })
 }
 
-impl Server for Talk {
+impl Server for MeasuredServer {
     fn instructions(&self) -> Option<&str> {
         self.connection.instructions()
     }
@@ -238,10 +246,10 @@ impl Server for Talk {
 }
 
 fn unanswered(failure: Failure) -> ServerError {
-    ServerError(Unreached::new(failure).to_string())
+    ServerError(UnreachableError::new(failure).to_string())
 }
 
-/// As wide as the terminal is; plain where there is none.
+/// The width of the terminal and whether it has colors.
 fn canvas() -> Canvas {
     let out = std::io::stdout();
     let dumb = std::env::var("TERM").is_ok_and(|terminal| terminal == "dumb");
@@ -256,7 +264,7 @@ fn canvas() -> Canvas {
 fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::between(&old, &new, budget)
-        .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
+        .with_context(|| format!("{} and {} have no figures in common", before.display(), now.display()))?;
     match is_json {
         true => json::print(&serde_json::to_string(&comparison)?)?,
         false => call::print(&comparison.to_string())?,
@@ -270,7 +278,7 @@ fn read(path: &Path) -> anyhow::Result<Report> {
     let report: Report =
         serde_json::from_str(&text).with_context(|| format!("{shown} was not written by aquifer tokens --json"))?;
     if report.format != FORMAT {
-        bail!("{shown} has format {}, this version reads {FORMAT}: measure again", report.format);
+        bail!("{shown} has format {}, but this version reads format {FORMAT}. Measure again", report.format);
     }
     Ok(report)
 }

@@ -1,4 +1,4 @@
-//! `aquifer trust`: how far an adapter file is trusted, with the reason in its history.
+//! `aquifer trust`: changes the trust level of an adapter file and records the reason.
 
 use anyhow::Context;
 use aquifer_discovery::adapter::{TrustChange, change_trust};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::Ending;
 use crate::cli::TrustArgs;
 use crate::sources::sidecar_of;
-use crate::state::Kept;
+use crate::state::StateFiles;
 
 pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     let TrustArgs { file, to, reason, by, place } = arguments;
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", sidecar_of(&file).display())),
     };
-    let now = Timestamp::from_second(Timestamp::now().as_second()).context("the clock is beyond time")?.to_string();
+    let now = Timestamp::from_second(Timestamp::now().as_second()).context("cannot read the system clock")?.to_string();
     let user = || std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "operator".to_owned());
     let by = by.unwrap_or_else(user);
     let change = TrustChange { to, at: &now, by: &by, reason: &reason };
@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     // Recorded first: a gateway that serves the file reads it again as soon as it changes.
     if to > Trust::Generated {
         let texts = std::iter::once(changed.text.as_str()).chain(sidecar.as_deref());
-        Kept::of(&place.read()?.state)?.record_trust(texts, to).context("the level cannot be recorded")?;
+        StateFiles::new(&place.read()?.state)?.record_trust(texts, to).context("cannot record the trust level")?;
     }
     super::write::file(&file, &changed.text, true)?;
-    eprintln!("{shown} was '{}' and is '{}'.", changed.from, changed.to);
+    eprintln!("{shown}: trust changed from '{}' to '{}'.", changed.from, changed.to);
     if to > Trust::Generated {
-        eprintln!("That holds on this machine, until the file or its sidecar is changed.");
+        eprintln!("The level is valid on this machine until the file or its sidecar changes.");
     }
     Ok(Ending::Done)
 }

@@ -1,7 +1,7 @@
-//! Files that commands write: whole or not at all, and never over something unasked.
+//! Writes the output files of commands: completely or not at all, and never over existing content without `--force`.
 //!
-//! A regular file is written beside its place and then renamed over it. Only a regular file: a rename would replace a
-//! device, a pipe or a symbolic link by a file. Devices and pipes are written into, links are followed.
+//! A regular file is written to a temporary file beside it and renamed. Other kinds of files are not, because a rename
+//! would replace a device, a pipe or a symbolic link with a file. Devices and pipes are written to, links are followed.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Result as IoResult, Write};
@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Writes text to the place that a person named. Without `over`, a file with other text stays.
+/// Writes text to the path that a person named. Without `over`, a file with other text is not overwritten.
 pub(crate) fn file(path: &Path, text: &str, over: bool) -> anyhow::Result<()> {
     if !over && is_other(path, text) {
-        bail!("{} is there already. Write over it with --force, or choose another file with -o", path.display());
+        bail!("{} already exists. Overwrite it with --force, or choose another file with -o", path.display());
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     write(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Whether `-o` names stdout as other programs have it: `-`.
+/// Whether `-o` names stdout with `-`, as in other programs.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether a regular file with other text is there. Nothing else is read: a pipe would keep the command waiting.
+/// Whether a regular file with other text exists. Nothing else is read: a pipe would block the command.
 pub(crate) fn is_other(path: &Path, text: &str) -> bool {
     path.is_file() && crate::files::read(path).ok().as_deref() != Some(text)
 }
@@ -40,7 +40,7 @@ fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
         Ok(found) if found.is_file() => replace(&path.canonicalize()?, bytes, Some(&found)),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if found.file_type().is_block_device() => {
-            Err(Error::new(ErrorKind::InvalidInput, "it is a block device, and the file system on it would be lost"))
+            Err(Error::new(ErrorKind::InvalidInput, "it is a block device, and writing would destroy its contents"))
         }
         Ok(_) => append(path, bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => match path.is_symlink() {
@@ -52,13 +52,13 @@ fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
     }
 }
 
-/// Whether a path stands for something that this process has open: `/dev/stdout`, or what a shell's `>(…)` becomes.
+/// Whether a path refers to a descriptor of this process: `/dev/stdout`, or the path of a shell's `>(…)`.
 fn is_open_descriptor(path: &Path) -> bool {
     let is_standard = ["/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name));
     is_standard || path.starts_with("/dev/fd") || (path.starts_with("/proc") && path.to_string_lossy().contains("/fd/"))
 }
 
-/// Writes into what is there.
+/// Writes into an existing device or pipe.
 fn append(path: &Path, bytes: &[u8]) -> IoResult<()> {
     match OpenOptions::new().append(true).open(path)?.write_all(bytes) {
         // The reader has seen enough.
@@ -67,7 +67,7 @@ fn append(path: &Path, bytes: &[u8]) -> IoResult<()> {
     }
 }
 
-/// Replaces a file as a whole, for the same people as before.
+/// Replaces a file atomically and keeps its permissions.
 fn replace(path: &Path, bytes: &[u8], before: Option<&Metadata>) -> IoResult<()> {
     let draft = draft(path);
     let written = create(&draft, before.map(Metadata::permissions)).and_then(|mut file| {
@@ -81,7 +81,8 @@ fn replace(path: &Path, bytes: &[u8], before: Option<&Metadata>) -> IoResult<()>
     moved
 }
 
-/// A new file. What a killed process left behind goes first: another user may have put a link there, which is not followed.
+/// Creates a new file after removing one left behind by a killed process. A link that another user put there is not
+/// followed.
 fn create(draft: &Path, permissions: Option<Permissions>) -> IoResult<File> {
     let _ = std::fs::remove_file(draft);
     let file = OpenOptions::new().write(true).create_new(true).open(draft)?;

@@ -1,7 +1,7 @@
-//! What `${NAME}` in a configuration stands for: the value in its `env_file`, else in the process environment.
+//! Resolves `${NAME}` in a configuration from its `env_file`, or else from the process environment.
 //!
-//! The file wins. It was written for this configuration, and a variable of the same name that happens to be set in
-//! somebody's shell must not send another credential to a server.
+//! The file takes precedence. It was written for this configuration, and a variable of the same name that happens to be
+//! set in a shell must not send another credential to a server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ impl Variables {
         let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
         let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
         if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-            tracing::warn!("{shown} holds credentials and other users can read it: chmod 600 {shown}");
+            tracing::warn!("{shown} holds credentials, but other users can read it. Run: chmod 600 {shown}");
         }
         Ok(Self { from_file: env_file(&text).into_iter().collect() })
     }
@@ -34,7 +34,8 @@ impl Variables {
         self.from_file.get(name).cloned().or_else(|| std::env::var(name).ok())
     }
 
-    /// Only those whose names occur in one of the texts, so that a change of the others is no change of their owner.
+    /// Keeps only the variables that occur in one of the texts, so that a change of the others does not affect their
+    /// owner.
     pub(super) fn referenced_by<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let is_named = |name: &str| texts.iter().any(|text| text.contains(name));

@@ -1,4 +1,4 @@
-//! `[gate]` and `[audit]` as an operator writes them.
+//! The configuration sections `[gate]` and `[audit]`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::config::QuarantineConfig;
 const MIB: u64 = 1024 * 1024;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// `[gate]`: what may be done, what is asked for, and how much is too much.
+/// `[gate]`: rules, confirmations and limits.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GateConfig {
@@ -33,7 +33,7 @@ pub(crate) struct GateConfig {
     quarantine: Option<QuarantineConfig>,
 }
 
-/// `[gate.confirmation]`: how long confirmations hold, and how many a caller may ask for.
+/// `[gate.confirmation]`: how long confirmations are valid, and how many a caller may request.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ConfirmationConfig {
@@ -46,17 +46,17 @@ struct ConfirmationConfig {
 }
 
 impl GateConfig {
-    /// Which definitions of MCP servers wait until somebody accepts them.
+    /// Which definitions of MCP servers have to be accepted first.
     pub(crate) fn quarantine(&self) -> Option<QuarantineConfig> {
         self.quarantine
     }
 
-    /// Whether anything in it is about particular operations.
+    /// Whether a rule or limit names particular operations.
     pub(crate) fn has_rules(&self) -> bool {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
     }
 
-    /// Whether anything in it depends on what sources are called.
+    /// Whether a rule or limit depends on the names of sources.
     pub(crate) fn names_sources(&self) -> bool {
         let rules = self.rule.iter().map(|rule| [&rule.source, &rule.operation]);
         let counted =
@@ -66,7 +66,7 @@ impl GateConfig {
         rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())
     }
 
-    /// As the gate wants it.
+    /// Converts this section to the settings of the gate.
     pub(crate) fn settings(&self, sources: &SourceFacts) -> GateSettings {
         GateSettings {
             policy: PolicySettings {
@@ -103,21 +103,21 @@ impl ConfirmationConfig {
     }
 }
 
-/// `[audit]`: where it is written down what was decided and done.
+/// `[audit]`: where decisions and outcomes are recorded.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuditConfig {
-    /// Where entries go, each to all of them. Nothing: no audit.
+    /// The sinks that get every entry. An empty list turns the audit log off.
     pub(crate) to: Option<Vec<AuditPlace>>,
-    /// Where the files are; else in the state directory.
+    /// The directory of the files. Default: in the state directory.
     pub(crate) dir: Option<PathBuf>,
-    /// A file that would grow beyond this is followed by another.
+    /// The maximum size of a file, after which a new one is started.
     pub(crate) max_file_bytes: u64,
-    /// So many of them are kept.
+    /// How many files are kept.
     pub(crate) max_files: u32,
     /// How long the state store keeps entries.
     store_ttl_days: u32,
-    /// Whether operations that change something are refused while it cannot be written.
+    /// Whether operations that change something are refused while the audit log cannot be written.
     pub(crate) required: bool,
 }
 
@@ -134,7 +134,7 @@ impl AuditConfig {
     }
 }
 
-/// A place for the audit.
+/// A sink of the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AuditPlace {
@@ -143,39 +143,42 @@ pub(crate) enum AuditPlace {
     Store,
 }
 
-/// `trust` beside a source: a level, or the word of its adapter file.
+/// The `trust` key of a source: a level, or the level that its adapter file claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TrustSaid {
+pub(crate) enum TrustSetting {
     Level(Trust),
     File,
 }
 
-impl std::str::FromStr for TrustSaid {
+impl std::str::FromStr for TrustSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, Trust::from_name(text)) {
-            ("file", _) => Ok(TrustSaid::File),
-            (_, Some(level)) => Ok(TrustSaid::Level(level)),
+            ("file", _) => Ok(TrustSetting::File),
+            (_, Some(level)) => Ok(TrustSetting::Level(level)),
             _ => {
                 let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-                Err(format!("a trust level is {}, or file (the word of an adapter file)", known.join(", ")))
+                Err(format!(
+                    "trust must be one of {}, or file (the level that an adapter file claims)",
+                    known.join(", ")
+                ))
             }
         }
     }
 }
 
 /// As it is written.
-impl std::fmt::Display for TrustSaid {
+impl std::fmt::Display for TrustSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            TrustSaid::Level(level) => level.as_str(),
-            TrustSaid::File => "file",
+            TrustSetting::Level(level) => level.as_str(),
+            TrustSetting::File => "file",
         })
     }
 }
 
-impl<'de> Deserialize<'de> for TrustSaid {
+impl<'de> Deserialize<'de> for TrustSetting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }

@@ -1,5 +1,5 @@
-//! What the gate has to know of the sources it stands before: whether there are several, and the limits that their adapter
-//! files declare.
+//! What the gate needs to know about its sources: whether there are several, and the limits that their adapter files
+//! declare.
 
 use aquifer_discovery::adapter::{LimitScope, RateLimits, Window};
 use aquifer_gate::policy::PatternList;
@@ -7,16 +7,16 @@ use aquifer_gate::quota::{
     CostSettings, CounterScope, DeclaredLimits, RateLimitSettings, ThresholdSettings, WindowUnit,
 };
 
-/// What the gate has to know of the sources.
+/// What the gate needs to know about the sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SourceFacts {
-    /// Whether more than one source is served, or will be once it can be.
+    /// Whether more than one source is configured, including those that cannot be served yet.
     pub(crate) has_several: bool,
     pub(crate) limits: DeclaredLimits,
 }
 
 impl SourceFacts {
-    /// Adds what the adapter file of a source declares. Limits of an API are there for all callers together.
+    /// Adds the limits that the adapter file of a source declares. Limits of an API apply to all callers together.
     pub(crate) fn add(&mut self, source: &str, declared: &RateLimits) {
         let limits = declared.limits.iter().map(|limit| RateLimitSettings {
             name: format!("{}: {}", source.replace('/', "_"), limit.name),
@@ -63,8 +63,8 @@ fn counter_scope(source: &str, scope: &LimitScope) -> CounterScope {
     }
 }
 
-/// A pattern for this name. Characters that mean something in a pattern cannot be escaped, so any character stands for them:
-/// a limit that counts too much is better than one that counts nothing.
+/// A pattern that matches this name. Special characters cannot be escaped in a pattern, so a wildcard replaces them: a
+/// limit that counts too much is better than one that counts nothing.
 fn literal(name: &str) -> String {
     let one = |letter: char| match letter {
         '*' | '!' | '|' | '[' | ']' | '{' | '}' => '?',

@@ -1,4 +1,4 @@
-//! The gate of every engine this program builds: policy from the configuration, state in a store, and an audit.
+//! Builds the gate of every engine in this program: policy from the configuration, state in a store, and an audit log.
 
 pub(crate) mod admin;
 mod config;
@@ -19,18 +19,18 @@ use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Config, StateConfig};
-use crate::state::{self, Kept};
+use crate::state::{self, StateFiles};
 
-pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
+pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSetting};
 pub(crate) use declared::SourceFacts;
 pub(crate) use unused::{UnusedReporter, find_unused, report_unused, unknown_sources};
 
-/// Records that a memory holds before it forgets the oldest.
+/// How many records a memory store holds before it drops the oldest.
 const REMEMBERED: usize = 100_000;
 
 /// Where state is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     /// In this process.
     Memory,
     /// In a file, which every process on this machine shares.
@@ -39,16 +39,16 @@ pub(crate) enum Place {
     Redis(String),
 }
 
-/// What `state.store` says.
+/// The value of `state.store`.
 pub(crate) enum StoreSetting {
     Memory,
-    /// This file, or the one of the state directory.
+    /// This file, or the default file in the state directory.
     File(Option<PathBuf>),
     Redis(String),
 }
 
 impl StoreSetting {
-    /// Reads it, without looking for what it names.
+    /// Parses the setting without opening the store.
     pub(crate) fn parse(state: &StateConfig) -> anyhow::Result<Option<Self>> {
         let Some(store) = state.store.as_deref().map(|store| state.variables.expand(store)).transpose()? else {
             return Ok(None);
@@ -60,40 +60,40 @@ impl StoreSetting {
             file => match file.strip_prefix("sqlite:").filter(|file| !file.is_empty()) {
                 Some(file) => StoreSetting::File(Some(file.into())),
                 None => {
-                    bail!("state.store is \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
+                    bail!("state.store must be \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
                 }
             },
         }))
     }
 }
 
-/// The gate and what it stands on.
+/// The gate with its store, clock and audit log.
 pub(crate) struct Safety {
     pub(crate) gate: Arc<SafetyGate>,
-    /// Where the engine keeps what is not the gate's: shared where several machines are to behave as one.
+    /// The store for the engine's own state, if it is shared between machines.
     pub(crate) shared: Option<Arc<dyn StateStore>>,
-    /// By which everything expires.
+    /// The clock that decides when things expire.
     pub(crate) clock: Arc<SteadyClock>,
     store: Arc<dyn StateStore>,
     audit: Audit,
-    /// Keeps the time in the store.
+    /// Writes the time to the store regularly.
     _timekeeper: Option<AbortOnDropHandle<()>>,
 }
 
 impl Safety {
-    /// The gate that the configuration describes.
+    /// Builds the gate that the configuration describes.
     pub(crate) fn new(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
-        let (place, clock) = (Place::of(&config.state)?, steady_clock());
+        let (place, clock) = (StoreLocation::new(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;
         crate::sources::pins::record_in(&audit);
-        let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
+        let shared = matches!(place, StoreLocation::Redis(_)).then(|| store.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
-    /// The same for looking only: nothing is kept, nothing is written down.
+    /// Builds a gate for commands that only look: it stores and audits nothing.
     pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
@@ -102,13 +102,13 @@ impl Safety {
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
 
-    /// Another gate, which a changed configuration describes, over the same store, clock and audit: what was counted,
-    /// issued and used up under the old one is known to the new one.
+    /// Builds the gate of a changed configuration over the same store, clock and audit log, so that it knows the counts
+    /// and tokens of the old one.
     pub(crate) fn gate_of(&self, config: &Config, sources: &SourceFacts) -> anyhow::Result<Arc<SafetyGate>> {
         gate(config, sources, &self.audit, &self.store, &self.clock)
     }
 
-    /// Everything that makes no sense in `[gate]`, whatever the sources are.
+    /// The errors in `[gate]` that do not depend on the sources.
     pub(crate) fn problems(config: &Config) -> Vec<String> {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
@@ -123,15 +123,15 @@ impl Safety {
         }
     }
 
-    /// Waits until everything is written down.
+    /// Waits until the audit log is written.
     pub(crate) async fn close(&self) {
         if let Err(error) = self.audit.flush().await {
-            tracing::error!(%error, "the audit may be incomplete");
+            tracing::error!(%error, "the audit log may be incomplete");
         }
     }
 }
 
-/// The clock by which everything expires.
+/// The clock that decides when things expire.
 pub(crate) fn steady_clock() -> Arc<SteadyClock> {
     Arc::new(SteadyClock::new(Arc::new(SystemClock)))
 }
@@ -151,13 +151,13 @@ fn problem(error: &GateSettingsError) -> String {
     error.to_string().replace('\n', "\n[gate] ")
 }
 
-impl Place {
-    /// Where the configuration wants it; else in a file of the state directory, if there is one.
-    pub(crate) fn of(state: &StateConfig) -> anyhow::Result<Self> {
-        let kept = Kept::of(state)?;
+impl StoreLocation {
+    /// The location that the configuration names, or else a file in the state directory, if there is one.
+    pub(crate) fn new(state: &StateConfig) -> anyhow::Result<Self> {
+        let kept = StateFiles::new(state)?;
         match StoreSetting::parse(state)? {
-            Some(StoreSetting::Memory) => Ok(Place::Memory),
-            Some(StoreSetting::Redis(url)) => Ok(Place::Redis(url)),
+            Some(StoreSetting::Memory) => Ok(StoreLocation::Memory),
+            Some(StoreSetting::Redis(url)) => Ok(StoreLocation::Redis(url)),
             Some(StoreSetting::File(Some(file))) => {
                 // Its folder is the operator's business, and may hold other things.
                 let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -165,31 +165,30 @@ impl Place {
                     let made = state::create_private_directory(folder);
                     made.with_context(|| format!("cannot create {}", folder.display()))?;
                 }
-                Ok(Place::File(file))
+                Ok(StoreLocation::File(file))
             }
-            Some(StoreSetting::File(None)) => Ok(Place::File(kept.store()?)),
+            Some(StoreSetting::File(None)) => Ok(StoreLocation::File(kept.store()?)),
             // A directory that was asked for is used or missed: limits in memory would begin anew with every process.
-            None if state.dir.is_some() => Ok(Place::File(kept.store()?)),
+            None if state.dir.is_some() => Ok(StoreLocation::File(kept.store()?)),
             None => Ok(kept.store().map_or_else(
                 |error| {
                     tracing::warn!(
-                        "confirmations and quotas are kept in memory, where approvals cannot be given from outside: \
-                         {error:#}"
+                        "confirmations and quotas are kept in memory, so 'aquifer approvals' cannot reach them: {error:#}"
                     );
-                    Place::Memory
+                    StoreLocation::Memory
                 },
-                Place::File,
+                StoreLocation::File,
             )),
         }
     }
 
-    /// The store there. Nothing is connected yet.
+    /// Opens the store. Connections are made later.
     pub(crate) fn open(&self, state: &StateConfig, clock: &Arc<SteadyClock>) -> anyhow::Result<Arc<dyn StateStore>> {
         let clock = clock.clone();
         Ok(match self {
-            Place::Memory => Arc::new(MemoryStore::new(clock, REMEMBERED)),
-            Place::File(file) => Arc::new(SqliteStore::new(file, clock)?),
-            Place::Redis(url) => {
+            StoreLocation::Memory => Arc::new(MemoryStore::new(clock, REMEMBERED)),
+            StoreLocation::File(file) => Arc::new(SqliteStore::new(file, clock)?),
+            StoreLocation::Redis(url) => {
                 let mut settings = RedisSettings::new(url);
                 if let Some(prefix) = &state.redis_prefix {
                     settings.prefix.clone_from(prefix);
@@ -204,7 +203,7 @@ impl Place {
     }
 }
 
-/// The audit that the configuration describes; else files in the state directory.
+/// Opens the audit log that the configuration describes, or else files in the state directory.
 pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<SteadyClock>) -> anyhow::Result<Audit> {
     let (said, clock) = (&config.audit, clock.clone());
     let directory = audit_directory(config);
@@ -222,19 +221,18 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         let opened = match &directory {
             Some(directory) => {
                 let opened = Audit::open(settings(vec![file(directory)]), clock.clone(), store.clone());
-                opened.with_context(|| format!("the audit cannot be kept in {}", directory.display()))
+                opened.with_context(|| format!("cannot write the audit log to {}", directory.display()))
             }
             None => Err(anyhow::anyhow!("there is no home directory")),
         };
-        // A directory that was asked for, or that everything else is kept in, is used or missed: nobody would look for the
-        // audit anywhere else, and writes would go on.
+        // A directory that was asked for, or that everything else is kept in, is used or missed: nobody would look for
+        // the audit anywhere else, and writes would go on.
         let is_expected = || said.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
         return opened.or_else(|error| match is_expected() {
-            true => {
-                Err(error.context("no operation can be put on record. Set audit.dir or audit.to to keep it elsewhere"))
-            }
+            true => Err(error
+                .context("no operation can be audited. Set audit.dir or audit.to to write the audit log elsewhere")),
             false => {
-                tracing::warn!("the audit goes to stderr: {error:#}");
+                tracing::warn!("writing the audit log to stderr: {error:#}");
                 Ok(Audit::open(settings(vec![Sink::Stderr]), clock, store)?)
             }
         });
@@ -242,7 +240,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let mut sinks = Vec::new();
     for place in places {
         sinks.push(match place {
-            AuditPlace::File => file(directory.as_ref().context("the audit needs a directory: set audit.dir")?),
+            AuditPlace::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
             AuditPlace::Stderr => Sink::Stderr,
             AuditPlace::Store => Sink::Store { keep: said.kept_in_store() },
         });
@@ -250,12 +248,12 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     Ok(Audit::open(settings(sinks), clock, store)?)
 }
 
-/// Whether state can be kept in files.
+/// Whether the state directory can be used.
 fn has_directory(state: &StateConfig) -> bool {
-    Kept::of(state).is_ok_and(|kept| kept.store().is_ok())
+    StateFiles::new(state).is_ok_and(|kept| kept.store().is_ok())
 }
 
-/// Where the audit's files are.
+/// The directory of the audit files.
 pub(crate) fn audit_directory(config: &Config) -> Option<PathBuf> {
     config.audit.dir.clone().or_else(|| Some(state::directory_of(&config.state)?.join("audit")))
 }

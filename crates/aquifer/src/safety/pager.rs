@@ -1,14 +1,14 @@
-//! Shows text page by page, and knows whether all of it was shown.
+//! Shows text page by page and records whether all of it was shown.
 //!
-//! No other program does this: one that is set in the environment could show something else, or nothing.
+//! An external pager is not used: one set in the environment could show something else, or nothing.
 
 use super::terminal::{self, Key};
 
-/// Rows of a page on the smallest terminal.
+/// The minimum number of rows on a page.
 const MIN_ROWS: usize = 4;
 
-/// Shows every line, laid out for the width of the terminal, and says whether the person went through all of the pages.
-/// `leaving` says what leaving means.
+/// Shows every line, laid out for the width of the terminal. Returns whether the person saw all pages. `leaving`
+/// describes what quitting means.
 pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) -> anyhow::Result<bool> {
     'from_the_start: loop {
         let size = terminal::size();
@@ -19,17 +19,17 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
         for (index, page) in pages.iter().enumerate() {
             let mut text = page.join("\n");
             text.push('\n');
-            terminal::say(&text)?;
+            terminal::print(&text)?;
             if index + 1 == pages.len() {
                 return Ok(true);
             }
-            let prompt = format!("-- page {} of {}: blank or enter goes on, q {leaving} --", index + 1, pages.len());
+            let prompt = format!("-- page {} of {}: Space or Enter continues, q {leaving} --", index + 1, pages.len());
             if terminal::key(&prompt)? == Key::Leave {
                 return Ok(false);
             }
             if terminal::size() != size {
                 // Lines laid out for another width would be broken where a value chooses.
-                terminal::say("The size of the terminal has changed: from the start.\n")?;
+                terminal::print("The size of the terminal has changed. Starting again.\n")?;
                 continue 'from_the_start;
             }
         }

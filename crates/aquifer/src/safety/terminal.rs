@@ -1,33 +1,33 @@
-//! A person at a terminal: whoever has none, such as a model with a tool that runs commands, is turned away here.
+//! Requires a person at a terminal. Callers without one, such as a model with a tool that runs commands, are refused.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::{Context, bail};
 use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios};
 
-/// Nobody types more.
+/// The maximum length of a typed line.
 const MAX_LEN: usize = 1_000;
 
-/// Refuses unless a person can read what is asked and type the answer.
-pub(crate) fn wanted(what: &str) -> anyhow::Result<()> {
+/// Fails unless a person can read the question and type the answer.
+pub(crate) fn require(what: &str) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         return Ok(());
     }
-    bail!("{what} wants a person at a terminal: stdin and stdout must be one")
+    bail!("{what} needs a person at a terminal: stdin and stdout must be connected to it")
 }
 
-/// Refuses unless a person can type. What is shown may go into a file.
+/// Fails unless a person can type. The output may go to a file.
 pub(crate) fn require_input(what: &str) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() {
         return Ok(());
     }
-    bail!("{what} needs a person who types the admin secret: stdin must be a terminal")
+    bail!("{what} needs the admin secret, typed by a person: stdin must be a terminal")
 }
 
-/// Asks for a line that is not shown.
+/// Reads a line without echo.
 pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
     prompt_with(prompt)?;
-    let silent = Silent::begin()?;
+    let silent = EchoGuard::new()?;
     let mut typed = Vec::new();
     let ended = loop {
         match read_byte()? {
@@ -44,13 +44,13 @@ pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
     if !ended {
         bail!("nothing was typed. Nothing was done");
     }
-    String::from_utf8(typed).context("what was typed is no text")
+    String::from_utf8(typed).context("the input is not valid text")
 }
 
-/// Asks a question that is answered with yes or no. Anything else is no, and so is what was typed before the question.
+/// Asks a yes-or-no question. Any other answer is no, and input typed before the question is discarded.
 pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
     termios::tcflush(std::io::stdin(), QueueSelector::IFlush).context("cannot read the terminal")?;
-    say(question)?;
+    print(question)?;
     let mut line = Vec::new();
     while let Some(byte) = read_byte()?.filter(|byte| *byte != b'\n') {
         if line.len() == MAX_LEN {
@@ -61,19 +61,19 @@ pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
     Ok(matches!(line.trim_ascii().to_ascii_lowercase().as_slice(), b"y" | b"yes"))
 }
 
-/// A key that a person presses at a page.
+/// A key pressed at the end of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// Blank or enter.
+    /// Space or Enter.
     Next,
     /// `q`, Ctrl-C, Ctrl-D, or the end of the input.
     Leave,
 }
 
-/// Shows a prompt and waits for a key. Keys pressed before the prompt was there do not count.
+/// Shows a prompt and waits for a key. Keys pressed before the prompt are ignored.
 pub(crate) fn key(prompt: &str) -> anyhow::Result<Key> {
-    let silent = Silent::begin()?;
-    say(prompt)?;
+    let silent = EchoGuard::new()?;
+    print(prompt)?;
     let key = loop {
         match read_byte()? {
             Some(b' ' | b'\n' | b'\r') => break Key::Next,
@@ -82,18 +82,18 @@ pub(crate) fn key(prompt: &str) -> anyhow::Result<Key> {
         }
     };
     drop(silent);
-    say("\n")?;
+    print("\n")?;
     Ok(key)
 }
 
-/// Rows and columns of the terminal; the usual ones where it does not say.
+/// The rows and columns of the terminal, or a default if they are unknown.
 pub(crate) fn size() -> (usize, usize) {
     let size = termios::tcgetwinsize(std::io::stdout()).ok();
     let or = |length: Option<u16>, usual: usize| length.filter(|length| *length > 0).map_or(usual, usize::from);
     (or(size.map(|size| size.ws_row), 24), or(size.map(|size| size.ws_col), 80))
 }
 
-/// One byte, and no more: what is read ahead could answer a question that was not asked yet.
+/// Reads exactly one byte: input that is read ahead could answer a question that was not asked yet.
 fn read_byte() -> anyhow::Result<Option<u8>> {
     let mut byte = [0_u8];
     loop {
@@ -106,39 +106,39 @@ fn read_byte() -> anyhow::Result<Option<u8>> {
     }
 }
 
-/// Shows a prompt where the person sees it also when the output goes into a file.
+/// Shows a prompt that the person sees even if the output goes to a file.
 fn prompt_with(words: &str) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() {
-        return say(words);
+        return print(words);
     }
     std::io::stderr().write_all(words.as_bytes()).context("cannot write to the terminal")
 }
 
-/// Says something to the person.
-pub(crate) fn say(words: &str) -> anyhow::Result<()> {
+/// Prints text for the person.
+pub(crate) fn print(words: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(words.as_bytes()).and_then(|()| out.flush()).context("cannot write to the terminal")
 }
 
-/// The terminal shows nothing, and hands over keys one by one, until this is dropped. Also Ctrl-C is a key meanwhile, so
-/// that nobody leaves the terminal silent.
-struct Silent(Termios);
+/// Turns off echo and line buffering until it is dropped. Ctrl-C is an ordinary key meanwhile, so that it cannot leave
+/// the terminal without echo.
+struct EchoGuard(Termios);
 
-impl Silent {
-    fn begin() -> anyhow::Result<Self> {
-        let before = termios::tcgetattr(std::io::stdin()).context("the terminal cannot be made silent")?;
+impl EchoGuard {
+    fn new() -> anyhow::Result<Self> {
+        let before = termios::tcgetattr(std::io::stdin()).context("cannot turn off the echo of the terminal")?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         silent.special_codes[SpecialCodeIndex::VMIN] = 1;
         silent.special_codes[SpecialCodeIndex::VTIME] = 0;
         // What was typed before the question is no answer to it.
         termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)
-            .context("the terminal cannot be made silent")?;
+            .context("cannot turn off the echo of the terminal")?;
         Ok(Self(before))
     }
 }
 
-impl Drop for Silent {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
     }

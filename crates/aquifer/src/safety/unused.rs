@@ -1,4 +1,4 @@
-//! Rules that do nothing, reported when a configuration takes effect: at start, on reload, and by `policy show` and
+//! Reports rules without effect when a configuration takes effect: at start, on reload, and in `policy show` and
 //! `validate`.
 
 use std::sync::{Arc, Weak};
@@ -9,10 +9,10 @@ use aquifer_gate::policy::{Inventory, UnusedRule};
 use aquifer_upstream::Upstream;
 use tokio::task::AbortHandle;
 
-use crate::sources::Opened;
+use crate::sources::OpenSource;
 
-/// Every rule, limit and price that matches nothing or changes nothing. Rules that could be about a source of which nobody
-/// knows yet what it offers are left out.
+/// Finds every rule, limit and price that matches nothing or changes nothing. Skips rules that may apply to a source
+/// whose operations are not known yet.
 pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &[String]) -> Vec<UnusedRule> {
     let snapshot = engine.snapshot();
     let readings = snapshot.read_operations();
@@ -25,20 +25,19 @@ pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &
     gate.find_unused(&inventory)
 }
 
-/// The sources of which nobody knows yet what they offer.
-pub(crate) fn unknown_sources(opened: &[Opened]) -> Vec<String> {
-    let is_unknown = |one: &&Opened| {
+/// The sources whose operations are not known yet.
+pub(crate) fn unknown_sources(opened: &[OpenSource]) -> Vec<String> {
+    let is_unknown = |one: &&OpenSource| {
         let is_absent = one.absent.is_some() && one.source.offering().operations.is_empty();
         one.unknown().is_some() || is_absent
     };
     opened.iter().filter(is_unknown).map(|one| one.source.name().to_owned()).collect()
 }
 
-/// Warns of every rule that does nothing, now and whenever the catalog has changed: sources may not have said yet what they
-/// offer, and a table that is renamed can leave its rules behind.
-/// Reporting ends when what is returned is dropped.
+/// Warns about every rule without effect, now and whenever the catalog changes: a source may not have answered yet, and
+/// rules may name a table that was renamed. Dropping the returned value ends the reports.
 #[must_use]
-pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened: &[Opened]) -> UnusedReporter {
+pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened: &[OpenSource]) -> UnusedReporter {
     if !gate.has_rules() {
         return UnusedReporter(None);
     }
@@ -52,7 +51,7 @@ pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened
     UnusedReporter(Some(task.abort_handle()))
 }
 
-/// Reports rules that do nothing, as long as it is held.
+/// Reports rules without effect until it is dropped.
 pub(crate) struct UnusedReporter(Option<AbortHandle>);
 
 impl Drop for UnusedReporter {

@@ -1,5 +1,5 @@
-//! What the demo's shop can be told to do: a long export that is watched and cancelled, and a newsletter that nobody sends
-//! unasked. Nothing leaves the process: the export is counted and dropped, and no mail is sent.
+//! Jobs of the demo shop: a long export that can be watched and cancelled, and a newsletter that needs an approval.
+//! Nothing leaves the process: the export is counted and dropped, and no mail is sent.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The demo's source: the sample database, and beside it jobs that take time or need a yes, so that every endpoint family
-//! has something to try. To callers it is one source.
+//! The source of the demo: the sample database, plus jobs that take time or need approval, so that every endpoint
+//! family has something to try. Callers see one source.
 
 mod jobs;
 
@@ -26,8 +26,9 @@ pub(crate) fn fill(name: &str) -> anyhow::Result<String> {
     // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
     static OPENED: AtomicU32 = AtomicU32::new(0);
     let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
-    let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
-    sample::fill(&mut connection).context("the sample database cannot be filled")?;
+    let mut connection =
+        rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("cannot open the sample database")?;
+    sample::fill(&mut connection).context("cannot fill the sample database")?;
     // The memory is there as long as one connection is: for as long as the process runs.
     Box::leak(Box::new(connection));
     Ok(memory)
@@ -42,7 +43,7 @@ pub(crate) async fn open(settings: Settings, memory: &str, key: &CursorKey) -> a
     if is_read_only {
         return Ok(database);
     }
-    let jobs = Jobs::new(memory).into_source(&name).context("the demo's jobs cannot be built")?;
+    let jobs = Jobs::new(memory).into_source(&name).context("cannot build the jobs of the demo")?;
     let job_names = jobs.offering().operations.iter().map(|operation| operation.name.clone()).collect();
     Ok(Arc::new(Shop { database, jobs, job_names }))
 }

@@ -1,4 +1,4 @@
-//! Reviewed adapters: the file, and the sidecar beside it.
+//! Reads reviewed adapters: the file and the sidecar beside it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! A file of an MCP client that names servers: each becomes a source of its own.
+//! Reads the configuration file of an MCP client. Each server in it becomes a source.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
 use aquifer_discovery::servers::{Environment, Server, ServerTransport};
 
-use super::{Broken, Plans, upstream};
+use super::{InvalidSource, Plans, upstream};
 use crate::config::SourceConfig;
-use crate::state::Kept;
+use crate::state::StateFiles;
 
 /// Whether a target is such a file.
 pub(super) fn is_client_file(target: &str) -> bool {
@@ -16,7 +16,7 @@ pub(super) fn is_client_file(target: &str) -> bool {
 }
 
 /// Plans every server of the file that the client uses.
-pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Plans) -> anyhow::Result<()> {
+pub(super) fn add(file: &str, source: &SourceConfig, kept: &StateFiles, plans: &mut Plans) -> anyhow::Result<()> {
     let path = Path::new(file);
     let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
     let found = match Servers::read(&text) {
@@ -31,13 +31,13 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
         let known = |server: &Server| &server.name == name;
         if !found.servers.iter().any(known) && !found.invalid.iter().any(|broken| &broken.name == name) {
             let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
-            bail!("{file} names no server '{name}'. There are: {}", names.join(", "));
+            bail!("{file} has no server '{name}'. It has: {}", names.join(", "));
         }
     }
     plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
     for broken in found.invalid.iter().filter(|broken| wanted(&broken.name)) {
         let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
-        plans.broken.push(Broken { name: broken.name.clone(), why: why.join("; ") });
+        plans.broken.push(InvalidSource { name: broken.name.clone(), why: why.join("; ") });
     }
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.display().to_string()));
     let environment =
@@ -45,13 +45,13 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
     let used = found.servers.iter().filter(|server| wanted(&server.name));
     for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
         if is_ourselves(server) {
-            plans.remarks.push(format!("{file}: '{}' is aquifer itself and is left out", server.name));
+            plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }
-        plans.take(upstream::of_client(server, file, &environment, source, kept));
+        plans.push(upstream::of_client(server, file, &environment, source, kept));
     }
     if plans.plans.is_empty() && plans.broken.is_empty() {
-        bail!("{file} names no MCP server that is in use");
+        bail!("{file} has no MCP server that is enabled");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Databases: what the configuration says of them.
+//! Builds the settings of a database source from the configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
     };
     if let Some(seconds) = config.timeout_seconds {
         if seconds == 0 {
-            bail!("source '{name}': timeout_seconds must be 1 or more");
+            bail!("source '{name}': timeout_seconds must be at least 1");
         }
         settings.timeout = Duration::from_secs(seconds);
     }

@@ -1,4 +1,4 @@
-//! What the gate has to know of planned sources.
+//! What the gate needs to know about planned sources.
 
 use super::{Kind, Plans};
 use crate::safety::SourceFacts;

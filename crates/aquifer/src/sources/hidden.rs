@@ -1,5 +1,5 @@
-//! Sources without some of their operations: tools that a client was told not to show, and what may write where the operator
-//! wants to read only.
+//! Hides operations of a source: tools that a client was told not to show, and operations that may write if the source
+//! is read-only.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use tokio::sync::watch;
 
 /// The source without these tools, and without what may write.
 pub(super) fn hide(source: Arc<dyn Source>, tools: Vec<String>, read_only: bool) -> Arc<dyn Source> {
-    if tools.is_empty() && !read_only { source } else { Arc::new(Hidden { source, tools, read_only }) }
+    if tools.is_empty() && !read_only { source } else { Arc::new(FilteredSource { source, tools, read_only }) }
 }
 
-struct Hidden {
+struct FilteredSource {
     source: Arc<dyn Source>,
     tools: Vec<String>,
     /// Whether only what is known to read is offered. What is in doubt has a danger, and is not.
     read_only: bool,
 }
 
-impl Hidden {
+impl FilteredSource {
     /// By the tool's own name, not by the operation's alone: that one may carry a mark.
     fn is_hidden(&self, operation: &Operation) -> bool {
         if self.read_only && !(operation.category == Category::Read && operation.danger == Danger::Safe) {
@@ -44,7 +44,7 @@ impl Hidden {
     }
 }
 
-impl Source for Hidden {
+impl Source for FilteredSource {
     fn name(&self) -> &str {
         self.source.name()
     }

@@ -1,4 +1,4 @@
-//! Logins to MCP servers on the web: where they are kept, and what a person runs to get one.
+//! Logins to remote MCP servers: where they are stored, and the command that a person runs to log in.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_upstream::{LoginSettings, Settings, Transport};
 
 use super::{Kind, Plan, Plans};
-use crate::setup::Wanted;
-use crate::state::Kept;
+use crate::setup::SourceSelection;
+use crate::state::StateFiles;
 
 impl Plans {
     /// Lets every server on the web be logged in to that has no token or header for it in its configuration.
-    pub(crate) fn log_in(&mut self, wanted: &Wanted<'_>, kept: &Kept) {
+    pub(crate) fn log_in(&mut self, wanted: &SourceSelection<'_>, kept: &StateFiles) {
         let Some(folder) = kept.logins() else { return };
         for plan in &mut self.plans {
             let command = |shown: fn(&Path) -> String| command(plan, wanted, shown);
@@ -49,7 +49,7 @@ fn is_open(settings: &Settings) -> bool {
 }
 
 /// What a person runs to log in: the server as it was named to us.
-fn command(plan: &Plan, wanted: &Wanted<'_>, shown: fn(&Path) -> String) -> String {
+fn command(plan: &Plan, wanted: &SourceSelection<'_>, shown: fn(&Path) -> String) -> String {
     let mut words = vec!["aquifer".to_owned(), "login".to_owned()];
     let origin = &plan.origin;
     match (wanted.targets.is_empty(), &origin.server, plan.upstream().map(|settings| &settings.transport)) {

@@ -1,7 +1,7 @@
-//! From what a person writes to the sources it means.
+//! Plans and opens the sources that a command line or a configuration names.
 //!
-//! First everything is planned: one thing written may mean several sources, and a server that makes no sense is told
-//! without spoiling the others. Then each plan is opened.
+//! Planning comes first: one entry may stand for several sources, and an invalid one is reported without affecting the
+//! others. Then each plan is opened.
 
 mod adapter_file;
 mod client_file;
@@ -37,15 +37,15 @@ use crate::cli::UpstreamArgs;
 use crate::command::call::escape_hidden;
 use crate::config::{self, SourceConfig, StateConfig};
 use crate::shop;
-use crate::state::Kept;
+use crate::state::StateFiles;
 use crate::task_board::Board;
-use unreached::told;
+use unreached::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use login::quoted;
 pub(crate) use naming::problem as name_problem;
-pub(crate) use unreached::Unreached;
+pub(crate) use unreached::UnreachableError;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) struct Plan {
     pub(crate) prefix: Option<String>,
     /// Tools that are not to be seen.
     hidden: Vec<String>,
-    /// How far it is trusted.
+    /// Its trust level.
     trust: Trust,
     /// What it was made from: a plan of the same origin is the same source.
     pub(crate) origin: Origin,
@@ -110,18 +110,18 @@ enum Kind {
     Upstream(Box<aquifer_upstream::Settings>),
 }
 
-/// A source that makes no sense, and why.
+/// A source that cannot be served, and why.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct InvalidSource {
     pub(crate) name: String,
     pub(crate) why: String,
 }
 
-/// What came of planning.
+/// The result of planning.
 #[derive(Default)]
 pub(crate) struct Plans {
     pub(crate) plans: Vec<Plan>,
-    pub(crate) broken: Vec<Broken>,
+    pub(crate) broken: Vec<InvalidSource>,
     /// What is worth saying to people.
     pub(crate) remarks: Vec<String>,
     /// The files that were read.
@@ -151,8 +151,8 @@ impl Plans {
         targets: &[String],
         arguments: &UpstreamArgs,
         configured: &[SourceConfig],
-        kept: &Kept,
-        served: &[Opened],
+        kept: &StateFiles,
+        served: &[OpenSource],
     ) -> anyhow::Result<Self> {
         let named = targets.iter().map(|target| arguments.source(target));
         let mut named: Vec<SourceConfig> = named.collect::<anyhow::Result<_>>()?;
@@ -176,24 +176,24 @@ impl Plans {
         let chosen = chosen.as_slice();
         let mut plans = Self { files: files_of(chosen), is_configured, ..Self::default() };
         if let Some(name) = repeated_name(chosen) {
-            return Err(NameConflict(format!("two sources have the name '{name}': give each a name of its own")).into());
+            return Err(NameConflict(format!("two sources have the name '{name}'. Give each a different name")).into());
         }
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }
         if let Some(problem) = plans.plans.iter().find_map(|plan| naming::problem(&plan.name)) {
-            return Err(NameConflict(format!("{problem}: give it another name")).into());
+            return Err(NameConflict(format!("{problem}. Choose another name")).into());
         }
         if plans.plans.is_empty() {
             match plans.broken.as_slice() {
                 [] if chosen.is_empty() => bail!(
-                    "no source. Name one (for example demo:, an mcp.json, or -- COMMAND), or list them as [[source]] in \
-                     aquifer.toml: aquifer init writes one"
+                    "no source given. Name one (for example demo:, an mcp.json, or -- COMMAND), or list sources as [[source]] in \
+                     aquifer.toml, which aquifer init can write"
                 ),
-                [] => bail!("no source: every one is disabled"),
+                [] => bail!("no source to serve: all of them are disabled"),
                 [only] => bail!("source '{}' cannot be served: {}", only.name, only.why),
                 [first, ..] => bail!(
-                    "none of the sources can be served. The first, '{}': {}. See them all with aquifer validate",
+                    "none of the sources can be served. The first is '{}': {}. Run aquifer validate to see them all",
                     first.name,
                     first.why
                 ),
@@ -204,9 +204,9 @@ impl Plans {
         Ok(plans)
     }
 
-    fn add(&mut self, source: &SourceConfig, kept: &Kept) -> anyhow::Result<()> {
+    fn add(&mut self, source: &SourceConfig, kept: &StateFiles) -> anyhow::Result<()> {
         if source.target.is_none() && (source.command.is_some() || source.url.is_some()) {
-            self.take(upstream::plan(source, kept));
+            self.push(upstream::plan(source, kept));
             return Ok(());
         }
         let Some(written) = &source.target else {
@@ -214,15 +214,15 @@ impl Plans {
         };
         let target = source.variables.expand(written)?;
         match target.as_str() {
-            "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)?),
-            "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)?),
+            "demo:" | "demo" => self.plans.push(Plan::new(source, "shop", Kind::Demo)?),
+            "tasks:" | "tasks" => self.plans.push(Plan::new(source, "tasks", Kind::Tasks)?),
             web if web.starts_with("http://") || web.starts_with("https://") => {
                 let found = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
-                self.take(upstream::plan(&found, kept));
+                self.push(upstream::plan(&found, kept));
             }
             file if adapter_file::is_adapter(file) => {
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
-                self.take(upstream::plan(&found, kept));
+                self.push(upstream::plan(&found, kept));
             }
             file if client_file::is_client_file(file) => {
                 client_file::add(file, source, kept, self)?;
@@ -231,10 +231,10 @@ impl Plans {
                 Some(found) => {
                     let name = source.name.clone().unwrap_or_else(|| found.name());
                     let settings = database::settings(source, &name, found)?;
-                    self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings)))?);
+                    self.plans.push(Plan::new(source, &name, Kind::Database(Box::new(settings)))?);
                 }
                 None => bail!(
-                    "unknown source '{}'. This version serves: demo: (a sample shop), tasks: (the example adapter), \
+                    "unknown source '{}'. Known are: demo: (the sample shop), tasks: (the example adapter), \
                      sqlite:PATH or a path that ends in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP \
                      server), FILE.json (the MCP servers of a client), NAME-adapter.md, and -- COMMAND (an MCP server on \
                      stdio). Adapters written in Rust are served with the aquifer-server crate: see docs/adapters.md",
@@ -259,18 +259,18 @@ impl Plans {
         Ok(())
     }
 
-    /// Says to people what cannot be served, and why.
-    pub(crate) fn tell(&self) {
+    /// Reports what cannot be served, and why.
+    pub(crate) fn report(&self) {
         for remark in &self.remarks {
             tracing::warn!("{remark}");
         }
         for broken in &self.broken {
-            let left_out = format!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            let left_out = format!("aquifer: skipping '{}': {}", broken.name, broken.why);
             eprintln!("{}", escape_hidden(&left_out));
         }
     }
 
-    fn take(&mut self, planned: Result<Plan, Broken>) {
+    fn push(&mut self, planned: Result<Plan, InvalidSource>) {
         match planned {
             Ok(plan) => {
                 self.remarks.extend(plan.remark());
@@ -301,26 +301,26 @@ impl Plans {
         self.numbered = numbered;
     }
 
-    /// Refuses sources that only a number tells apart, for configurations with rules that name sources: a rule about one
-    /// would miss the other, and which of them has the number depends on their order.
+    /// Refuses sources that only a number tells apart, for configurations with rules that name sources: a rule about
+    /// one would miss the other, and which of them has the number depends on their order.
     pub(crate) fn refuse_numbered_names(&self) -> Result<(), NameConflict> {
         match self.numbered.first() {
             None => Ok(()),
             Some(name) => Err(NameConflict(format!(
-                "several sources would be called '{name}', and [gate] has rules or limits that name sources or operations: \
-                 list them as [[source]], each with a 'name' of its own"
+                "several sources would be called '{name}', and [gate] has rules or limits that name sources or operations. \
+                 List them as [[source]], each with its own 'name'"
             ))),
         }
     }
 
-    /// Gives every source a name of its own, and a prefix where there are several. A chosen name is never changed. A source
-    /// that is served already keeps the name and, unless the operator chooses one, the prefix it has: callers and rules know
-    /// its operations by them, and no newcomer takes them away.
-    fn tell_apart(&mut self, served: &[Opened]) {
+    /// Gives every source a name of its own, and a prefix where there are several. A chosen name is never changed. A
+    /// source that is served already keeps the name and, unless the operator chooses one, the prefix it has: callers
+    /// and rules know its operations by them, and no newcomer takes them away.
+    fn tell_apart(&mut self, served: &[OpenSource]) {
         let several = self.are_several();
-        let mut stays: Vec<Option<&Opened>> = Vec::new();
+        let mut stays: Vec<Option<&OpenSource>> = Vec::new();
         for plan in &self.plans {
-            let is_taken = |one: &Opened| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
+            let is_taken = |one: &OpenSource| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
             stays.push(served.iter().find(|one| one.origin == plan.origin && !is_taken(one)));
         }
         let chosen = |plan: &&Plan| plan.origin.has_chosen_name();
@@ -335,7 +335,7 @@ impl Plans {
                 _ if plan.origin.has_chosen_name() => {}
                 Some(one) => one.source.name().clone_into(&mut plan.name),
                 None => {
-                    plan.name = naming::unlike(&plan.name, &names, "-");
+                    plan.name = naming::make_unique(&plan.name, &names, "-");
                     names.push(plan.name.clone());
                 }
             }
@@ -361,7 +361,7 @@ impl Plans {
             if known.is_some() {
                 plan.prefix = known;
             } else if several && plan.prefix.is_none() {
-                let prefix = naming::unlike(&naming::prefix(&plan.name), &prefixes, "_");
+                let prefix = naming::make_unique(&naming::prefix(&plan.name), &prefixes, "_");
                 prefixes.push(prefix.clone());
                 plan.prefix = Some(format!("{prefix}_"));
             }
@@ -370,15 +370,16 @@ impl Plans {
 }
 
 impl Plan {
-    fn of(config: &SourceConfig, name: &str, kind: Kind) -> anyhow::Result<Self> {
+    fn new(config: &SourceConfig, name: &str, kind: Kind) -> anyhow::Result<Self> {
         let name = config.name.clone().unwrap_or_else(|| name.to_owned());
-        let trust = trust::of(config.trust, None, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
+        let trust =
+            trust::resolve(config.trust, None, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
         let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
         let (prefix, state) = (config.prefix.clone(), StateConfig::default());
         Ok(Self { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
     }
 
-    /// What is worth saying of its trust.
+    /// A remark about its trust level.
     fn remark(&self) -> Option<String> {
         let file = self.origin.config.adapter.as_deref()?;
         trust::remark(&self.name, file, self.trust)
@@ -403,7 +404,7 @@ impl Plan {
     }
 
     /// Opens the source.
-    pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<Opened> {
+    pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<OpenSource> {
         let place = self.kind.place().into();
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
@@ -431,21 +432,21 @@ impl Plan {
                 let pinning = pins::pinning(&self.state, absence);
                 let upstream = Upstream::open(*settings, Arc::new(SystemClock), pinning).await;
                 let source = hidden::hide(upstream.clone(), self.hidden, origin.config.read_only);
-                return Ok(Opened { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
+                return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
         };
-        Ok(Opened { source, prefix, trust, place, origin, absent, upstream: None })
+        Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: None })
     }
 }
 
-/// A source, and what must go on for it as long as it is served.
+/// An open source, with the tasks that run as long as it is served.
 #[derive(Clone)]
-pub(crate) struct Opened {
+pub(crate) struct OpenSource {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) prefix: Option<String>,
-    /// How far it is trusted.
+    /// Its trust level.
     pub(crate) trust: Trust,
-    /// What stands behind its name.
+    /// The database or server behind its name.
     pub(crate) place: Arc<str>,
     pub(crate) origin: Origin,
     /// A database that could not be looked into yet.
@@ -454,7 +455,7 @@ pub(crate) struct Opened {
     pub(crate) upstream: Option<Arc<Upstream>>,
 }
 
-impl Opened {
+impl OpenSource {
     /// The source under the prefix it gets.
     pub(crate) fn mount(&self) -> Mount {
         let (source, prefix, place) = (self.source.clone(), self.prefix.clone(), self.place.clone());
@@ -484,7 +485,7 @@ impl Opened {
     }
 }
 
-/// A time that has passed, in words.
+/// Formats an age.
 pub(crate) fn ago(age: Duration) -> String {
     let seconds = age.as_secs();
     let (count, unit) = match seconds {
@@ -496,7 +497,7 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// Whether a word of the command line names a source, or a configuration of several.
+/// Whether an argument names a source or a configuration.
 pub(crate) fn is_source(word: &str) -> bool {
     matches!(word, "demo:" | "tasks:")
         || ["http://", "https://"].iter().any(|scheme| word.starts_with(scheme))
@@ -543,13 +544,13 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
     files
 }
 
-/// Operations that the configuration speaks of and none of its servers has, each with the nearest that one has. Only where
-/// it is known what they have.
-pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
+/// Operations that the configuration names and none of its servers has, each with a suggestion. Servers whose
+/// operations are unknown are skipped.
+pub(crate) fn unmatched(opened: &[OpenSource]) -> Vec<(String, Option<String>)> {
     let mut found = Vec::new();
     for one in opened {
         let config = &one.origin.config;
-        let same: Vec<&Opened> = opened.iter().filter(|other| other.origin.config == *config).collect();
+        let same: Vec<&OpenSource> = opened.iter().filter(|other| other.origin.config == *config).collect();
         let is_first = same.first().is_some_and(|first| std::ptr::eq(*first, one));
         if !is_first || one.upstream.is_none() || same.iter().any(|one| one.unknown().is_some()) {
             continue;
@@ -567,7 +568,7 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
     found
 }
 
-/// The database, and whether it could be looked into.
+/// Opens the database and returns whether its schema could be read.
 async fn database(
     settings: aquifer_sql::Settings,
     key: &CursorKey,
@@ -575,13 +576,13 @@ async fn database(
     store: Option<Arc<dyn StateStore>>,
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
-    let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(told)?;
-    match database.reflect().await {
+    let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(into_error)?;
+    match database.look().await {
         Ok(()) => Ok((database, true)),
         // It would not get better by waiting for it.
-        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(told(failure)),
+        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(into_error(failure)),
         Err(failure) => {
-            eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
+            eprintln!("aquifer: {}; retrying until '{name}' is available", failure.message());
             Ok((database, false))
         }
     }

@@ -1,4 +1,4 @@
-//! What a source is called whom nobody gave a name.
+//! Derives names for sources that were not given one.
 
 use aquifer_discovery::name::fit;
 use aquifer_protocol::case::snake_identifier;
@@ -16,17 +16,17 @@ const RUNNERS: &[&str] = &[
 /// Files and folders that any program may have: what they are in says more.
 const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
 
-/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would be
-/// read as a rule about the other.
+/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would
+/// be read as a rule about the other.
 pub(crate) fn problem(name: &str) -> Option<String> {
     let is_invisible =
         |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
     let problem = if name.trim().is_empty() {
         "is empty"
     } else if name.chars().any(is_invisible) {
-        "has a character in it that cannot be seen"
+        "contains an invisible character"
     } else if name.trim() != name {
-        "begins or ends with a blank"
+        "begins or ends with a space"
     } else {
         return None;
     };
@@ -83,7 +83,7 @@ pub(super) fn prefix(name: &str) -> String {
 }
 
 /// The name, or one with a number that nobody has.
-pub(super) fn unlike(name: &str, taken: &[String], between: &str) -> String {
+pub(super) fn make_unique(name: &str, taken: &[String], between: &str) -> String {
     if !taken.iter().any(|known| known == name) {
         return name.to_owned();
     }
@@ -152,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(problem(name).is_some(), is_wrong, "{name:?}");
         }
-        assert_eq!(unlike("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
+        assert_eq!(make_unique("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
         assert_eq!(prefix("Git Hub!"), "git_hub");
     }
 }

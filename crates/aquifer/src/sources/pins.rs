@@ -1,5 +1,5 @@
-//! Where the accepted definitions of MCP servers are: in the state store, one for the whole process, opened when a server
-//! is. Commands that only look read it and write nothing.
+//! The accepted definitions of MCP servers, kept in the state store. The store is opened once per process, with the
+//! first server. Commands that only look read from it and write nothing.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,8 +27,8 @@ impl From<QuarantineConfig> for QuarantinePolicy {
 }
 
 impl Plans {
-    /// Says of every MCP server where its accepted definitions are and what happens to others. What a source says of itself
-    /// beats what `[gate]` says of all.
+    /// Says of every MCP server where its accepted definitions are and what happens to others. What a source says of
+    /// itself beats what `[gate]` says of all.
     pub(crate) fn pin(&mut self, config: &Config) {
         for plan in &mut self.plans {
             plan.state = config.state.clone();
@@ -59,8 +59,8 @@ pub(super) fn identify(file: Option<&Path>) -> String {
 /// Where definitions are pinned for what is about to be done with them.
 pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
     match is_looking(absence) {
-        true => PinStore::read_only(store::looked_into(state)),
-        false => PinStore::new(store::opened(state)).with_observer(Arc::new(Observed)),
+        true => Pinning::read_only(store::looked_into(state)),
+        false => Pinning::new(store::opened(state)).observed_by(Arc::new(QuarantineObserver)),
     }
 }
 
@@ -76,12 +76,12 @@ pub(crate) fn for_review(state: &StateConfig) -> PinStore {
 
 /// The audit that hears of quarantined definitions, and what happened before it was opened.
 #[derive(Default)]
-struct Record {
+struct QuarantineRecord {
     audit: Option<Audit>,
     waiting: Vec<Entry>,
 }
 
-static RECORD: Mutex<Option<Record>> = Mutex::new(None);
+static RECORD: Mutex<Option<QuarantineRecord>> = Mutex::new(None);
 
 /// Puts quarantined definitions on record there from now on, and those from before.
 pub(crate) fn record_in(audit: &Audit) {
@@ -92,14 +92,14 @@ pub(crate) fn record_in(audit: &Audit) {
 }
 
 fn note(audit: &Audit, entry: Entry) {
-    if let Err(error) = audit.submit(entry) {
-        tracing::error!(%error, "a quarantined definition is not on record");
+    if let Err(error) = audit.note(entry) {
+        tracing::error!(%error, "a quarantined definition could not be written to the audit log");
     }
 }
 
-struct Observed;
+struct QuarantineObserver;
 
-impl DefinitionObserver for Observed {
+impl DefinitionObserver for QuarantineObserver {
     fn quarantined(&self, source: &str, tool: &str, operation: &str, reason: &str) {
         let tool = aquifer_discovery::text::presentable(tool);
         let entry = Entry::new(Event::DefinitionQuarantined).operation(source, operation);

@@ -1,5 +1,5 @@
-//! What stands behind a source's name: which database or server. For the operator's eyes, so without secrets; and to
-//! tell two places apart that are called the same, so with a few digits of a hash of everything that was written.
+//! Describes the database or server behind a source to the operator, without secrets. A few digits of a hash over the
+//! whole address tell two places with the same description apart.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ impl Kind {
 
 fn database(target: &Target) -> String {
     match target {
-        Target::Sqlite(path) => format!("sqlite:{}", whole(path).display()),
+        Target::Sqlite(path) => format!("sqlite:{}", canonical(path).display()),
         Target::Memory(name) => format!("memory:{name}"),
         Target::Postgres(url) => format!("{} #{}", Target::without_secrets(url), digits([url.as_str()])),
     }
 }
 
 /// The file itself, however it was named.
-fn whole(path: &Path) -> std::path::PathBuf {
+fn canonical(path: &Path) -> std::path::PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -53,7 +53,8 @@ fn server(transport: &Transport) -> String {
     }
 }
 
-/// A few digits, which are others where anything that was written is another. Too few to find out from them what it was.
+/// A few digits, which are others where anything that was written is another. Too few to find out from them what it
+/// was.
 fn digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     for part in written {

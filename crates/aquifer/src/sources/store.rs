@@ -1,5 +1,5 @@
-//! The state store as sources use it: one for the whole process, opened when the first source needs it. Accepted
-//! definitions of MCP servers and the names of tables are kept there.
+//! The state store that sources use: one per process, opened when the first source needs it. It holds the accepted
+//! definitions of MCP servers and the names of tables.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 
 use crate::config::StateConfig;
-use crate::safety::{self, Place};
+use crate::safety::{self, StoreLocation};
 
 /// Sources that a process without a store remembers.
 const MAX_IN_MEMORY: usize = 10_000;
@@ -22,17 +22,15 @@ pub(super) fn opened(state: &StateConfig) -> Arc<dyn StateStore> {
 /// The same for looking: a store that is not there is not made.
 pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
     let is_missing = |file: &Path| !file.exists();
-    match Place::of(state) {
-        Ok(Place::File(file)) if is_missing(&file) => in_memory(),
+    match StoreLocation::new(state) {
+        Ok(StoreLocation::File(file)) if is_missing(&file) => in_memory(),
         _ => opened(state),
     }
 }
 
 fn open(state: &StateConfig) -> Arc<dyn StateStore> {
-    Place::of(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
-        tracing::error!(
-            "accepted definitions and the names of tables are kept in memory and forgotten with this process: {error:#}"
-        );
+    StoreLocation::new(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
+        tracing::error!("accepted definitions and table names are kept in memory and lost on exit: {error:#}");
         in_memory()
     })
 }

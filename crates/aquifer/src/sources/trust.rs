@@ -1,34 +1,39 @@
-//! How far a source is trusted: as the operator says, else by how it came here.
+//! The trust level of a source: the operator's setting, or else a default for its kind.
 
 use std::path::Path;
 
 use aquifer_discovery::Adapter;
 use aquifer_protocol::trust::Trust;
 
-use crate::safety::TrustSaid;
+use crate::safety::TrustSetting;
 
-/// What the operator named themselves is `validated`. An adapter file is what it says up to `generated`, and beyond that what
-/// `aquifer trust` recorded for exactly this file. What the operator says beats both.
-pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>, recorded: Option<Trust>) -> Result<Trust, String> {
-    match (said, adapter) {
-        (Some(TrustSaid::Level(level)), _) => Ok(level),
-        (Some(TrustSaid::File), Some(adapter)) => Ok(adapter.stated_trust),
-        (Some(TrustSaid::File), None) => Err("trust = \"file\" is for a source with an adapter file".to_owned()),
+/// Resolves the trust level of a source. The operator's setting takes precedence. Without one, an adapter file has the
+/// level it claims up to `generated`, or the level that `aquifer trust` recorded for exactly this file; other sources
+/// are `validated`.
+pub(super) fn resolve(
+    setting: Option<TrustSetting>,
+    adapter: Option<&Adapter>,
+    recorded: Option<Trust>,
+) -> Result<Trust, String> {
+    match (setting, adapter) {
+        (Some(TrustSetting::Level(level)), _) => Ok(level),
+        (Some(TrustSetting::File), Some(adapter)) => Ok(adapter.stated_trust),
+        (Some(TrustSetting::File), None) => Err("trust = \"file\" needs a source with an adapter file".to_owned()),
         (None, Some(adapter)) => Ok(recorded.map_or(adapter.trust, |level| level.min(adapter.stated_trust))),
         (None, None) => Ok(Trust::Validated),
     }
 }
 
-/// What people are told of an adapter file that is not trusted far enough to do much.
+/// A remark about an adapter file with a low trust level.
 pub(super) fn remark(name: &str, file: &Path, trust: Trust) -> Option<String> {
     let can = match trust {
-        Trust::Untested => "can be looked at, but nothing of it called",
+        Trust::Untested => "can be introspected but not called",
         Trust::Generated => "can only read",
         _ => return None,
     };
     let shown = file.display();
     Some(format!(
-        "'{name}' is trusted as '{trust}' and {can}. Once you have looked through {shown}: aquifer trust {shown} \
-         --to LEVEL --reason …, or trust = \"validated\" beside it in the configuration, or --trust validated"
+        "'{name}' has trust level '{trust}' and {can}. After you have reviewed {shown}, run aquifer trust {shown} \
+         --to LEVEL --reason …, set trust = \"validated\" for it in the configuration, or use --trust validated"
     ))
 }

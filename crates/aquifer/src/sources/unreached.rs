@@ -1,32 +1,33 @@
-//! What a person is told of a source that is not there.
+//! Errors about sources that cannot be reached.
 
 use aquifer_protocol::error::Failure;
 use aquifer_upstream::describe_failure;
 
-/// An MCP server that is not there, though nothing is wrong with what was written.
+/// An MCP server cannot be reached, although its configuration is valid.
 #[derive(Debug)]
-pub(crate) struct Unreached(String);
+pub(crate) struct UnreachableError(String);
 
-impl Unreached {
+impl UnreachableError {
     pub(crate) fn new(failure: Failure) -> Self {
-        Self(told(failure).to_string())
+        Self(into_error(failure).to_string())
     }
 
-    /// The same of a server that was there and did not answer.
+    /// An error with this message.
     pub(crate) fn in_words(words: String) -> Self {
         Self(words)
     }
 }
 
-impl std::fmt::Display for Unreached {
+impl std::fmt::Display for UnreachableError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unreached {}
+impl std::error::Error for UnreachableError {}
 
-/// What a person is told who started the command: with the cause, which a caller would not see.
-pub(super) fn told(failure: Failure) -> anyhow::Error {
+/// Converts a failure to an error for the person who started the command. It includes the cause, which callers do not
+/// see.
+pub(super) fn into_error(failure: Failure) -> anyhow::Error {
     anyhow::anyhow!("{}", describe_failure(&failure))
 }

@@ -1,4 +1,4 @@
-//! MCP servers: from what the configuration, a client's file or an adapter says of one to its settings.
+//! Builds the settings of an MCP server from the configuration, a client's file or an adapter.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -11,18 +11,18 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{AllowedRequests, BearerToken, Settings, Transport};
 
-use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
+use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, trust};
 use crate::config::{AllowedRequest, SourceConfig, StateConfig};
-use crate::safety::TrustSaid;
-use crate::state::Kept;
+use crate::safety::TrustSetting;
+use crate::state::StateFiles;
 
 /// Plans a server that the configuration or the command line describes.
-pub(super) fn plan(source: &SourceConfig, kept: &Kept) -> Result<Plan, Broken> {
-    let name = source.name.clone().unwrap_or_else(|| called(source));
-    made(source, &name, kept).map_err(|why| Broken { name, why })
+pub(super) fn plan(source: &SourceConfig, kept: &StateFiles) -> Result<Plan, InvalidSource> {
+    let name = source.name.clone().unwrap_or_else(|| default_name(source));
+    try_plan(source, &name, kept).map_err(|why| InvalidSource { name, why })
 }
 
-fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> {
+fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan, String> {
     let mut files = Vec::new();
     let adapter = match &source.adapter {
         Some(file) => {
@@ -35,8 +35,8 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     let transport = match (&source.command, &source.url, &adapter) {
         (Some(_), Some(_), _) => return Err("it has both a command and a url".to_owned()),
         (Some(command), None, _) => started(source, command)?,
-        (None, Some(url), adapter) => reached(source, &expand(source, url)?, adapter.as_ref())?,
-        (None, None, Some(adapter)) => of_adapter(source, adapter)?,
+        (None, Some(url), adapter) => http_transport(source, &expand(source, url)?, adapter.as_ref())?,
+        (None, None, Some(adapter)) => adapter_transport(source, adapter)?,
         (None, None, None) => return Err("it has neither a command nor a url".to_owned()),
     };
     let name = match (&source.name, &adapter) {
@@ -44,7 +44,7 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
         _ => name.to_owned(),
     };
     let recorded = adapter.as_ref().and_then(|_| kept.recorded_trust(files.iter().map(String::as_str)));
-    let trust = trust::of(source.trust, adapter.as_ref(), recorded)?;
+    let trust = trust::resolve(source.trust, adapter.as_ref(), recorded)?;
     let mut settings = Settings::new(&name, transport);
     if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
         settings.concurrency = max;
@@ -52,8 +52,8 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     settings.adapter = adapter;
     // The word of the file itself does not settle anything: only that of the operator.
     let said = match source.trust {
-        Some(TrustSaid::Level(level)) => Some(level),
-        Some(TrustSaid::File) => None,
+        Some(TrustSetting::Level(level)) => Some(level),
+        Some(TrustSetting::File) => None,
         None => recorded.map(|level| level.min(trust)),
     };
     settings.is_adapter_settled = said.is_some_and(|level| level >= Trust::Validated);
@@ -70,9 +70,10 @@ pub(super) fn of_client(
     file: &str,
     environment: &Environment<'_>,
     source: &SourceConfig,
-    kept: &Kept,
-) -> Result<Plan, Broken> {
-    let broken = |why: String| Broken { name: server.name.clone(), why: format!("{file}:{}: {why}", server.line) };
+    kept: &StateFiles,
+) -> Result<Plan, InvalidSource> {
+    let broken =
+        |why: String| InvalidSource { name: server.name.clone(), why: format!("{file}:{}: {why}", server.line) };
     if let Some(problem) = naming::problem(&server.name) {
         return Err(broken(problem));
     }
@@ -104,7 +105,7 @@ pub(super) fn of_client(
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
-    let trust = trust::of(source.trust, None, None).map_err(broken)?;
+    let trust = trust::resolve(source.trust, None, None).map_err(broken)?;
     if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
         settings.timeout = timeout;
     }
@@ -120,9 +121,14 @@ pub(super) fn of_client(
 }
 
 /// What is said of every kind of server alike.
-fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &mut Vec<String>) -> Result<(), String> {
+fn finish(
+    settings: &mut Settings,
+    source: &SourceConfig,
+    kept: &StateFiles,
+    files: &mut Vec<String>,
+) -> Result<(), String> {
     let seconds = |name: &str, value: Option<u64>, default: Duration| match value {
-        Some(0) => Err(format!("{name} must be 1 or more")),
+        Some(0) => Err(format!("{name} must be at least 1")),
         Some(seconds) => Ok(Duration::from_secs(seconds)),
         None => Ok(default),
     };
@@ -155,7 +161,7 @@ fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
     let default = DefinitionLimits::default();
     let limit = |name: &str, value: Option<usize>, default: usize, range: RangeInclusive<usize>| match value {
         Some(value) if !range.contains(&value) => {
-            Err(format!("{name} is {value}, allowed is {} to {}", range.start(), range.end()))
+            Err(format!("{name} is {value}; it must be from {} to {}", range.start(), range.end()))
         }
         value => Ok(value.unwrap_or(default)),
     };
@@ -201,7 +207,7 @@ fn started(source: &SourceConfig, command: &str) -> Result<Transport, String> {
     })
 }
 
-fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Result<Transport, String> {
+fn http_transport(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Result<Transport, String> {
     let headers = source.headers.iter().map(|(name, value)| Ok((name.clone(), expand(source, value)?)));
     let mut headers: Vec<(String, String)> = headers.collect::<Result<_, String>>()?;
     let mut bearer = match &source.bearer_env {
@@ -227,18 +233,18 @@ fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Resul
     Ok(Transport::Http { url: url.to_owned(), headers, bearer })
 }
 
-fn of_adapter(source: &SourceConfig, adapter: &Adapter) -> Result<Transport, String> {
+fn adapter_transport(source: &SourceConfig, adapter: &Adapter) -> Result<Transport, String> {
     match &adapter.target {
-        Target::McpHttp { url } => reached(source, url, Some(adapter)),
+        Target::McpHttp { url } => http_transport(source, url, Some(adapter)),
         Target::McpStdio { name } => Err(format!(
-            "its MCP server '{name}' is started by a command, which is not in the file: give it after --, or as \
-             'command' beside 'adapter' in the configuration"
+            "its MCP server '{name}' is started by a command, which the file does not contain. Give the command after --, or \
+             as 'command' beside 'adapter' in the configuration"
         )),
         Target::Rest { .. } => Err("its target is a REST API, which this version does not serve".to_owned()),
     }
 }
 
-fn called(source: &SourceConfig) -> String {
+fn default_name(source: &SourceConfig) -> String {
     match (&source.command, &source.url, &source.adapter) {
         (Some(command), _, _) => {
             let words: Vec<String> = [std::slice::from_ref(command), &source.args].concat();

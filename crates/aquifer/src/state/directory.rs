@@ -1,5 +1,5 @@
-//! The state directory: created for its owner alone, and repaired or refused where others could read or change what is
-//! kept in it. Whoever can write there can approve calls and replace logins.
+//! The state directory. It is created for its owner only, and repaired or refused if others could read or change its
+//! contents: whoever can write there can approve calls and replace logins.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -22,9 +22,9 @@ const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog
 /// Entries of a directory that are looked at to find out whether it is ours alone.
 const MAX_ENTRIES: usize = 1_000;
 
-/// What is known of a directory that exists.
+/// The properties of an existing directory.
 #[derive(Debug, Clone, Copy)]
-struct Facts {
+struct DirectoryFacts {
     owner: u32,
     mode: u32,
     /// Whether it is a symbolic link that stands in, or leads into, a directory where everybody can create files.
@@ -33,7 +33,7 @@ struct Facts {
     has_other_entries: bool,
 }
 
-/// What follows from the facts.
+/// What to do with the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Nobody else can read or change what is in it.
@@ -46,8 +46,8 @@ enum Verdict {
     Refuse(&'static str),
 }
 
-impl Facts {
-    fn of(path: &Path) -> io::Result<Self> {
+impl DirectoryFacts {
+    fn read(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         if !found.is_dir() {
             return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a directory"));
@@ -64,18 +64,18 @@ impl Facts {
     fn verdict(self, user: u32) -> Verdict {
         let is_open = self.mode & ANY_ACCESS_OF_OTHERS != 0;
         if self.is_public_link {
-            return Verdict::Refuse("it is a symbolic link in or into a directory where everybody can create files");
+            return Verdict::Refuse("it is a symbolic link in or into a directory where everyone can create files");
         }
         match self.owner {
             owner if owner != user && owner != ROOT && user == ROOT => {
-                Verdict::Warn("it belongs to another user, who can change what is kept in it")
+                Verdict::Warn("it belongs to another user, who can change its contents")
             }
             owner if owner != user && owner != ROOT => Verdict::Refuse("it belongs to another user"),
             owner if owner != user && self.mode & WRITE_ACCESS_OF_EVERYBODY != 0 => {
-                Verdict::Refuse("everybody can write to it")
+                Verdict::Refuse("everyone can write to it")
             }
             owner if owner != user && is_open => {
-                Verdict::Warn("it belongs to root and is not private: only the files in it are")
+                Verdict::Warn("it belongs to root and is not private; only the files in it are private")
             }
             _ if !is_open => Verdict::Private,
             // A directory such as /tmp is nobody's to close.
@@ -84,7 +84,7 @@ impl Facts {
             _ if self.mode & WRITE_ACCESS_OF_OTHERS != 0 => {
                 Verdict::Refuse("other users can write to it, and it holds files that are not Aquifer's")
             }
-            _ => Verdict::Warn("it holds other files, too, so that it is left open: only the state files are private"),
+            _ => Verdict::Warn("it also holds other files, so its mode is unchanged; only the state files are private"),
         }
     }
 }
@@ -113,15 +113,15 @@ pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
         }
         Err(error) => return Err(error).with_context(|| format!("cannot use {shown}")),
     }
-    enforce(path, Facts::of(path).with_context(|| format!("cannot use {shown}"))?)
+    enforce(path, DirectoryFacts::read(path).with_context(|| format!("cannot use {shown}"))?)
 }
 
 /// Makes sure that a directory is private, if it exists. An error if something else stands in its place.
 pub(super) fn check(path: &Path) -> anyhow::Result<()> {
-    match Facts::of(path) {
+    match DirectoryFacts::read(path) {
         Ok(facts) => enforce(path, facts),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).with_context(|| format!("the state directory {} is not used", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot use the state directory {}", path.display())),
     }
 }
 
@@ -134,26 +134,26 @@ pub(crate) fn close_to_others(path: &Path) {
     }
     let shown = path.display();
     match fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY)) {
-        Ok(()) => tracing::warn!("{shown} was open to other users; it is private now"),
-        Err(error) => tracing::warn!("{shown} is open to other users, and cannot be made private: {error}"),
+        Ok(()) => tracing::warn!("{shown} was accessible to other users; it is now private"),
+        Err(error) => tracing::warn!("{shown} is accessible to other users and cannot be made private: {error}"),
     }
 }
 
-fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {
+fn enforce(path: &Path, facts: DirectoryFacts) -> anyhow::Result<()> {
     let shown = path.display();
     match facts.verdict(rustix::process::geteuid().as_raw()) {
         Verdict::Private => {}
         Verdict::Repair => {
             fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))
                 .with_context(|| format!("cannot make {shown} private"))?;
-            tracing::warn!("the state directory {shown} was open to other users; it is private now (mode 0700)");
+            tracing::warn!("the state directory {shown} was accessible to other users; it is now private (mode 0700)");
         }
         Verdict::Warn(reason) => {
             // Every command looks several times.
             static TOLD: Once = Once::new();
             TOLD.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
         }
-        Verdict::Refuse(reason) => bail!("the state directory {shown} is not used: {reason}"),
+        Verdict::Refuse(reason) => bail!("cannot use the state directory {shown}: {reason}"),
     }
     Ok(())
 }
@@ -172,31 +172,31 @@ mod tests {
 
     #[test]
     fn r_saf_6_a_directory_is_used_repaired_or_refused() {
-        let private = Facts { owner: US, mode: 0o700, is_public_link: false, has_other_entries: false };
-        let open = Facts { mode: 0o755, ..private };
-        let shared = Facts { has_other_entries: true, ..open };
-        let of_root = Facts { owner: ROOT, ..open };
+        let private = DirectoryFacts { owner: US, mode: 0o700, is_public_link: false, has_other_entries: false };
+        let open = DirectoryFacts { mode: 0o755, ..private };
+        let shared = DirectoryFacts { has_other_entries: true, ..open };
+        let of_root = DirectoryFacts { owner: ROOT, ..open };
         // (facts, who we are, verdict)
         let table = [
             (private, US, "private"),
             (open, US, "repair"),
-            (Facts { mode: 0o777, ..private }, US, "repair"),
-            (Facts { mode: 0o750, ..private }, US, "repair"),
+            (DirectoryFacts { mode: 0o777, ..private }, US, "repair"),
+            (DirectoryFacts { mode: 0o750, ..private }, US, "repair"),
             (shared, US, "warn"),
-            (Facts { mode: 0o775, ..shared }, US, "refuse"),
-            (Facts { mode: 0o777, ..shared }, US, "refuse"),
-            (Facts { owner: OTHER, ..private }, US, "refuse"),
-            (Facts { owner: OTHER, ..open }, US, "refuse"),
-            (Facts { owner: OTHER, ..private }, ROOT, "warn"),
-            (Facts { owner: ROOT, ..private }, ROOT, "private"),
+            (DirectoryFacts { mode: 0o775, ..shared }, US, "refuse"),
+            (DirectoryFacts { mode: 0o777, ..shared }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..private }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..open }, US, "refuse"),
+            (DirectoryFacts { owner: OTHER, ..private }, ROOT, "warn"),
+            (DirectoryFacts { owner: ROOT, ..private }, ROOT, "private"),
             (of_root, ROOT, "repair"),
             (of_root, US, "warn"),
-            (Facts { mode: 0o770, ..of_root }, US, "warn"),
-            (Facts { mode: 0o777, ..of_root }, US, "refuse"),
-            (Facts { mode: 0o1777, ..of_root }, US, "refuse"),
-            (Facts { mode: 0o1777, ..of_root }, ROOT, "refuse"),
-            (Facts { is_public_link: true, ..private }, US, "refuse"),
-            (Facts { is_public_link: true, owner: ROOT, ..private }, ROOT, "refuse"),
+            (DirectoryFacts { mode: 0o770, ..of_root }, US, "warn"),
+            (DirectoryFacts { mode: 0o777, ..of_root }, US, "refuse"),
+            (DirectoryFacts { mode: 0o1777, ..of_root }, US, "refuse"),
+            (DirectoryFacts { mode: 0o1777, ..of_root }, ROOT, "refuse"),
+            (DirectoryFacts { is_public_link: true, ..private }, US, "refuse"),
+            (DirectoryFacts { is_public_link: true, owner: ROOT, ..private }, ROOT, "refuse"),
         ];
         for (facts, user, expected) in table {
             let verdict = match facts.verdict(user) {

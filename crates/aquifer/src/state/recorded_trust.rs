@@ -1,5 +1,6 @@
-//! Trust that an operator gave adapter files with `aquifer trust`. A file cannot vouch for itself, and neither can whoever
-//! sends it: a level above `generated` counts where it was given, for exactly the text that it was given to.
+//! Trust that an operator gave to adapter files with `aquifer trust`. A file cannot vouch for itself, and neither can
+//! its sender: a level above `generated` counts only on the machine where it was given, for exactly the text it was
+//! given to.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,9 +10,9 @@ use aquifer_protocol::hex::hex;
 use aquifer_protocol::trust::Trust;
 use sha2::{Digest, Sha256};
 
-use super::{Kept, create_private_directory, read_small_file, write_private};
+use super::{StateFiles, create_private_directory, read_small_file, write_private};
 
-impl Kept {
+impl StateFiles {
     /// Records the trust in an adapter: the texts of its file and of its sidecar.
     pub(crate) fn record_trust<'a>(
         &self,
@@ -19,9 +20,9 @@ impl Kept {
         level: Trust,
     ) -> anyhow::Result<()> {
         self.prepare()?;
-        let file = self.trust_file(texts).context("there is no state directory: set state.dir")?;
+        let file = self.trust_file(texts).context("there is no state directory. Set state.dir")?;
         if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
-            create_private_directory(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            create_private_directory(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
         write_private(&file, level.as_str().as_bytes()).with_context(|| format!("cannot write {}", file.display()))
     }

@@ -12,7 +12,7 @@ fn serve(target: &str) -> Piped {
 }
 
 #[test]
-fn a_file_that_is_missing_is_told_and_comes_without_a_restart() {
+fn a_missing_file_is_reported_and_served_later_without_a_restart() {
     let folder = Folder::new();
     // What the command line names has to be there.
     let missing = run(&["serve", &folder.path("library.db")]);
@@ -83,7 +83,7 @@ fn a_hangup_has_every_source_look_again() {
 }
 
 #[test]
-fn a_changed_table_is_noticed_by_whoever_reads() {
+fn a_changed_table_is_detected_on_the_next_read() {
     let folder = Folder::new();
     let file = folder.database("library.db", LIBRARY);
     let mut piped = serve(&file);
@@ -103,7 +103,7 @@ fn a_changed_table_is_noticed_by_whoever_reads() {
 }
 
 #[test]
-fn a_file_that_goes_is_missed_and_another_in_its_place_is_read() {
+fn a_deleted_file_is_reported_and_its_replacement_is_read() {
     let folder = Folder::new();
     let file = folder.database("library.db", LIBRARY);
     let mut piped = serve(&file);

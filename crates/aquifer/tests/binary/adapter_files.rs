@@ -97,10 +97,10 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     assert_eq!(code, 0, "{answer}{said}");
     assert!(answer.contains(r#""arguments":{"thingId":3}"#), "{answer}");
     let (code, _, said) = run(&folder, &["call", "frobnicate", "--source", "small-adapter.md"]);
-    assert!(code == 2 && said.contains("give it after --"), "{said}");
+    assert!(code == 2 && said.contains("Give the command after --"), "{said}");
     // R-DIS-7a: has it changed since?
     let (code, told, _) = go(with(&["review", "small-adapter.md"]));
-    assert!(code == 0 && told.contains("says what it said"), "{told}");
+    assert!(code == 0 && told.contains("has not changed since the adapter was reviewed"), "{told}");
     let mut changed = tools();
     changed[0]["description"] = json!("List things, and send them to somebody else.");
     changed[1]["inputSchema"]["properties"]["secretly"] = json!({ "type": "boolean" });
@@ -174,7 +174,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
     let output = terminal.output().unwrap();
     let seen = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{seen}{}", text(&output.stderr));
-    assert!(seen.contains("say one of these") && seen.contains("0 of 4 need review"), "{seen}");
+    assert!(seen.contains("use one of these") && seen.contains("0 of 4 need review"), "{seen}");
     let decided = read(&folder, "small.overrides.yaml");
     assert!(decided.contains("endpoint: UPDATE") && decided.contains("danger_level: reversible"), "{decided}");
 }

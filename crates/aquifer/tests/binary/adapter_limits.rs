@@ -89,7 +89,7 @@ fn r_saf_4_limits_of_an_adapter_file_are_enforced() {
 }
 
 #[test]
-fn r_int_6_adapter_info_tells_name_version_and_trust() {
+fn r_int_6_adapter_info_has_name_version_and_trust() {
     let desk = Desk::new("{ requests_per_day: 6 }");
     let info = desk.call("introspect", &json!({ "query": "adapter_info" }))["data"].clone();
     assert_eq!(info["name"], "small", "{info}");

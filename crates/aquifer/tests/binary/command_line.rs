@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{aquifer, run, text};
 
 #[test]
-fn results_on_stdout_talk_on_stderr_and_the_exit_code_tells() {
+fn results_go_to_stdout_messages_to_stderr_and_the_exit_code_is_right() {
     for (arguments, code, on_stdout) in [
         (
             &["call", "list_tasks", "--source", "tasks:"][..],
@@ -41,7 +41,7 @@ fn results_on_stdout_talk_on_stderr_and_the_exit_code_tells() {
 }
 
 #[test]
-fn bad_usage_is_two_and_says_what_to_do() {
+fn invalid_usage_exits_with_two_and_says_what_to_do() {
     for (arguments, words) in [
         (&["call", "list_tasks"][..], "no source"),
         (&["call", "list_tasks", "--source", "mysql://x"], "unknown source 'mysql://x'"),
@@ -69,7 +69,7 @@ fn bad_usage_is_two_and_says_what_to_do() {
 }
 
 #[test]
-fn an_address_in_use_is_told() {
+fn an_address_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = run(&["demo", "--http", &address]);
@@ -78,12 +78,12 @@ fn an_address_in_use_is_told() {
 }
 
 #[test]
-fn a_configuration_that_does_not_parse_is_shown_with_its_place() {
+fn a_configuration_error_is_reported_with_its_place() {
     let file = std::env::temp_dir().join(format!("aquifer-broken-{}.toml", std::process::id()));
     for (content, words) in [
         ("[surface]\nmode = semantic\n", "line 2, column"),
         ("[surface]\nmood = \"single\"\n", "unknown field `mood`"),
-        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"tasks:\"\n", "allowed is 8 to 64"),
+        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"tasks:\"\n", "it must be from 8 to 64"),
         ("[batch]\nlongest = 5\n", "unknown field `longest`"),
         ("[batch]\nlongest = 5\n", "It is called 'max_operations' now."),
         ("[batch]\non_confirmation = \"shrug\"\n", "unknown variant `shrug`"),

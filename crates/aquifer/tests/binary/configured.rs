@@ -143,7 +143,7 @@ fn generic_operations_do_what_those_of_the_tables_do() {
 }
 
 #[test]
-fn pages_have_the_size_that_was_said() {
+fn pages_have_the_configured_size() {
     let desk = Desk::new();
     let keys = "page_size = 1\nmax_page_size = 2";
     assert_eq!(count(&desk.data("", "list_books", json!({}))), 3);
@@ -158,7 +158,7 @@ fn pages_have_the_size_that_was_said() {
 }
 
 #[test]
-fn a_table_is_described_as_was_said() {
+fn a_table_has_the_configured_description() {
     let desk = Desk::new();
     let keys = "tables.books.description = \"What stands on shelves.\"";
     for name in ["list_books", "get_book", "create_book"] {
@@ -206,7 +206,7 @@ fn a_hidden_column_is_nowhere() {
 }
 
 #[test]
-fn presets_select_the_fields_that_were_said() {
+fn presets_select_the_configured_fields() {
     let desk = Desk::new();
     let keys = "tables.books.presets.short = [\"id\", \"title\"]";
     for params in [json!({ "preset": "short", "first": 1 }), json!({ "fields": "short", "first": 1 })] {
@@ -260,7 +260,7 @@ fn a_view_with_a_key_has_single_rows() {
 
 /// A value that takes for ever to compute is given up, and the next request is answered.
 #[test]
-fn a_statement_may_take_as_long_as_was_said() {
+fn a_statement_has_the_configured_timeout() {
     let desk = Desk::new();
     let endless =
         "(WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers)";
@@ -300,7 +300,7 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
     for (keys, words) in [
         ("colour = \"red\"", "unknown field `colour`"),
         ("style = \"rows\"", "unknown variant `rows`"),
-        ("timeout_seconds = 0", "source 'library': timeout_seconds must be 1 or more"),
+        ("timeout_seconds = 0", "source 'library': timeout_seconds must be at least 1"),
         ("include = [\"b[o]*\"]", "source 'library': include: the pattern 'b[o]*' has '[' in it"),
         ("exclude = [\"\"]", "source 'library': exclude: an empty pattern"),
         ("prefix = \"Lib-\"", "is not valid"),

@@ -50,7 +50,7 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_later() {
     assert_eq!(piped.data("read", "search_users", json!({ "query": "hunterzz" }))["items"], json!([]));
     // A change that would not hide is not taken over.
     config(&folder, &file, "tables.users.hide = [\"NOTES\"]");
-    piped.says("is refused, what was served stays");
+    piped.says("is invalid, so the old one stays in effect");
     assert_eq!(piped.data("read", "list_users", json!({ "fields": "full" }))["items"], rows);
     config(&folder, &file, "tables.users.hide = [\"notes\"]\ntables.users.show = [\"password_hash\"]");
     piped.says("the changed configuration is in effect");
@@ -215,7 +215,7 @@ fn r_saf_2_denied_operations_do_not_describe_themselves() {
 
 /// A table of which everything is denied is not named anywhere, and what is denied is not counted either.
 #[test]
-fn r_saf_2_a_denied_table_is_not_told_of() {
+fn r_saf_2_a_denied_table_is_not_mentioned() {
     let folder = Folder::new();
     let file = folder.database(
         "shop.db",

@@ -87,7 +87,7 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &Served, talk: &str, (
 #[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let mut served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
-    let talk = served.says("Stop with Ctrl-C");
+    let talk = served.says("Press Ctrl-C to stop");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
     assert_eq!((to_agents.len(), to_shells.len()), (6, 6), "{talk}");
     deleting_asks_is_confirmed_happens_and_stands_in_the_audit(&served, &talk, to_agents[4], to_shells[4]);

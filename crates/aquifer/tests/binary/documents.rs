@@ -97,7 +97,7 @@ fn the_commands_of_the_readme_work_and_answer_as_shown() {
 
 /// Those that end by themselves.
 #[test]
-fn the_commands_of_the_help_work() {
+fn the_examples_in_the_help_work() {
     for command in ["", "call", "introspect"] {
         let help = printed(&format!("aquifer {command} --help"));
         let examples: Vec<&str> =

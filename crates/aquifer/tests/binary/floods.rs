@@ -82,7 +82,7 @@ const CALL: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn answers_that_nobody_reads_are_given_up_and_others_are_served() {
+fn unread_answers_are_dropped_and_others_are_served() {
     in_every_setting(flood_with_unread_answers);
 }
 
@@ -115,7 +115,7 @@ fn flood_with_unread_answers(folder: &Folder, has_several_sources: bool) {
 }
 
 #[test]
-fn connections_that_say_nothing_lock_nobody_out() {
+fn silent_connections_lock_nobody_out() {
     let folder = Folder::new();
     // Room for 3,048 connections and one for the session, which is what these exceed.
     let served = serve(&folder, false, "max_sessions = 1");

@@ -190,7 +190,7 @@ fn r_dis_7_a_command_that_answers_once_waits_until_its_servers_are_known() {
 }
 
 #[test]
-fn r_dis_7_a_command_that_answers_once_says_which_server_cannot_be_started() {
+fn r_dis_7_one_shot_commands_name_the_server_that_cannot_be_started() {
     let folder = Folder::new();
     let mute = folder.file(
         "mute.toml",
@@ -229,7 +229,7 @@ fn r_dis_7_a_command_that_answers_once_says_which_server_cannot_be_started() {
 }
 
 #[test]
-fn r_dis_7_the_configuration_says_it_all() {
+fn r_dis_7_a_configuration_alone_is_enough_to_serve() {
     let folder = Folder::new();
     let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
     let config = folder.file(
@@ -244,7 +244,7 @@ fn r_dis_7_the_configuration_says_it_all() {
     let output = run(&folder, &["call", "first_environment", r#"{"name": "OWN"}"#, "--config", &config]);
     assert!(text(&output.stdout).contains(HEADER), "{}{}", text(&output.stdout), text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains("'third' is left out") && said.contains("${NOBODY_SET_THIS}"), "{said}");
+    assert!(said.contains("skipping 'third'") && said.contains("${NOBODY_SET_THIS}"), "{said}");
     let listed = text(&run(&folder, &["introspect", "--config", &config]).stdout);
     for name in ["first_frobnicate", "zwei_frobnicate", "tasks_create_task"] {
         assert!(listed.contains(name), "{listed}");
@@ -282,7 +282,7 @@ fn r_dis_7_names_too_long_and_names_alike_are_served_all_the_same() {
 }
 
 #[test]
-fn r_dis_7_servers_that_hang_talk_nonsense_or_leave_do_not_disturb_the_others() {
+fn r_dis_7_servers_that_hang_send_garbage_or_exit_do_not_disturb_the_others() {
     let folder = Folder::new();
     let [python, program, offered_file] = server(&folder.tools("tools.json", &tools()));
     let script = |code: &str| json!({ "command": python, "args": ["-c", code] });

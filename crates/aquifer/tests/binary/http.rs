@@ -253,7 +253,7 @@ fn stopping_finishes_the_calls_under_way() {
 }
 
 #[test]
-fn somebody_who_listens_does_not_hold_the_server_back() {
+fn a_listening_client_does_not_delay_the_shutdown() {
     let mut served = Served::tasks();
     let (body, _) = stateless_body("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let headers = [
@@ -268,7 +268,7 @@ fn somebody_who_listens_does_not_hold_the_server_back() {
     terminate(served.pid());
     assert!(served.wait().success());
     let said = served.all();
-    assert!(!said.contains("calls are still under way"), "{said}");
+    assert!(!said.contains("calls are still running"), "{said}");
 }
 
 #[test]

@@ -138,11 +138,11 @@ fn the_clients_of_a_machine_become_one_configuration() {
 }
 
 #[test]
-fn a_machine_without_clients_is_told_what_to_do() {
+fn init_without_clients_explains_what_to_do() {
     let folder = Folder::new();
     let output = init(&folder, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no MCP server is configured"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("have no MCP servers"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "");
 }
 

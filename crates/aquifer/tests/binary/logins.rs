@@ -99,7 +99,7 @@ fn a_person_logs_in_and_out() {
     );
     try_it(&format!("aquifer login {url} --scope 'notes.read notes.write'"), 0, "for notes.read notes.write");
     try_it(&format!("aquifer call write_note --source {url} --config {unguarded}"), 0, r#"{"note":"write_note"}"#);
-    try_it(&format!("aquifer logout {url}"), 0, "forgotten and revoked");
+    try_it(&format!("aquifer logout {url}"), 0, "deleted and revoked");
     try_it(&format!("aquifer logout {url}"), 0, "There is no login");
     try_it(&call, 1, &format!("`aquifer login {url}`"));
     guarded.set(&json!({ "deny": true }));
@@ -118,7 +118,7 @@ fn a_person_logs_in_and_out() {
 }
 
 #[test]
-fn a_gateway_says_what_to_run_and_takes_the_login_up() {
+fn a_gateway_names_the_login_command_and_picks_up_the_login() {
     let (folder, guarded) = (folder(), Guarded::start());
     let other = Guarded::start();
     folder.file(

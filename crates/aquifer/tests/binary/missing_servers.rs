@@ -53,7 +53,7 @@ impl Place {
 
 /// What the servers are, and how often each of these is said.
 #[test]
-fn what_is_missing_is_said_once_in_its_own_words() {
+fn each_missing_server_is_reported_once_in_its_own_words() {
     const REFUSED: &[&str] = &["python3", "-c", REFUSES];
     const NONE: &[&str] = &["no-such-program-anywhere", "x"];
     const FILE: &[&str] = &["./no/such/file"];
@@ -86,7 +86,7 @@ fn what_is_missing_is_said_once_in_its_own_words() {
 }
 
 #[test]
-fn a_gateway_says_once_why_a_server_is_missing() {
+fn a_gateway_reports_once_why_a_server_is_missing() {
     let place = Place::new(true, &[("git", &["no-such-program-anywhere"]), ("supabase", &["python3", "-c", REFUSES])]);
     let mut piped = Piped::spawn(forgetful(&place.folder).args(["serve", &place.config]));
     piped.initialize("2025-06-18");
@@ -115,7 +115,7 @@ fn a_server_that_hangs_is_named_and_the_others_are_shown() {
         let output = terminal.stdin(Stdio::null()).output().unwrap();
         let shown = text(&output.stdout);
         assert!(shown.contains("waiting for") && shown.contains("'slow'"), "{command:?}: {shown}");
-        assert!(shown.contains("Source 'slow' has not answered"), "{command:?}: {shown}");
+        assert!(shown.contains("Source 'slow' did not answer"), "{command:?}: {shown}");
         let other = if command == ["validate"] { "Did you mean 'list_things'?" } else { "list_things" };
         assert!(shown.contains(other), "{command:?}: {shown}");
     }

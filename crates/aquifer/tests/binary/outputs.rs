@@ -46,7 +46,7 @@ fn pipes_and_links_that_options_name_stay_what_they_are() {
     run(&format!("echo first > log; aquifer interrogate -o /dev/stdout -- {started} >> log"));
     assert!(std::fs::read_to_string(folder.path("log")).unwrap().starts_with("first\n{"));
     let output = shell_in(&folder, "aquifer build bundle.json -o pipe");
-    assert!(text(&output.stderr).contains("is not a folder"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is not a directory"), "{}", text(&output.stderr));
 }
 
 #[test]

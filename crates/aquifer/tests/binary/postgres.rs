@@ -116,7 +116,7 @@ fn rows_are_served_and_changed() {
 }
 
 #[test]
-fn a_database_that_is_missing_is_told_and_comes_without_a_restart() {
+fn a_missing_database_is_reported_and_served_later_without_a_restart() {
     let database = Database::planned();
     let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
     piped.says("is unavailable: its server has no");
@@ -142,7 +142,7 @@ fn a_hangup_shows_a_new_table() {
 
 /// Only some schemas, the first one's tables under their plain names.
 #[test]
-fn schemas_are_those_that_were_said() {
+fn only_the_configured_schemas_are_served() {
     let database = Database::with(&format!(
         "{LIBRARY} CREATE SCHEMA sales; CREATE TABLE sales.orders (id integer PRIMARY KEY, note text);
          CREATE SCHEMA hidden; CREATE TABLE hidden.things (id integer PRIMARY KEY);"

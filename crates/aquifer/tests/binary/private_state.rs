@@ -105,9 +105,9 @@ fn r_saf_6_a_directory_that_is_more_open_is_repaired_or_refused() {
     // (its mode, whether something else is in it, whether it is used, its mode then, what is said)
     let table = [
         (0o700, true, true, 0o700, ""),
-        (0o755, false, true, 0o700, "was open to other users; it is private now"),
-        (0o777, false, true, 0o700, "was open to other users; it is private now"),
-        (0o755, true, true, 0o755, "is not private: it holds other files"),
+        (0o755, false, true, 0o700, "was accessible to other users; it is now private"),
+        (0o777, false, true, 0o700, "was accessible to other users; it is now private"),
+        (0o755, true, true, 0o755, "is not private: it also holds other files"),
         (0o775, true, false, 0o775, "other users can write to it"),
         (0o777, true, false, 0o777, "other users can write to it"),
         (0o1777, false, false, 0o1777, "it is shared with other users"),
@@ -205,11 +205,11 @@ fn r_saf_5_an_audit_directory_that_cannot_be_used_stops_the_command() {
         let output = forgetful(&folder).args(["call", "create_task", params, "--config", &config]).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "row {row}: {said}{}", text(&output.stdout));
-        assert_eq!(said.contains("no operation can be put on record"), code == 2, "row {row}: {said}");
+        assert_eq!(said.contains("no operation can be audited"), code == 2, "row {row}: {said}");
         assert_eq!(output.stdout.is_empty(), code == 2, "row {row}: nothing was done");
         if code == 2 {
             let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
-            piped.says("no operation can be put on record");
+            piped.says("no operation can be audited");
             assert_eq!(piped.close().code(), Some(2), "row {row}");
         }
     }

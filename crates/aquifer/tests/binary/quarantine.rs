@@ -178,7 +178,7 @@ fn r_dis_7a_a_change_between_two_runs_waits_too_and_only_looking_pins_nothing() 
     // All of it at once, for those who have read it.
     let unread = place.run(&["review", "--accept-all"]);
     assert!(text(&unread.stdout).contains(POISON), "{}", text(&unread.stdout));
-    assert!(unread.status.code() == Some(2) && text(&unread.stderr).contains("nothing is accepted"));
+    assert!(unread.status.code() == Some(2) && text(&unread.stderr).contains("nothing was accepted"));
     // Something else by then is shown, and not accepted either.
     place.list(&tools("Third."));
     assert_eq!(place.run(&["review", "--accept-all"]).status.code(), Some(2));
@@ -188,7 +188,7 @@ fn r_dis_7a_a_change_between_two_runs_waits_too_and_only_looking_pins_nothing() 
 }
 
 #[test]
-fn r_dis_7a_the_configuration_says_what_waits() {
+fn r_dis_7a_the_configuration_decides_what_is_quarantined() {
     let gained = |tools: Value| {
         let mut tools = tools;
         tools.as_array_mut().unwrap().push(json!({ "name": "get_more", "description": POISON,
@@ -336,7 +336,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 }
 
 #[test]
-fn r_dis_7_catalogs_are_asked_for_live_and_their_age_is_said() {
+fn r_dis_7_catalogs_are_fetched_live_and_their_age_is_shown() {
     let unsure = json!({ "name": "frobnicate", "description": "Frobnicate.", "inputSchema": { "type": "object" } });
     let place = Place::new(&json!([unsure]), "");
     drop({
@@ -367,7 +367,7 @@ fn r_dis_7_catalogs_are_asked_for_live_and_their_age_is_said() {
         let (shown, said) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{looked:?}: {shown}{said}");
         assert!(shown.contains("get_user"), "{looked:?}: {shown}");
-        assert!(said.contains("What it said") && said.contains(" ago is shown"), "{looked:?}: {said}");
+        assert!(said.contains("Showing its catalog from ") && said.contains(" ago"), "{looked:?}: {said}");
     }
 }
 
@@ -433,7 +433,7 @@ fn r_dis_4_an_adapter_file_does_not_vouch_for_itself() {
 }
 
 #[test]
-fn r_dis_7_a_server_that_defines_too_much_loses_that_and_nobody_else_anything() {
+fn r_dis_7_a_server_with_too_many_definitions_affects_only_itself() {
     let place = Place::new(&tools("Get a user."), "");
     let many: Value = (0..3_000)
         .map(|number| json!({ "name": format!("get_{number}"), "description": "One of many.", "inputSchema": {} }))
@@ -467,7 +467,11 @@ fn r_dis_7_a_server_that_defines_too_much_loses_that_and_nobody_else_anything() 
     let refused = place.folder.file("refused.toml", &config);
     let output =
         forgetful(&place.folder).args(["introspect", "--config", &refused]).stdin(Stdio::null()).output().unwrap();
-    assert!(text(&output.stderr).contains("max_tools is 10000000, allowed is 1 to 4000"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("max_tools is 10000000; it must be from 1 to 4000"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -538,7 +542,7 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
 }
 
 #[test]
-fn r_dis_7a_a_server_on_the_web_is_held_to_what_it_said() {
+fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
     let place = Place::new(&tools("First."), "");
     // Ourselves, over HTTP, in front of the server that changes.
     let inner =

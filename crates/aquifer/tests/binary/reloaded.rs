@@ -27,7 +27,7 @@ fn token_for(server: &mut Server, id: i64) -> String {
 const TOKENS: &str = "[gate.strength]\ndestructive = \"token\"\n";
 const DENY: &str = "[[gate.rule]]\nname = \"no deletes\"\neffect = \"deny\"\noperation = \"delete_*\"\n";
 const IN_EFFECT: &str = "the changed configuration is in effect";
-const REFUSED: &str = "the changed configuration is refused, what was served stays: ";
+const REFUSED: &str = "the changed configuration is invalid, so the old one stays in effect: ";
 
 #[test]
 fn r_saf_2_rules_change_without_a_restart() {
@@ -59,7 +59,7 @@ fn r_saf_2_rules_change_without_a_restart() {
 }
 
 #[test]
-fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
+fn r_saf_4_limits_change_without_a_restart_and_keep_counting() {
     let limits = |calls: u32, day: &str| {
         format!(
             "[[gate.rate_limit]]\nname = \"looks\"\nlimit = {calls}\nwindow = \"hour\"\noperation = \"get_book\"\n{day}"
@@ -89,7 +89,7 @@ fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
 }
 
 #[test]
-fn r_saf_4_a_limit_that_counts_from_zero_is_told() {
+fn r_saf_4_a_limit_that_restarts_from_zero_is_reported() {
     let limit = |window: &str| format!("[[gate.rate_limit]]\nname = \"looks\"\nlimit = 2\nwindow = \"{window}\"\n");
     let place = Place::new(&limit("hour"));
     let mut server = Server::Stdio(place.piped());
@@ -102,7 +102,7 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
     let tasks = "[[source]]\ntarget = \"tasks:\"\n";
     let wrong = [
         ("[[gate.rule]]\nname = \"odd\"\neffect = \"allow\"\nloosen = true\n", "[gate] rule 1 'odd'"),
-        ("[gate.confirmation]\nttl_seconds = 100000\n", "[gate] 'lifetime'"),
+        ("[gate.confirmation]\nttl_seconds = 100000\n", "[gate] 'ttl_seconds'"),
         ("[gate.strength]\ndestuctive = \"token\"\n", "[gate] "),
         ("[limits]\nmax_nesting_depth = 1\n", "'max_nesting_depth' in [limits] is 1"),
         ("[results]\nheld_ttl_seconds = 0\n", "'held_ttl_seconds' in [results] is 0"),
@@ -136,12 +136,12 @@ fn what_waits_for_a_restart_is_named() {
     let place = Place::new(&format!("{TOKENS}[audit]\nrequired = false\n"));
     let mut server = Server::Stdio(place.piped());
     place.rewrite(&format!("{DENY}[limits]\nmax_nesting_depth = 64\n"));
-    server.says("the changed configuration is in effect, except for [limits] and [audit]: restart for that");
-    server.says("Warning: what is in effect is less strict than the file in [audit]");
+    server.says("the changed configuration is in effect, except for [limits] and [audit]. Restart to apply the rest");
+    server.says("Warning: the settings in effect are less strict than the file in [audit]");
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     // What was named once is named again: it still waits.
     place.rewrite(&format!("{TOKENS}[limits]\nmax_nesting_depth = 64\n"));
-    server.says("the changed configuration is in effect, except for [limits] and [audit]: restart for that");
+    server.says("the changed configuration is in effect, except for [limits] and [audit]. Restart to apply the rest");
     place.rewrite(&format!("{DENY}[audit]\nrequired = false\n"));
     until("nothing waits any more", || {
         server.says(IN_EFFECT);
@@ -161,7 +161,8 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     piped.initialize("2025-06-18");
     let mut server = Server::Stdio(piped);
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
-    for (text, words) in [(Some(""), "is empty"), (Some("# nothing\n"), "is empty"), (None, "is gone")] {
+    for (text, words) in [(Some(""), "is empty"), (Some("# nothing\n"), "is empty"), (None, "does not exist any more")]
+    {
         match text {
             Some(text) => drop(place.folder.file("rules.toml", text)),
             None => std::fs::remove_file(&rules).unwrap(),
@@ -175,7 +176,7 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     let Server::Stdio(piped) = server else { panic!("on pipes") };
     let said = piped.last_words();
-    assert_eq!(said.matches("is gone").count(), 1, "{said}");
+    assert_eq!(said.matches("does not exist any more").count(), 1, "{said}");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn r_dis_8_what_is_held_is_bounded_as_configured() {
 }
 
 #[test]
-fn r_dis_8_the_operator_says_where_rows_are_and_which_controls_there_are() {
+fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     let desk = Desk::new();
     // Two lists that could be meant are none.
     let mut piped = desk.serve("", "");
@@ -232,7 +232,7 @@ fn r_dis_8_the_operator_says_where_rows_are_and_which_controls_there_are() {
 }
 
 #[test]
-fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
+fn r_dis_8_an_unknown_operation_is_reported_with_a_suggestion() {
     let desk = Desk::new();
     let config = desk.config("", "[source.operations.list_thing]\nrows = \"items\"");
     let asked = || {
@@ -251,10 +251,10 @@ fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
 fn settings_out_of_range_are_refused() {
     let desk = Desk::new();
     for (results, source, words) in [
-        ("held_ttl_seconds = 0", "", "'held_ttl_seconds' in [results] is 0, allowed is 1 to 86400"),
-        ("max_page_size = 5000", "", "'max_page_size' in [results] is 5000, allowed is 1 to 1000"),
+        ("held_ttl_seconds = 0", "", "'held_ttl_seconds' in [results] is 0; it must be from 1 to 86400"),
+        ("max_page_size = 5000", "", "'max_page_size' in [results] is 5000; it must be from 1 to 1000"),
         ("max_text_bytes = 5", "", "'max_text_bytes' in [results] is 5"),
-        ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' is a path"),
+        ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' must be a path"),
     ] {
         let output = run(&["call", "x", "--config", &desk.config(results, source)]);
         let said = text(&output.stderr);

@@ -73,7 +73,7 @@ fn r_dis_7a_a_word_accepts_the_tool_it_names_and_no_other() {
     let word = printed(&seen, "list_things");
     assert_ne!(word, odd);
     let accepted = place.run(&["review", "people", "--accept", &word]);
-    assert!(text(&accepted.stderr).contains("'list_things' is accepted"), "{}", text(&accepted.stderr));
+    assert!(text(&accepted.stderr).contains("'list_things' was accepted"), "{}", text(&accepted.stderr));
     assert!(!text(&accepted.stderr).contains(&odd), "{}", text(&accepted.stderr));
     assert!(text(&place.run(&["review", "people"]).stdout).contains(&format!("quarantined  {odd} ")));
 
@@ -92,8 +92,8 @@ fn r_dis_7a_a_word_accepts_the_tool_it_names_and_no_other() {
         text(&unclear.stderr)
     );
     let accepted = place.run(&["review", "people", "--accept", &printed(&seen, "list_things")]);
-    assert!(text(&accepted.stderr).contains("'list_things' is accepted"), "{}", text(&accepted.stderr));
-    assert!(!text(&accepted.stderr).contains("'ListThings' is accepted"), "{}", text(&accepted.stderr));
+    assert!(text(&accepted.stderr).contains("'list_things' was accepted"), "{}", text(&accepted.stderr));
+    assert!(!text(&accepted.stderr).contains("'ListThings' was accepted"), "{}", text(&accepted.stderr));
 }
 
 /// A server chooses the names of its tools: none begins a line that looks like ours, and each can be accepted as printed.
@@ -117,7 +117,7 @@ fn r_dis_7a_names_of_tools_forge_nothing_and_can_be_accepted() {
     for command in commands {
         // As a person pastes it.
         let accepted = shell(&format!("cd {:?} && {command}", place.folder.path("")));
-        assert!(text(&accepted.stderr).contains("is accepted"), "{command}: {}", text(&accepted.stderr));
+        assert!(text(&accepted.stderr).contains("was accepted"), "{command}: {}", text(&accepted.stderr));
     }
     assert!(!text(&place.run(&["review", "people"]).stdout).contains("quarantined  "));
 }
@@ -131,10 +131,10 @@ fn r_dis_7a_what_was_never_shown_is_not_accepted_by_its_name() {
     let blind = place.run(&["review", "people", "--accept", "list_things"]);
     assert_eq!(blind.status.code(), Some(2), "{}", text(&blind.stderr));
     assert!(text(&blind.stdout).contains("+ Second."), "it is shown now: {}", text(&blind.stdout));
-    assert!(text(&blind.stderr).contains("nothing is accepted"), "{}", text(&blind.stderr));
+    assert!(text(&blind.stderr).contains("nothing was accepted"), "{}", text(&blind.stderr));
     assert!(place.call("list_things").contains("PERMISSION_DENIED"));
     let informed = place.run(&["review", "people", "--accept", "list_things"]);
-    assert!(text(&informed.stderr).contains("'list_things' is accepted"), "{}", text(&informed.stderr));
+    assert!(text(&informed.stderr).contains("'list_things' was accepted"), "{}", text(&informed.stderr));
     assert!(place.call("list_things").contains("\"success\":true"));
 }
 

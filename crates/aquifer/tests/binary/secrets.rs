@@ -66,5 +66,5 @@ fn a_configuration_that_is_wrong_elsewhere_keeps_it() {
     let output = run(&["serve", "--config", &config]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("timeout_seconds must be 1 or more") && !said.contains(PASSWORD), "{said}");
+    assert!(said.contains("timeout_seconds must be at least 1") && !said.contains(PASSWORD), "{said}");
 }

@@ -113,7 +113,7 @@ fn rows_are_created_changed_and_deleted_in_the_file() {
 }
 
 #[test]
-fn what_the_database_forbids_is_told_and_changes_nothing() {
+fn a_constraint_violation_is_reported_and_changes_nothing() {
     let (_folder, file, mut piped) = library();
     for (family, operation, params, code) in [
         ("create", "create_author", json!({ "name": "Ada" }), "CONFLICT_ALREADY_EXISTS"),

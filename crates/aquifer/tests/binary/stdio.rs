@@ -30,7 +30,7 @@ fn the_stateless_revision_is_served_on_pipes_too() {
 }
 
 #[test]
-fn it_says_who_it_is() {
+fn server_info_names_the_server() {
     let mut piped = Piped::start(&["serve", "tasks:"]);
     let answer = piped.initialize("2025-06-18");
     assert_eq!(answer["result"]["serverInfo"]["name"], "aquifer");
@@ -105,7 +105,7 @@ fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
 }
 
 #[test]
-fn progress_is_told_and_grows() {
+fn progress_is_reported_and_grows() {
     let mut piped = Piped::tasks();
     let run = json!({ "operation": "execute_tasks", "ms_each": 5, "wait": true });
     // Beside the arguments as in MCP, inside of them as in MCP-AQL, alone and for a batch.

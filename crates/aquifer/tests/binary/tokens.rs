@@ -196,7 +196,7 @@ fn a_server_is_measured_itself_and_behind_ours() {
 }
 
 #[test]
-fn a_file_of_tasks_is_done_as_it_says_and_what_writes_only_if_allowed() {
+fn tasks_of_a_file_run_and_write_only_if_allowed() {
     let folder = Folder::new();
     let started = server(&folder.tools("tools.json", &tools()));
     let command: Vec<&str> = ["--"].into_iter().chain(started.iter().map(String::as_str)).collect();

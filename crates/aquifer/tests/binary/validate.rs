@@ -20,23 +20,23 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         (
             "d.toml",
             "[[source]]\ncommand = \"x\"\nmax_page_size = 7\n\n[results]\nheld_ttl_seconds = 5\nmax_page_size = 0\n",
-            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'max_page_size' is 0, allowed is 1 to 1000",
+            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'max_page_size' is 0; it must be from 1 to 1000",
         ),
         ("d.toml", "[results]\nmax_held_byte = 0\n", "Did you mean 'max_held_bytes'?"),
         (
             "d.toml",
             "[[source]]\ntarget = \"demo:\"\nname = \"shop\"\n[[source]]\ntarget = \"tasks:\"\nname = \" shop\"\n",
-            "d.toml:6:1: SCHEMA_INVALID_NAME: the source name \" shop\" begins or ends with a blank",
+            "d.toml:6:1: SCHEMA_INVALID_NAME: the source name \" shop\" begins or ends with a space",
         ),
         (
             "d.toml",
             "[[source]]\ntarget = \"demo:\"\nname = \"shop\u{200b}\"\n",
-            "d.toml:3:1: SCHEMA_INVALID_NAME: the source name \"shop\\u{200b}\" has a character in it that cannot be seen",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: the source name \"shop\\u{200b}\" contains an invisible character",
         ),
         (
             "d.toml",
             "[[source]]\ncommand = \"x\"\n\n[source.operations.list_x]\nrows = \"a[].b[].c\"\n",
-            "d.toml:4:1: SCHEMA_INVALID_TYPE: 'rows' is a path such as items",
+            "d.toml:4:1: SCHEMA_INVALID_TYPE: 'rows' must be a path such as items",
         ),
         (
             "d.toml",
@@ -144,7 +144,7 @@ fn r_saf_2_a_rule_that_matches_nothing_is_an_error() {
 }
 
 #[test]
-fn r_saf_2_what_cannot_be_reached_is_not_checked_and_said_so() {
+fn r_saf_2_rules_of_unreachable_sources_are_reported_as_unchecked() {
     let folder = Folder::new();
     let rules = "[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n\
                  [[gate.rule]]\neffect = \"deny\"\nsource = \"library\"\noperation = \"delete_bok\"\n";
@@ -160,7 +160,7 @@ fn r_saf_2_what_cannot_be_reached_is_not_checked_and_said_so() {
         // The rule about a source that is there is checked; the other only if all are.
         assert!(told.contains("'delete_bok'"), "{told}");
         assert_eq!(told.contains("'anything'"), unreached == 0, "{told}");
-        assert_eq!(said.matches("so rules about it are not checked").count(), unreached, "{said}");
+        assert_eq!(said.matches("so its rules were not checked").count(), unreached, "{said}");
     }
     // Nothing is there: nothing is wrong.
     let file =
@@ -169,5 +169,5 @@ fn r_saf_2_what_cannot_be_reached_is_not_checked_and_said_so() {
     let file = folder.file("none.toml", "[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n");
     let output = run(&["validate", &file]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("the rules are not checked: no source"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the rules were not checked: no source"), "{}", text(&output.stderr));
 }

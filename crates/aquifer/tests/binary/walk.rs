@@ -80,13 +80,13 @@ fn decisions(folder: &Folder) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_new_user_meets_no_false_statement() {
+fn everything_a_new_user_reads_is_true() {
     let folder = home();
     let before = read(&folder, ".cursor/mcp.json");
 
     // What init says it did, it did, and nothing else.
     let (snippet, said) = typed(&folder, "aquifer init", 0);
-    assert!(said.contains("with 3 sources") && said.contains("files are as they were"), "{said}");
+    assert!(said.contains("with 3 sources") && said.contains("files of your clients are unchanged"), "{said}");
     assert_eq!(read(&folder, ".cursor/mcp.json"), before);
     let (config, values) = (read(&folder, "aquifer.toml"), read(&folder, "aquifer.env"));
     assert!(SECRETS.iter().all(|secret| !config.contains(secret) && values.contains(secret)), "{config}{values}");

@@ -41,11 +41,11 @@ fn r_dis_7_a_changed_client_file_takes_effect_without_a_restart() {
     });
     // What is broken is told and ignored, and the place is told.
     folder.file("mcp.json", "{\n  \"mcpServers\": {\n    \"one\" }");
-    piped.says("is refused, what was served stays");
+    piped.says("is invalid, so the old one stays in effect");
     piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
     // So is a file in which one is broken: all of a change takes effect, or nothing.
     file(json!({ "one": { "comand": "x" }, "four": entry(&things) }));
-    piped.says("is refused, what was served stays: source 'one': ");
+    piped.says("is invalid, so the old one stays in effect: source 'one': ");
     piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
     assert!(offered(&mut piped, "three_frobnicate") && !offered(&mut piped, "four_frobnicate"));
     // Even if it is killed, nobody survives it.
@@ -70,7 +70,7 @@ fn r_dis_7_a_changed_configuration_takes_effect_without_a_restart() {
     let kept = piped.data("read", "list_tasks", json!({}));
     assert_eq!(kept["items"][0]["title"], "Milk", "what did not change is the same as before, under the same names");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = 5\n"));
-    piped.says("is refused, what was served stays: ");
+    piped.says("is invalid, so the old one stays in effect: ");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = \"single\"\n"));
     piped.says("the change is not in effect: [surface] cannot change in a running process");
     // Whoever is left keeps the name it has.

@@ -83,7 +83,7 @@ impl Server {
     fn of(command: Command) -> Self {
         let mut process = Process::start(command);
         let url =
-            process.line("it tells its address", |line| Some(line.split_once("speaks MCP-AQL at ")?.1.to_owned()));
+            process.line("it tells its address", |line| Some(line.split_once("serves MCP-AQL at ")?.1.to_owned()));
         Self { url, _process: process }
     }
 }

@@ -1,4 +1,4 @@
-//! A request on its way from HTTP to its session.
+//! Hands a request from HTTP to its session.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage};
 use super::manager::{SCOPE, SessionsError, refused};
 use super::session::{AnswerSlot, RequestKey, Session};
 
-/// A request that was counted in. If it is not handed on after all, it is counted out when this is dropped.
-pub(super) struct Begun {
+/// A request that was counted. If it is not handed on, dropping this removes it from the count.
+pub(super) struct RequestStart {
     session: Arc<Session>,
     key: Option<RequestKey>,
     answer: Arc<AnswerSlot>,
 }
 
-impl Begun {
+impl RequestStart {
     pub(super) fn new(session: Arc<Session>, message: &mut ClientJsonRpcMessage) -> Result<Self, SessionsError> {
         let answer = AnswerSlot::new(SCOPE.try_with(|scope| scope.connection.clone()).ok());
         let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, key: None, answer }) };
@@ -25,13 +25,13 @@ impl Begun {
         Ok(Self { session, key: Some(key), answer })
     }
 
-    /// It is handed on, and ends when it is answered.
+    /// Hands the request on. It ends when it is answered.
     pub(super) fn hand_on(mut self) -> AwaitedAnswer {
         AwaitedAnswer { session: self.session.clone(), key: self.key.take(), _slot: self.answer.clone() }
     }
 }
 
-impl Drop for Begun {
+impl Drop for RequestStart {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
             self.session.end_request(key);
@@ -39,7 +39,7 @@ impl Drop for Begun {
     }
 }
 
-/// The answer to a request that was handed on, as its stream awaits it.
+/// The stream of the answer to a request that was handed on.
 pub(super) struct AwaitedAnswer {
     session: Arc<Session>,
     key: Option<RequestKey>,
@@ -47,8 +47,8 @@ pub(super) struct AwaitedAnswer {
 }
 
 impl AwaitedAnswer {
-    /// The answer is here. The request ends before the client sees it, so that its id is free again by then; from here on
-    /// the answer is text, which is counted where it is sent.
+    /// Ends the request when its answer has arrived, before the client sees it, so that its id is free again by then.
+    /// From here on the answer is text, which is counted where it is sent.
     pub(super) fn arrive(self) {
         if let Some(key) = &self.key {
             self.session.end_request(key);
@@ -56,17 +56,17 @@ impl AwaitedAnswer {
     }
 }
 
-/// A future that is carried through even if nobody waits for it any more. The SDK hands a request on in two steps, and
-/// what the first has made is never given back if the second does not follow.
-pub(super) struct CarriedThrough<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+/// A future that runs to completion even if it is dropped. The SDK hands a request on in two steps, and never releases
+/// what the first step allocated if the second one does not follow.
+pub(super) struct DetachedFuture<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
 
-impl<F: Future<Output: Send> + Send + 'static> CarriedThrough<F> {
+impl<F: Future<Output: Send> + Send + 'static> DetachedFuture<F> {
     pub(super) fn new(future: F) -> Self {
         Self(Some(Box::pin(future)))
     }
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Future for CarriedThrough<F> {
+impl<F: Future<Output: Send> + Send + 'static> Future for DetachedFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -79,7 +79,7 @@ impl<F: Future<Output: Send> + Send + 'static> Future for CarriedThrough<F> {
     }
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Drop for CarriedThrough<F> {
+impl<F: Future<Output: Send> + Send + 'static> Drop for DetachedFuture<F> {
     fn drop(&mut self) {
         if let (Some(future), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move { drop(future.await) });

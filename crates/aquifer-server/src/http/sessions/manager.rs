@@ -1,4 +1,4 @@
-//! Who gets a session, and what becomes of requests in it.
+//! Opens and closes sessions and passes requests to them.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,24 +13,24 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::handover::{AwaitedAnswer, Begun, CarriedThrough};
+use super::handover::{AwaitedAnswer, DetachedFuture, RequestStart};
 use super::rate;
-use super::session::{Kept, NotNow, OpenStream, Session};
-use super::table::{self, NoPlace, Table};
+use super::session::{KeptBytes, OpenStream, RequestRejection, Session};
+use super::table::{self, SessionLimit, Table};
 use super::transport::SessionTransport;
 use crate::http::connection::Connection;
 use crate::http::connections::Connections;
 use crate::http::throttle::WarningThrottle;
 use crate::progress;
 
-/// The largest request that opens a session: what a client says of itself is kept as long as its session is.
+/// The maximum size of a request that opens a session. The client's description is kept as long as the session.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
-/// About what a value takes in memory beside its text.
+/// The approximate memory of a JSON value apart from its text.
 const VALUE_BYTES: usize = 200;
 
-/// What is no larger than this is kept even if others keep too much, so that they lock nobody out: it is bounded by the
-/// number of sessions.
+/// Messages up to this size are always kept, so that other sessions over their budget lock nobody out. Their total is
+/// bounded by the number of sessions.
 const SMALL_INTRODUCTION: usize = 16 * 1024;
 const SMALL_MESSAGE: usize = 1024;
 
@@ -38,31 +38,31 @@ tokio::task_local! {
     pub(super) static SCOPE: Scope;
 }
 
-/// What the SDK does not pass on to the session manager, and what it has no word for.
+/// What the SDK neither passes to the session manager nor can express.
 pub(super) struct Scope {
     pub(super) connection: Arc<Connection>,
     body: Bytes,
     refusal: Cell<Option<SessionRefusal>>,
 }
 
-/// Why a request was refused for the sake of sessions.
+/// Why the session manager refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum SessionRefusal {
-    /// Too many sessions are being opened: come back in so many seconds.
+    /// Too many sessions are being opened. Retry after this many seconds.
     TooFast(u64),
     /// Every session waits for an answer.
     AllBusy,
     /// The request that opens a session is too large.
     TooLarge,
-    /// The session was given up.
+    /// The session was closed to make room.
     Gone,
-    /// A request of the same id is under way.
+    /// A request with the same id is running.
     DuplicateId,
     /// The session has too many requests or streams.
     TooMany,
 }
 
-/// Why a session cannot be used.
+/// Errors of the session manager.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum SessionsError {
     #[error("refused")]
@@ -73,18 +73,18 @@ pub(in crate::http) enum SessionsError {
 
 pub(in crate::http) struct BoundedSessions {
     inner: LocalSessionManager,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedSessions>,
 }
 
-pub(super) struct Shared {
+pub(super) struct SharedSessions {
     connections: Arc<Connections>,
     table: Mutex<Table>,
-    /// Sessions that were given up, until the SDK has been told.
+    /// Sessions that were closed here and not yet in the SDK.
     given_up: Mutex<Vec<SessionId>>,
     warning: WarningThrottle,
 }
 
-impl Shared {
+impl SharedSessions {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,13 +93,13 @@ impl Shared {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    /// Takes in a message for a session.
-    pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<Kept> {
+    /// Accounts for a message of a session.
+    pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<KeptBytes> {
         let kept = session.keep(bytes)?;
         (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(kept)
     }
 
-    /// Gives up a session that is not in use if too much is kept for all, now that so many bytes have come. `false`: that
+    /// Closes an unused session if the total is over the budget with this many more bytes. Returns `false` if that
     /// would not be enough.
     fn make_room(&self, bytes: usize, now: u64) -> bool {
         if !self.connections.is_too_much_kept() {
@@ -114,12 +114,12 @@ impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_AFTER));
-        // Kept are the streams of requests that were cancelled, which get no answer: nobody wants them back.
+        // The SDK would cache only streams of cancelled requests, which get no answer, so that no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let table = Mutex::new(Table::new(max));
         Self {
             inner,
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedSessions {
                 connections,
                 table,
                 given_up: Mutex::default(),
@@ -128,7 +128,7 @@ impl BoundedSessions {
         }
     }
 
-    /// What comes of a request to the SDK, unless it was refused here.
+    /// The outcome of a request to the SDK, unless it was refused here.
     pub(in crate::http) async fn scoped<T>(
         connection: Arc<Connection>,
         body: Bytes,
@@ -141,20 +141,20 @@ impl BoundedSessions {
         SCOPE.scope(Scope { connection, body, refusal: Cell::new(None) }, watched).await
     }
 
-    /// Sessions there are now.
+    /// The number of sessions.
     #[cfg(test)]
     pub(in crate::http) fn count(&self) -> usize {
         self.shared.table().len()
     }
 
-    /// Closes sessions that nobody uses. Called about once a second.
+    /// Closes unused sessions. Called about once a second.
     pub(in crate::http) async fn sweep(&self) {
         let expired = self.shared.table().expire(self.shared.connections.now());
         expired.into_iter().for_each(|id| self.shared.give_up(id));
         self.close_given_up().await;
     }
 
-    /// Tells the SDK which sessions were given up.
+    /// Closes sessions in the SDK that were closed here.
     async fn close_given_up(&self) {
         let given_up = std::mem::take(&mut *self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner));
         if given_up.is_empty() {
@@ -163,16 +163,16 @@ impl BoundedSessions {
         let mut sessions = self.inner.sessions.write().await;
         for id in given_up {
             if let Some(handle) = sessions.remove(&id) {
-                tracing::debug!(session = %id, "a session that was not in use was closed");
+                tracing::debug!(session = %id, "closed an idle session");
                 // One that cannot take this message now ends because nobody can send it another.
                 let _ = handle.close().now_or_never();
             }
         }
     }
 
-    fn no_place(&self, cause: NoPlace, now: u64) -> SessionsError {
+    fn no_place(&self, cause: SessionLimit, now: u64) -> SessionsError {
         if self.shared.warning.is_due(now) {
-            tracing::warn!(?cause, "a session was refused; raise [http] max_sessions if this is too few");
+            tracing::warn!(?cause, "refused a new session; raise [http] max_sessions if there are too few");
         }
         refused(cause.into())
     }
@@ -196,31 +196,31 @@ impl BoundedSessions {
     }
 }
 
-impl From<NotNow> for SessionRefusal {
-    fn from(cause: NotNow) -> Self {
+impl From<RequestRejection> for SessionRefusal {
+    fn from(cause: RequestRejection) -> Self {
         match cause {
-            NotNow::DuplicateId => SessionRefusal::DuplicateId,
-            NotNow::TooManyRequests | NotNow::TooManyStreams => SessionRefusal::TooMany,
+            RequestRejection::DuplicateId => SessionRefusal::DuplicateId,
+            RequestRejection::TooManyRequests | RequestRejection::TooManyStreams => SessionRefusal::TooMany,
         }
     }
 }
 
-impl From<NoPlace> for SessionRefusal {
-    fn from(cause: NoPlace) -> Self {
+impl From<SessionLimit> for SessionRefusal {
+    fn from(cause: SessionLimit) -> Self {
         match cause {
-            NoPlace::TooFast(seconds) => SessionRefusal::TooFast(seconds),
-            NoPlace::AllBusy => SessionRefusal::AllBusy,
+            SessionLimit::TooFast(seconds) => SessionRefusal::TooFast(seconds),
+            SessionLimit::AllBusy => SessionRefusal::AllBusy,
         }
     }
 }
 
-/// Leaves word why, for the answer: the SDK would call it an error of ours.
+/// Records the reason for the response, because the SDK would report an internal error.
 pub(super) fn refused(why: SessionRefusal) -> SessionsError {
     let _ = SCOPE.try_with(|scope| scope.refusal.set(Some(why)));
     SessionsError::Refused
 }
 
-/// About how many bytes a JSON text takes as a tree of values.
+/// Estimates the memory of a JSON text as a tree of values.
 fn tree_size(text: &[u8]) -> usize {
     let values = text.iter().filter(|byte| matches!(byte, b',' | b':' | b'{' | b'[')).count();
     text.len() + values * VALUE_BYTES
@@ -256,7 +256,7 @@ impl SessionManager for BoundedSessions {
         let has_room = introduction <= SMALL_INTRODUCTION || self.shared.make_room(introduction, now);
         let placed = match has_room {
             true => self.shared.table().insert(id.clone(), session.clone(), now),
-            false => Err(NoPlace::AllBusy),
+            false => Err(SessionLimit::AllBusy),
         };
         let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
         // It is the newcomer itself that is given up where it has no place.
@@ -272,7 +272,7 @@ impl SessionManager for BoundedSessions {
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         // It is answered in any case, or its session ends.
-        let awaited = Begun::new(self.get(id)?, &mut message)?.hand_on();
+        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_on();
         let answer = self.inner.initialize_session(id, message).await?;
         awaited.arrive();
         Ok(answer)
@@ -298,7 +298,7 @@ impl SessionManager for BoundedSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let session = self.get(id)?;
         session.count_request();
-        let begun = Begun::new(session, &mut message)?;
+        let begun = RequestStart::new(session, &mut message)?;
         progress::adopt_token(&mut message);
         let handle = self.inner.sessions.read().await.get(id).cloned();
         let handle = handle.ok_or_else(|| refused(SessionRefusal::Gone))?;
@@ -307,7 +307,7 @@ impl SessionManager for BoundedSessions {
             handle.push_message(message, channel.http_request_id).await?;
             Ok::<_, SessionError>((channel.inner, begun.hand_on()))
         };
-        let (mut messages, answer) = CarriedThrough::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
+        let (mut messages, answer) = DetachedFuture::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
         let mut answer = Some(answer);
         Ok(futures::stream::poll_fn(move |context| {
             let polled = messages.poll_recv(context);

@@ -1,7 +1,7 @@
-//! Sessions of older clients: no more than a set number of them, and none that costs more than its share.
+//! Sessions for clients of older revisions: limited in number, and each limited in cost.
 //!
-//! The SDK's own manager does the work. [`manager`] decides with [`table`] who gets a session and whose is given up, at the
-//! [`rate`] that is allowed; [`session`] knows how each is used, [`handover`] passes requests on, and [`transport`] bounds
+//! The SDK's own manager does the work. [`manager`] and [`table`] decide who gets a session and which one is closed, at
+//! the allowed [`rate`]; [`session`] tracks how each is used, [`handover`] passes requests on, and [`transport`] limits
 //! what is kept for each.
 
 mod handover;

@@ -1,21 +1,21 @@
-//! How fast sessions may be opened and replaced: token buckets.
+//! Token buckets that limit how fast sessions are opened and replaced.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Sessions that all peers together may open at once, and from then on each second. With few places it is less, so that
-/// a session lives for ten seconds even if every newcomer replaces one. One peer may open half of that.
+/// How many sessions all peers together may open at once, and then per second. With few sessions it is less, so that a
+/// session lives for ten seconds even if every new one replaces another. One peer may open half of that.
 const MAX_BURST: usize = 400;
 const MAX_RATE: usize = 100;
 const MIN_BURST: usize = 32;
 const MIN_RATE: usize = 2;
 
-/// Peer addresses that are remembered. Beyond, only the total counts.
+/// The maximum number of remembered peer addresses. Beyond that, only the total counts.
 const MAX_PEERS: usize = 4_096;
 
 const SECOND: u64 = 1_000;
 
-/// A bucket that fills by so many tokens a second. Counts in thousandths, so that slow ones fill, too.
+/// A token bucket. It counts in thousandths of a token, so that slow buckets fill as well.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenBucket {
     capacity: u64,
@@ -39,7 +39,7 @@ impl TokenBucket {
         self.filled += more.saturating_mul(SECOND) / self.rate;
     }
 
-    /// Takes a token, or says in how many seconds there will be one.
+    /// Takes a token, or returns in how many seconds there will be one.
     pub(super) fn take(&mut self, now: u64) -> Result<(), u64> {
         self.fill(now);
         match self.tokens.checked_sub(SECOND) {
@@ -65,13 +65,13 @@ impl TokenBucket {
 #[derive(Debug)]
 pub(super) struct OpeningRate {
     total: TokenBucket,
-    /// What every peer begins with.
+    /// The initial bucket of a peer.
     peer: TokenBucket,
     peers: HashMap<IpAddr, TokenBucket>,
 }
 
 impl OpeningRate {
-    /// The rate for so many places.
+    /// The rate for this number of sessions.
     pub(super) fn new(places: usize) -> Self {
         let burst = (places / 5 * 2).clamp(MIN_BURST, MAX_BURST);
         let rate = (places / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
@@ -79,7 +79,7 @@ impl OpeningRate {
         Self { total, peer: TokenBucket::new(burst / 2, rate / 2), peers: HashMap::new() }
     }
 
-    /// Lets a peer, as [`network`] names it, open a session, or says in how many seconds it may.
+    /// Lets a peer, identified by [`network`], open a session, or returns in how many seconds it may.
     pub(super) fn take(&mut self, peer: IpAddr, now: u64) -> Result<(), u64> {
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.peers.retain(|_, bucket| !bucket.is_full(now));
@@ -95,7 +95,7 @@ impl OpeningRate {
         }
     }
 
-    /// A session was ended by its client, as it should be: opening it is not held against the peer.
+    /// Returns the token of a session that its client has ended properly.
     pub(super) fn give_back(&mut self, peer: IpAddr) {
         self.total.give_back();
         if let Some(bucket) = self.peers.get_mut(&peer) {

@@ -1,4 +1,4 @@
-//! What is known of one session: how it is used, which requests are under way in it, and what is kept for it.
+//! The state of one session: when it was used, which requests are running in it, and how many bytes are kept for it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,26 +10,26 @@ use rmcp::model::RequestId;
 use crate::http::connection::Connection;
 use crate::http::connections::Connections;
 
-/// Requests under way at once in one session.
+/// The maximum number of running requests in one session.
 const MAX_REQUESTS: usize = 256;
 
-/// Requests that were cancelled, and whose ids are not free yet, in one session.
+/// The maximum number of cancelled requests in one session whose ids are still in use.
 const MAX_DISCARDED: usize = 1024;
 
-/// Streams open at once that wait for news of one session. Clients have one, and two while they reconnect.
+/// The maximum number of event streams of one session. Clients have one, and two while they reconnect.
 const MAX_STREAMS: usize = 4;
 
-/// Bytes of messages that wait or are kept for one session beside answers: notifications and questions.
+/// The maximum bytes of notifications and questions that wait or are kept for one session.
 const MAX_KEPT_BYTES: usize = 2 * 1024 * 1024;
 
-/// Messages that wait at once to be taken over by the session.
+/// The maximum number of messages that wait for the session.
 const MAX_WAITING: usize = 64;
 
 /// A session used less than this many milliseconds ago is in use.
 const RECENT: u64 = 60_000;
 
-/// An answer that has not come this many milliseconds after the work on it was done never will. An id that was cancelled is
-/// free again after this time.
+/// An answer that has not come this many milliseconds after the work on it was done never will. An id that was
+/// cancelled is free again after this time.
 const LOST_AFTER: u64 = 10_000;
 
 /// A session opened less than this many milliseconds ago has had no chance to be used.
@@ -44,7 +44,7 @@ pub(super) struct Session {
     requests_made: AtomicU64,
     streams: AtomicUsize,
     waiting: AtomicUsize,
-    /// Bytes of what the client said of itself when it opened the session.
+    /// The size of the request that opened the session.
     introduction: usize,
     kept: AtomicUsize,
     requests: Mutex<Requests>,
@@ -57,13 +57,13 @@ struct Requests {
 }
 
 impl Requests {
-    /// The request, unless another has its id by now.
+    /// The request, unless another one has its id now.
     fn get_mut(&mut self, key: &RequestKey) -> Option<&mut Request> {
         self.by_id.get_mut(&key.id).filter(|request| request.serial == key.serial)
     }
 }
 
-/// One request, also where a later one has its id: a client may use an id again as soon as it has the answer.
+/// Identifies one request, even if a later one has the same id: a client may reuse an id as soon as it has the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestKey {
     id: RequestId,
@@ -79,13 +79,13 @@ impl Drop for Session {
 struct Request {
     serial: u64,
     state: RequestState,
-    /// None once nobody waits for the answer.
+    /// `None` once nobody waits for the answer.
     answer: Option<Arc<AnswerSlot>>,
 }
 
 impl Request {
-    /// Whether its answer may still come. The SDK discards the answer to a request that was cancelled without a word, so
-    /// that its end is known only by the time that has passed.
+    /// Whether its answer may still come. The SDK discards the answer to a request that was cancelled without a word,
+    /// so that its end is known only by the time that has passed.
     fn is_over(&self, now: u64) -> bool {
         matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_AFTER)
     }
@@ -94,19 +94,19 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestState {
     Running,
-    /// Whoever worked on it is done, and its answer is about to come. It does not if that was a panic.
+    /// Its handler has ended and its answer is about to come, unless the handler panicked.
     Done(u64),
-    /// Its answer is on its way to the client and cannot be called back.
+    /// Its answer is being sent and cannot be cancelled.
     Answering,
-    /// Its client does not wait for it any more, and somebody still works on it. Its id stays in use: the SDK tells answers
-    /// apart by nothing else, and a later request of the same id would get the answer to this one.
+    /// Its client does not wait for it any more, and somebody still works on it. Its id stays in use: the SDK tells
+    /// answers apart by nothing else, and a later request of the same id would get the answer to this one.
     Cancelled,
-    /// It was cancelled, and whoever worked on it is done. The answer is being discarded.
+    /// It was cancelled and its handler has ended. The answer is being discarded.
     Discarded(u64),
 }
 
-/// What the answer to a request takes until its connection has taken it over as text. Whoever holds the answer holds
-/// this; it counts until the last of them has let go.
+/// The bytes of an answer until its connection has taken it over as text. It is held together with the answer and
+/// counts until the last clone is dropped.
 pub(super) struct AnswerSlot {
     connection: Option<Arc<Connection>>,
     held: AtomicUsize,
@@ -117,14 +117,14 @@ impl AnswerSlot {
         Arc::new(Self { connection, held: AtomicUsize::new(0) })
     }
 
-    /// Counts the answer. `false`: there is no room for it.
+    /// Counts the answer. Returns `false` if there is no room for it.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let Some(connection) = &self.connection else { return true };
         self.held.fetch_add(bytes, Ordering::SeqCst);
         connection.hold(bytes)
     }
 
-    /// The answer was left out after all.
+    /// Releases the bytes of an answer that was not sent.
     pub(super) fn release(&self) {
         let held = self.held.swap(0, Ordering::SeqCst);
         self.connection.iter().for_each(|connection| connection.release(held));
@@ -137,7 +137,7 @@ impl Drop for AnswerSlot {
     }
 }
 
-/// Travels with a request and is dropped with it, however that ends.
+/// Is dropped together with its request, however that ends.
 pub(super) struct RequestGuard {
     session: Arc<Session>,
     key: RequestKey,
@@ -156,29 +156,29 @@ impl Drop for RequestGuard {
     }
 }
 
-/// Which sessions are given up first when there is no room for another.
+/// Which sessions are closed first to make room for another, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// Nothing came after `initialize`.
+    /// Nothing was received after `initialize`.
     Abandoned,
-    /// The handshake was completed, and that was all.
+    /// Only the handshake was completed.
     Unused,
-    /// It made requests, but not lately.
+    /// It made requests, but not recently.
     Idle,
     /// It was opened a moment ago and not used yet.
     Fresh,
-    /// It has a stream open, but made no request lately.
+    /// It has an open stream, but made no recent request.
     Listening,
     /// It was used a moment ago.
     Recent,
-    /// It waits for an answer. Never given up.
+    /// It waits for an answer and is never closed.
     Busy,
 }
 
 /// Why a request cannot be made in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotNow {
-    /// Its id is one of a request under way: the answers could not be told apart.
+pub(super) enum RequestRejection {
+    /// A running request has the same id, so their answers could not be told apart.
     DuplicateId,
     TooManyRequests,
     TooManyStreams,
@@ -244,12 +244,16 @@ impl Session {
         }
     }
 
-    /// A request begins. It ends with [`end_request`](Self::end_request), or some time after [`cancel`](Self::cancel).
-    pub(super) fn begin_request(&self, id: &RequestId, answer: Arc<AnswerSlot>) -> Result<RequestKey, NotNow> {
+    /// Begins a request. It ends with [`end_request`](Self::end_request), or some time after [`cancel`](Self::cancel).
+    pub(super) fn begin_request(
+        &self,
+        id: &RequestId,
+        answer: Arc<AnswerSlot>,
+    ) -> Result<RequestKey, RequestRejection> {
         let now = self.connections.now();
         let mut requests = self.lock();
         if requests.by_id.get(id).is_some_and(|request| !request.is_over(now)) {
-            return Err(NotNow::DuplicateId);
+            return Err(RequestRejection::DuplicateId);
         }
         if requests.by_id.len() >= MAX_REQUESTS {
             requests.by_id.retain(|_, request| !request.is_over(now));
@@ -257,7 +261,7 @@ impl Session {
             let discarded = requests.by_id.values().filter(discarded).count();
             // Cancelling often is no reason to be locked out.
             if discarded >= MAX_DISCARDED || requests.by_id.len() - discarded >= MAX_REQUESTS {
-                return Err(NotNow::TooManyRequests);
+                return Err(RequestRejection::TooManyRequests);
             }
         }
         requests.begun += 1;
@@ -266,7 +270,7 @@ impl Session {
         Ok(RequestKey { id: id.clone(), serial })
     }
 
-    /// What a request that began takes along.
+    /// The guard that travels with a request.
     pub(super) fn guard(self: &Arc<Self>, key: RequestKey) -> RequestGuard {
         RequestGuard { session: self.clone(), key }
     }
@@ -282,7 +286,7 @@ impl Session {
         self.requests_made.load(Ordering::Relaxed)
     }
 
-    /// An answer is about to be handed on. `None`: nobody waits for it.
+    /// Begins to hand on an answer. Returns `None` if nobody waits for it.
     pub(super) fn begin_answer(&self, id: &RequestId) -> Option<(RequestKey, Arc<AnswerSlot>)> {
         let mut requests = self.lock();
         let request = requests.by_id.get_mut(id)?;
@@ -302,8 +306,8 @@ impl Session {
         }
     }
 
-    /// The client does not wait for a request any more. Its id stays in use until nothing of it can come. `false`: its answer
-    /// is already on its way.
+    /// Cancels a request. Its id stays in use until no message of it can follow. Returns `false` if its answer is
+    /// already being sent.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let now = self.connections.now();
         let mut requests = self.lock();
@@ -318,33 +322,32 @@ impl Session {
         true
     }
 
-    /// Opens a stream that waits for news. It is counted until the guard is dropped.
-    pub(super) fn open_stream(self: &Arc<Self>) -> Result<OpenStream, NotNow> {
+    /// Opens an event stream. It counts until the guard is dropped.
+    pub(super) fn open_stream(self: &Arc<Self>) -> Result<OpenStream, RequestRejection> {
         let before = self.streams.fetch_add(1, Ordering::SeqCst);
         let open = OpenStream(self.clone());
-        if before < MAX_STREAMS { Ok(open) } else { Err(NotNow::TooManyStreams) }
+        if before < MAX_STREAMS { Ok(open) } else { Err(RequestRejection::TooManyStreams) }
     }
 
-    /// Streams that wait for news now.
+    /// The number of open event streams.
     pub(super) fn streams(&self) -> usize {
         self.streams.load(Ordering::SeqCst)
     }
 
-    /// Takes in a message that is no answer, if there is room for it. It counts until the guard is dropped, wherever
-    /// copies of it are kept.
-    pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<Kept> {
+    /// Accounts for a message that is not an answer, if there is room for it. It counts until the guard is dropped.
+    pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<KeptBytes> {
         let before = self.kept.fetch_add(bytes, Ordering::SeqCst);
         self.connections.charge_for_sessions(bytes);
-        let kept = Kept { session: self.clone(), bytes };
+        let kept = KeptBytes { session: self.clone(), bytes };
         (before + bytes <= MAX_KEPT_BYTES).then_some(kept)
     }
 
-    /// Bytes kept for it.
+    /// The number of bytes kept for it.
     pub(super) fn kept(&self) -> usize {
         self.introduction + self.kept.load(Ordering::SeqCst)
     }
 
-    /// A message begins to wait to be taken over by the session, if not too many do.
+    /// Counts a message that waits for the session, unless there are too many.
     pub(super) fn begin_waiting(self: &Arc<Self>) -> Option<WaitingMessage> {
         let before = self.waiting.fetch_add(1, Ordering::SeqCst);
         let waiting = WaitingMessage(self.clone());
@@ -356,7 +359,7 @@ impl Session {
     }
 }
 
-/// A stream that waits for news.
+/// An open event stream.
 pub(super) struct OpenStream(Arc<Session>);
 
 impl Drop for OpenStream {
@@ -366,20 +369,20 @@ impl Drop for OpenStream {
     }
 }
 
-/// A message that is kept for a session.
-pub(super) struct Kept {
+/// The bytes of a message that is kept for a session.
+pub(super) struct KeptBytes {
     session: Arc<Session>,
     bytes: usize,
 }
 
-impl Drop for Kept {
+impl Drop for KeptBytes {
     fn drop(&mut self) {
         self.session.kept.fetch_sub(self.bytes, Ordering::SeqCst);
         self.session.connections.release_for_sessions(self.bytes);
     }
 }
 
-/// A message that waits to be taken over.
+/// A message that waits for the session.
 pub(super) struct WaitingMessage(Arc<Session>);
 
 impl Drop for WaitingMessage {

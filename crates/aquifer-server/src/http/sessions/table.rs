@@ -1,9 +1,8 @@
-//! Who has a session, and whose is given up for a newcomer.
+//! Decides who gets a session, and which session is closed to make room for a new one.
 //!
-//! Sessions that nobody uses go first, so that opening many of them locks nobody out and costs nobody a session that is
-//! in use: a flood replaces its own. Somebody who uses what he opens could still push out others by opening many, so
-//! sessions that have been used are replaced only slowly, and so are those that were opened a moment ago, because their
-//! clients are about to use them.
+//! Unused sessions are closed first. Opening many sessions therefore locks nobody out and costs nobody a session in
+//! use: a flood replaces its own sessions. A client that uses the sessions it opens could still push out others, so
+//! used sessions are replaced only slowly, and so are newly opened ones, because their clients are about to use them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,16 +14,16 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use super::rate::{OpeningRate, TokenBucket};
 use super::session::{Rank, Session};
 
-/// A session that nobody uses after `initialize` is closed after this many milliseconds.
+/// A session that is not used after `initialize` is closed after this many milliseconds.
 const ABANDONED_AFTER: u64 = 60_000;
 
-/// A session that nobody uses is closed after this many milliseconds.
+/// An unused session is closed after this many milliseconds.
 pub(super) const IDLE_AFTER: u64 = 30 * 60_000;
 
-/// Streams that wait for news, however few sessions there may be.
+/// The minimum limit of event streams, however few sessions are allowed.
 const MIN_STREAMS: usize = 4;
 
-/// Sessions that have been used and can be replaced at once, however few places there are.
+/// The minimum number of used sessions that can be replaced at once.
 const MIN_REPLACED: usize = 8;
 
 pub(super) struct Table {
@@ -34,9 +33,9 @@ pub(super) struct Table {
     replacing: TokenBucket,
 }
 
-/// Why a session cannot be opened.
+/// Why a session could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPlace {
+pub(super) enum SessionLimit {
     /// Too many are being opened: come back in so many seconds.
     TooFast(u64),
     /// All are in use.
@@ -64,30 +63,30 @@ impl Table {
         self.sessions.remove(id)
     }
 
-    /// Its own client has ended a session.
+    /// Removes a session that its own client has ended.
     pub(super) fn end(&mut self, id: &SessionId) {
         if let Some(peer) = self.remove(id).and_then(|session| session.peer()) {
             self.opening.give_back(peer);
         }
     }
 
-    /// Whether a peer may open a session now, as far as the rate goes.
-    pub(super) fn admit(&mut self, peer: Option<IpAddr>, now: u64) -> Result<(), NoPlace> {
-        peer.map_or(Ok(()), |peer| self.opening.take(peer, now).map_err(NoPlace::TooFast))
+    /// Whether the rate allows a peer to open a session now.
+    pub(super) fn admit(&mut self, peer: Option<IpAddr>, now: u64) -> Result<(), SessionLimit> {
+        peer.map_or(Ok(()), |peer| self.opening.take(peer, now).map_err(SessionLimit::TooFast))
     }
 
-    /// Takes in a session. The one that is given up for it is removed and returned.
+    /// Adds a session. Removes and returns the session that is closed to make room for it.
     pub(super) fn insert(
         &mut self,
         id: SessionId,
         session: Arc<Session>,
         now: u64,
-    ) -> Result<Option<SessionId>, NoPlace> {
+    ) -> Result<Option<SessionId>, SessionLimit> {
         let mut given_up = None;
         if self.sessions.len() >= self.max {
-            let (rank, first) = self.first_to_go(now, |_| true).ok_or(NoPlace::AllBusy)?;
+            let (rank, first) = self.first_to_go(now, |_| true).ok_or(SessionLimit::AllBusy)?;
             if rank >= Rank::Idle {
-                self.replacing.take(now).map_err(NoPlace::TooFast)?;
+                self.replacing.take(now).map_err(SessionLimit::TooFast)?;
             }
             self.remove(&first);
             given_up = Some(first);
@@ -96,24 +95,24 @@ impl Table {
         Ok(given_up)
     }
 
-    /// Makes room for a stream that waits for news: there are as many as sessions, because connections are counted so. The
-    /// session that is given up for it is removed and returned.
-    pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, NoPlace> {
+    /// Makes room for an event stream. There are at most as many streams as sessions, because the limit of connections
+    /// assumes that. Removes and returns the session that is closed for it.
+    pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
         let open: usize = self.sessions.values().map(|session| session.streams()).sum();
         if open < self.max.max(MIN_STREAMS) {
             return Ok(None);
         }
-        let (rank, id) = self.first_to_go(now, |session| session.streams() > 0).ok_or(NoPlace::AllBusy)?;
+        let (rank, id) = self.first_to_go(now, |session| session.streams() > 0).ok_or(SessionLimit::AllBusy)?;
         if rank > Rank::Listening {
-            return Err(NoPlace::AllBusy);
+            return Err(SessionLimit::AllBusy);
         }
-        self.replacing.take(now).map_err(NoPlace::TooFast)?;
+        self.replacing.take(now).map_err(SessionLimit::TooFast)?;
         self.remove(&id);
         Ok(Some(id))
     }
 
-    /// Gives up the session for which most is kept among those that are not in use, because too much is kept for all of
-    /// them. `None`: that would not make room for so many bytes, and whoever needs them has to do without.
+    /// Closes the unused session with the most kept bytes, because the total is over the budget. Returns `None` if that
+    /// would not make enough room.
     pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
         let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
         let (id, largest) = unused.max_by_key(|(_, session)| session.kept())?;
@@ -122,7 +121,7 @@ impl Table {
         Some(id)
     }
 
-    /// Removes and returns the sessions that nobody has used for too long.
+    /// Removes and returns the sessions that were unused for too long.
     pub(super) fn expire(&mut self, now: u64) -> Vec<SessionId> {
         let is_expired = |session: &Session| {
             let unused_for = now.saturating_sub(session.last_used());
@@ -140,9 +139,9 @@ impl Table {
         expired
     }
 
-    /// The session that is given up first: by rank, then the one that was not used for longest. Where only sessions are
-    /// left that were used a moment ago, time says little, because whoever wants to keep them can use them all; then one
-    /// of the peer with the most sessions is given up, and of these the one that made the fewest requests.
+    /// The session to close first: by rank, then the least recently used. If all sessions were used a moment ago, time
+    /// says little, because a client can use all of its sessions to keep them. Then a session of the peer with the most
+    /// sessions is closed, the one with the fewest requests first.
     fn first_to_go(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
         let candidates = || self.sessions.iter().filter(|(_, session)| fits(session));
         let ranked = candidates().map(|(id, session)| ((session.rank(now), session.last_used()), id));
@@ -186,11 +185,11 @@ mod tests {
             Self { table: Table::new(max), connections: Connections::new(1 << 20, Duration::from_secs(30)) }
         }
 
-        fn open(&mut self, id: &str, now: u64) -> Result<Option<SessionId>, NoPlace> {
+        fn open(&mut self, id: &str, now: u64) -> Result<Option<SessionId>, SessionLimit> {
             self.open_from([127, 0, 0, 1], id, now)
         }
 
-        fn open_from(&mut self, peer: [u8; 4], id: &str, now: u64) -> Result<Option<SessionId>, NoPlace> {
+        fn open_from(&mut self, peer: [u8; 4], id: &str, now: u64) -> Result<Option<SessionId>, SessionLimit> {
             let peer = IpAddr::from(peer);
             self.table.admit(Some(peer), now)?;
             let session = Arc::new(Session::new(Some(peer), 0, now, self.connections.clone()));
@@ -257,7 +256,7 @@ mod tests {
             match all.open(&id, now) {
                 Ok(_) => all.use_session(&id, now),
                 Err(cause) => {
-                    assert_ne!(cause, NoPlace::AllBusy, "none of them is busy");
+                    assert_ne!(cause, SessionLimit::AllBusy, "none of them is busy");
                     refused += 1;
                 }
             }
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_pushed_out_while_all_wait_for_answers() {
+    fn sessions_that_wait_for_answers_are_never_replaced() {
         let mut all = Sessions::new(2);
         for id in ["one", "two"] {
             all.open(id, SECOND).unwrap();
@@ -313,7 +312,7 @@ mod tests {
                 .begin_request(&NumberOrString::Number(1), AnswerSlot::new(None))
                 .unwrap();
         }
-        assert_eq!(all.open("three", SECOND), Err(NoPlace::AllBusy));
+        assert_eq!(all.open("three", SECOND), Err(SessionLimit::AllBusy));
     }
 
     #[test]
@@ -346,11 +345,11 @@ mod tests {
         assert_eq!(all.table.make_stream_place(now), Ok(Some("listening".into())));
         assert_eq!(all.table.make_stream_place(now), Ok(None));
         let _more: Vec<_> = [(); 2].map(|()| all.table.get(&"used".into()).unwrap().open_stream().ok()).into();
-        assert_eq!(all.table.make_stream_place(now), Err(NoPlace::AllBusy));
+        assert_eq!(all.table.make_stream_place(now), Err(SessionLimit::AllBusy));
     }
 
     #[test]
-    fn sessions_that_nobody_uses_expire() {
+    fn unused_sessions_expire() {
         let mut all = Sessions::new(10);
         for id in ["abandoned", "unused", "idle", "listening", "busy"] {
             all.open(id, SECOND).unwrap();

@@ -1,8 +1,8 @@
-//! What a session sends to its client, bounded before the SDK keeps it.
+//! Limits what a session sends to its client before the SDK keeps it.
 //!
-//! The SDK keeps the last messages of every stream so that a client that lost its connection can have them again, and
-//! lets any number of messages wait while nobody reads. It also keeps an answer that nobody waits for any more, however
-//! large it is. Neither is bounded in bytes, so what goes in is.
+//! The SDK keeps the last messages of every stream, so that a client that lost its connection can fetch them again, and
+//! queues any number of messages while nobody reads. It also keeps answers that nobody waits for, whatever their size.
+//! None of this is bounded in bytes, so the messages that go in are.
 
 use std::sync::Arc;
 
@@ -12,79 +12,83 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionWorker
 use rmcp::transport::{Transport, WorkerTransport};
 use rmcp::{ErrorData, RoleServer};
 
-use super::manager::Shared;
+use super::manager::SharedSessions;
 use super::session::{AnswerSlot, RequestKey, Session, WaitingMessage};
 use crate::refusal::{self, SERVER_BUSY};
 
-/// The largest notification, and the largest question to a client.
+/// The maximum size of a notification, and of a question to a client.
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
 const MAX_QUESTION_BYTES: usize = 1024 * 1024;
 
-/// An answer of this size is always handed on.
+/// An answer up to this size is always handed on.
 const SMALL_ANSWER_BYTES: usize = 64 * 1024;
 
-/// What a tree of values takes, in multiples of its text.
+/// The memory of a tree of values as a multiple of its text.
 const TREE_FACTOR: usize = 2;
 
 pub(in crate::http) struct SessionTransport {
     inner: WorkerTransport<LocalSessionWorker>,
     session: Arc<Session>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
 }
 
-/// What is to be done with a message.
-enum Passage {
-    /// It is sent, and this is held until the SDK has taken it over.
-    Sent(Sending),
-    /// It is left out.
+/// What to do with a message.
+enum SendDecision {
+    /// Send it, and hold this guard until the SDK has taken it over.
+    Sent(SendGuard),
+    /// Drop it.
     Dropped,
-    /// It cannot be sent, and whoever sends it has to know.
+    /// It cannot be sent, and the sender gets an error.
     Refused,
 }
 
-/// What a message counts as while it is on its way.
-enum Sending {
-    Answer(#[expect(dead_code, reason = "counts until it is dropped")] Answering),
+/// Counts a message while it is being sent.
+enum SendGuard {
+    Answer(#[expect(dead_code, reason = "counts until it is dropped")] AnswerGuard),
     Other(#[expect(dead_code, reason = "counts until it is dropped")] WaitingMessage),
 }
 
-/// Ends a request when its answer was taken over, or will never be.
-struct Answering {
+/// Ends a request when its answer was taken over or dropped.
+struct AnswerGuard {
     session: Arc<Session>,
     key: RequestKey,
     _answer: Arc<AnswerSlot>,
 }
 
-impl Drop for Answering {
+impl Drop for AnswerGuard {
     fn drop(&mut self) {
         self.session.end_request(&self.key);
     }
 }
 
 impl SessionTransport {
-    pub(super) fn new(inner: WorkerTransport<LocalSessionWorker>, session: Arc<Session>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        inner: WorkerTransport<LocalSessionWorker>,
+        session: Arc<Session>,
+        shared: Arc<SharedSessions>,
+    ) -> Self {
         Self { inner, session, shared }
     }
 
-    fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
+    fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let (max_bytes, otherwise) = match message {
             JsonRpcMessage::Response(response) => {
                 let id = response.id.clone();
                 return self.judge_answer(id, message);
             }
             JsonRpcMessage::Error(error) => {
-                return error.id.clone().map_or(Passage::Dropped, |id| self.judge_answer(id, message));
+                return error.id.clone().map_or(SendDecision::Dropped, |id| self.judge_answer(id, message));
             }
-            JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, Passage::Dropped),
-            JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, Passage::Refused),
+            JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, SendDecision::Dropped),
+            JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, SendDecision::Refused),
         };
         let bytes = size(message);
         let Some(kept) = (bytes <= max_bytes).then(|| self.shared.keep(&self.session, bytes)).flatten() else {
-            tracing::debug!(bytes, "a message to a client was left out: too much is kept for its session");
+            tracing::debug!(bytes, "dropped a message to a client: its session already holds too many bytes");
             return otherwise;
         };
         let Some(waiting) = self.session.begin_waiting() else {
-            tracing::debug!("a message to a client was left out: too many wait for it");
+            tracing::debug!("dropped a message to a client: too many messages are waiting for it");
             return otherwise;
         };
         // The count lives as long as the message does, wherever the SDK keeps it.
@@ -98,24 +102,24 @@ impl SessionTransport {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        Passage::Sent(Sending::Other(waiting))
+        SendDecision::Sent(SendGuard::Other(waiting))
     }
 
-    /// An answer is handed on if somebody waits for it. One that cannot be held, although the clients who do not read were
-    /// given up, is replaced by word of that.
-    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
-        let Some((key, answer)) = self.session.begin_answer(&id) else { return Passage::Dropped };
+    /// Hands on an answer if somebody waits for it. If there is no room for it even after closing clients that do not
+    /// read, a failure replaces it.
+    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+        let Some((key, answer)) = self.session.begin_answer(&id) else { return SendDecision::Dropped };
         let bytes = answer_size(message);
         if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
             answer.release();
             let error = ErrorData::new(ErrorCode(SERVER_BUSY), refusal::DISCARDED, None);
             *message = JsonRpcMessage::error(error, Some(id));
         }
-        Passage::Sent(Sending::Answer(Answering { session: self.session.clone(), key, _answer: answer }))
+        SendDecision::Sent(SendGuard::Answer(AnswerGuard { session: self.session.clone(), key, _answer: answer }))
     }
 }
 
-/// About how many bytes an answer takes in memory: most are text, and the same once more as a tree of values.
+/// Estimates the memory of an answer: its text, and the same as a tree of values.
 fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     let JsonRpcMessage::Response(response) = message else { return 0 };
     let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
@@ -136,11 +140,11 @@ impl Transport<RoleServer> for SessionTransport {
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let passage = self.judge(&mut message);
-        let sent = matches!(passage, Passage::Sent(_)).then(|| self.inner.send(message));
+        let sent = matches!(passage, SendDecision::Sent(_)).then(|| self.inner.send(message));
         async move {
             match (sent, passage) {
-                (Some(sent), Passage::Sent(_sending)) => sent.await,
-                (_, Passage::Refused) => Err(LocalSessionWorkerError::TransportClosed),
+                (Some(sent), SendDecision::Sent(_sending)) => sent.await,
+                (_, SendDecision::Refused) => Err(LocalSessionWorkerError::TransportClosed),
                 _ => Ok(()),
             }
         }
@@ -155,7 +159,7 @@ impl Transport<RoleServer> for SessionTransport {
     }
 }
 
-/// How many bytes a message has as text.
+/// The size of a message as text.
 fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     struct Counter(usize);
     impl std::io::Write for Counter {
@@ -195,7 +199,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(30);
 
-    struct Opened {
+    struct OpenSession {
         connections: Arc<Connections>,
         session: Arc<Session>,
         transport: SessionTransport,
@@ -218,7 +222,7 @@ mod tests {
     }
 
     /// A session whose handshake is done.
-    async fn open(max_bytes: usize) -> Opened {
+    async fn open(max_bytes: usize) -> OpenSession {
         let connections = Connections::new(max_bytes, DEADLINE);
         let shared = BoundedSessions::new(10, connections.clone()).shared;
         let session = Arc::new(Session::new(None, 0, 1, connections.clone()));
@@ -235,7 +239,7 @@ mod tests {
         };
         let (greeted, answered) = futures::join!(handle.initialize(initialize), answering);
         assert!(greeted.is_ok() && answered.is_ok());
-        Opened { connections, session, transport, handle }
+        OpenSession { connections, session, transport, handle }
     }
 
     #[tokio::test]
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_do_not_pile_up_while_nobody_reads() {
+    async fn unread_messages_are_bounded() {
         let mut opened = open(256 << 20).await;
         // Somebody listens, and reads nothing: sixteen messages fit, then everything behind them waits.
         let stream = opened.handle.establish_common_channel().await.unwrap();
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_waits_for_is_not_kept() {
+    async fn an_answer_without_a_waiting_client_is_not_kept() {
         let mut opened = open(256 << 20).await;
         let id = NumberOrString::Number(5);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
@@ -317,7 +321,7 @@ mod tests {
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
         let mut too_large = answer(5, &"x".repeat(1 << 20));
-        assert!(matches!(opened.transport.judge(&mut too_large), Passage::Sent(_)));
+        assert!(matches!(opened.transport.judge(&mut too_large), SendDecision::Sent(_)));
         let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
         assert!(error.error.message.contains("was carried out"), "{error:?}");
         assert_eq!(opened.connections.held(), 0);
@@ -343,7 +347,7 @@ mod tests {
         let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
         let mut late = answer(5, "first");
-        let Passage::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
+        let SendDecision::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
         // The stream of the answer has it, and whoever sent it does not know yet.
         opened.session.end_request(&first);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
@@ -378,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cancels_often_is_not_locked_out() {
+    fn frequent_cancellation_locks_nobody_out() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let mut accepted = 0;
         for number in 0..10_000 {

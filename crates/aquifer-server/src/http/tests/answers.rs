@@ -1,4 +1,4 @@
-//! Answers that nobody reads.
+//! Answers that the client does not read.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 const IN_THE_MAKING: usize = 4 * LARGE_MESSAGE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_that_nobody_reads_stay_within_the_budget() {
+async fn unread_answers_stay_within_the_budget() {
     let server = Server::start(|settings| settings.max_unread_bytes = 16 * MIB).await;
     let mut silent = Vec::new();
     let mut most = 0;
@@ -48,7 +48,7 @@ async fn a_refused_call_was_not_made() {
     let before = server.calls_made();
     let refused = server.ask(&call("get_slow")).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
-    assert!(refused.body.contains("too many answers wait"), "{}", refused.body);
+    assert!(refused.body.contains("too many answers are waiting"), "{}", refused.body);
     assert_eq!(server.calls_made(), before);
     server.board.slow.add_permits(1_000);
     let (mut done, mut told_to_repeat) = (0, 0);
@@ -96,7 +96,7 @@ async fn batches_reserve_for_all_their_operations() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_takes_nothing_is_closed_and_whoever_reads_slowly_is_not() {
+async fn a_stuck_reader_is_closed_and_a_slow_reader_is_not() {
     let timeout = Duration::from_secs(2);
     let server = Server::start(|settings| settings.write_timeout = timeout).await;
     let mut steady = server.connect().await;
@@ -123,7 +123,7 @@ async fn whoever_takes_nothing_is_closed_and_whoever_reads_slowly_is_not() {
 }
 
 impl Client {
-    async fn ask(&mut self, request: &[u8]) -> Answered {
+    async fn ask(&mut self, request: &[u8]) -> TestResponse {
         self.send(request).await;
         self.answer().await.expect("an answer")
     }

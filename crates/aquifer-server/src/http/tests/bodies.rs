@@ -1,4 +1,4 @@
-//! Requests that never arrive.
+//! Request bodies that never arrive completely.
 
 use super::*;
 

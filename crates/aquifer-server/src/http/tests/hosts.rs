@@ -162,7 +162,7 @@ async fn lists_that_could_never_match_are_errors() {
 
 /// How the server is configured is not the caller's business.
 #[tokio::test]
-async fn a_refusal_tells_the_caller_nothing_about_the_configuration() {
+async fn a_refusal_reveals_nothing_about_the_configuration() {
     let server = Server::start(|_| {}).await;
     for lines in ["host: evil.example\r\n", "host: localhost\r\norigin: http://evil.example\r\n"] {
         let mut client = server.connect().await;

@@ -1,4 +1,4 @@
-//! Clients that mean no good, against a server that listens. What it holds is read from its own accounts.
+//! Hostile clients against a listening server. The tests read what the server holds from its own accounting.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod answers;
@@ -116,20 +116,20 @@ impl Server {
     }
 
     /// Sends a request on a new connection and reads its answer.
-    async fn ask(&self, request: &[u8]) -> Answered {
+    async fn ask(&self, request: &[u8]) -> TestResponse {
         let mut client = self.connect().await;
         client.send(request).await;
         client.answer().await.expect("an answer")
     }
 
     /// Opens a session as an older client does.
-    async fn open_session(&self) -> Result<String, Answered> {
+    async fn open_session(&self) -> Result<String, TestResponse> {
         let opened = self.ask(&initialize()).await;
         let id = opened.header("mcp-session-id").map(str::to_owned);
         id.filter(|_| opened.status == 200).ok_or(opened)
     }
 
-    async fn in_session(&self, session: &str, message: &Value) -> Answered {
+    async fn in_session(&self, session: &str, message: &Value) -> TestResponse {
         self.ask(&session_request(session, message)).await
     }
 }
@@ -151,13 +151,13 @@ struct Client {
 }
 
 #[derive(Debug)]
-struct Answered {
+struct TestResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answered {
+impl TestResponse {
     fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// The next answer, unless the connection is closed before its end.
-    async fn answer(&mut self) -> Option<Answered> {
+    async fn answer(&mut self) -> Option<TestResponse> {
         let head = loop {
             match memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
                 Some(end) => break self.buffer.drain(..end + 4).collect::<Vec<u8>>(),
@@ -201,7 +201,7 @@ impl Client {
         };
         let head = String::from_utf8(head).unwrap();
         let status = head.split(' ').nth(1)?.parse().ok()?;
-        let mut answered = Answered { status, head, body: String::new() };
+        let mut answered = TestResponse { status, head, body: String::new() };
         let body = match answered.header("content-length") {
             Some(length) => self.take(length.parse().unwrap()).await?,
             None if answered.header("transfer-encoding").is_some() => self.chunks().await?,

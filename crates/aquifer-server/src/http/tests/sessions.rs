@@ -1,4 +1,4 @@
-//! Sessions that are opened and left.
+//! Sessions that are opened and abandoned.
 
 use super::*;
 
@@ -41,7 +41,7 @@ async fn a_thousand_sessions_lock_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_longest_unused_session_makes_room_and_its_client_is_told_with_404() {
+async fn the_longest_unused_session_makes_room_and_its_client_gets_404() {
     let server = Server::start(|settings| settings.max_sessions = 2).await;
     let (first, second) = (server.open_session().await.unwrap(), server.open_session().await.unwrap());
     assert_eq!(server.in_session(&first, &session_call(2, "get_small")).await.status, 200);
@@ -78,13 +78,13 @@ async fn a_session_that_waits_for_an_answer_is_never_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_says_of_itself_is_bounded() {
+async fn the_size_of_initialize_is_bounded() {
     let server = Server::start(|_| ()).await;
     let refused = server.ask(&initialize_with(json!({ "x": { "y": "y".repeat(70 * 1024) } }))).await;
     assert_eq!(refused.status, 413, "{refused:?}");
     assert_eq!(server.endpoint.sessions().count(), 0);
-    // Within that, what all of them keep is bounded, whether they are used or not: a quarter of the budget, and two more
-    // that are about to go.
+    // Within that, what all of them keep is bounded, whether they are used or not: a quarter of the budget, and two
+    // more that are about to go.
     let dense: Value = json!({ "x": { "y": vec![json!([]); 2_000] } });
     for is_used in [false, true] {
         let mut opened = 0;

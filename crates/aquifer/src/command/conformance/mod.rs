@@ -1,4 +1,4 @@
-//! `aquifer conformance`: drives a server, and says which level it gets.
+//! `aquifer conformance`: tests a server and reports the level it reaches.
 
 mod progress;
 mod words;
@@ -19,12 +19,12 @@ use crate::Ending;
 use crate::cli::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
 };
-use progress::Shown;
+use progress::ProgressDisplay;
 
-/// Whatever keeps a run from being made, or a report from being written, ends like bad usage.
+/// Errors that prevent a run or a report have the exit code of invalid usage.
 pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
     let done = match arguments.report {
-        Some(ConformanceCommand::Report(arguments)) => again(&arguments),
+        Some(ConformanceCommand::Report(arguments)) => render_again(&arguments),
         None => check(&arguments.run).await,
     };
     done.unwrap_or_else(|problem| {
@@ -33,12 +33,12 @@ pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
     })
 }
 
-/// Renders a report again.
-fn again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
+/// Renders an existing report.
+fn render_again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
     let shown = arguments.file.display();
     let text = crate::files::read(&arguments.file).with_context(|| format!("cannot read {shown}"))?;
     let report = render::json::parse(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
-    put(&report, &arguments.output)?;
+    write_report(&report, &arguments.output)?;
     Ok(Ending::Done)
 }
 
@@ -50,14 +50,14 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
         deadline: arguments.timeout,
         ..Options::default()
     };
-    let mut shown = Shown::new();
+    let mut shown = ProgressDisplay::new();
     let driven = drive::run(&target, &options, |progress| shown.step(&progress)).await;
     shown.end();
     let Run { mut report, record } = driven.with_context(|| format!("cannot check {}", words::server(arguments)))?;
     report.command = words::command(arguments);
-    put(&report, &arguments.output)?;
+    write_report(&report, &arguments.output)?;
     if !arguments.allow_writes {
-        eprintln!("What writes was not checked, and no level is granted without: --allow-writes lets it");
+        eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
     }
     let mut code = report.exit_code();
     if let Some(path) = &arguments.evidence {
@@ -66,10 +66,10 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
                 if let Some(reason) = evidence::missing_defaults(&record) {
                     eprintln!("{reason}");
                 }
-                keep(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?;
+                write_file(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?;
             }
             Err(empty) => {
-                eprintln!("aquifer: {} is not written: {empty}", path.display());
+                eprintln!("aquifer: {} was not written: {empty}", path.display());
                 // Not everything was done that was asked for.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
@@ -86,7 +86,7 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
         return Ok(Target::Command { argv: arguments.command.clone(), env: Vec::new() });
     };
     if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let argv = vec![program.to_string_lossy().into_owned(), "serve".to_owned(), url.clone()];
         return Ok(Target::Command { argv, env: Vec::new() });
     }
@@ -100,17 +100,17 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
     Ok(Target::Url { url: url.clone(), second: arguments.single_url.clone(), headers })
 }
 
-/// A report where it was asked for.
-fn put(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
+/// Writes a report to the requested output.
+fn write_report(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
     let colour = output.output.is_none() && output.format == Format::Text && has_colours();
     let text = render::render(report, output.format, colour);
     match output.output.as_ref().filter(|path| !write::is_stdout(path)) {
-        Some(path) => keep(path, &text),
+        Some(path) => write_file(path, &text),
         None => call::print(text.trim_end()),
     }
 }
 
-fn keep(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     write::file(path, text, true)?;
     eprintln!("wrote {}", path.display());
     Ok(())

@@ -1,24 +1,26 @@
-//! How far a run has come, on stderr: one line that moves in a terminal, elsewhere a line for each group of checks.
+//! Shows the progress of a run on stderr: one moving line in a terminal, otherwise one line for each group of checks.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use aquifer_conformance::report::Verdict;
 use aquifer_conformance::run::Progress;
 
-/// What is shown of a run while it goes on.
-pub(super) struct Shown {
+use crate::command::table::count;
+
+/// Displays the progress of a run.
+pub(super) struct ProgressDisplay {
     is_terminal: bool,
     group: Option<Group>,
 }
 
-/// Checks whose names begin alike.
+/// Checks with the same name prefix.
 struct Group {
     name: &'static str,
     checks: usize,
     failed: usize,
 }
 
-impl Shown {
+impl ProgressDisplay {
     pub(super) fn new() -> Self {
         Self { is_terminal: std::io::stderr().is_terminal(), group: None }
     }
@@ -27,7 +29,7 @@ impl Shown {
         match progress {
             Progress::Connected(surface) => self.say(&format!("connected: {surface}")),
             Progress::Described { operations, types } => {
-                self.say(&format!("introspection: {operations} operations, {types} types"));
+                self.say(&format!("introspection: {}, {}", count(*operations, "operation"), count(*types, "type")));
             }
             Progress::Checking { number, total, id } => {
                 if self.is_terminal {
@@ -38,7 +40,7 @@ impl Shown {
         }
     }
 
-    /// The last line, when nothing more comes.
+    /// Ends the display.
     pub(super) fn end(&mut self) {
         self.close();
         if self.is_terminal {
@@ -64,11 +66,11 @@ impl Shown {
         let Some(Group { name, checks, failed }) = self.group.take() else { return };
         if !self.is_terminal {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
-            eprintln!("{name}: {checks} checked{failed}");
+            eprintln!("{name}: {}{failed}", count(checks, "check"));
         }
     }
 
-    /// Writes over the line before. Nobody misses one that cannot be written.
+    /// Overwrites the current line. Errors are ignored.
     fn move_to(&self, line: &str) {
         let mut err = std::io::stderr().lock();
         let _ = write!(err, "\r\u{1b}[K{line}").and_then(|()| err.flush());

@@ -1,4 +1,4 @@
-//! The command line of a run, said again for its report: with everything that decides what is checked, without secrets.
+//! Rebuilds the command line of a run for its report: with everything that affects the checks, without secrets.
 
 use crate::cli::ConformanceRunArgs;
 
@@ -10,7 +10,7 @@ pub(super) fn server(arguments: &ConformanceRunArgs) -> String {
     }
 }
 
-/// A command that makes the same run.
+/// A command that repeats the run.
 pub(super) fn command(arguments: &ConformanceRunArgs) -> String {
     let mut words = vec!["aquifer conformance".to_owned()];
     words.extend(arguments.url.as_ref().map(|url| quoted(&without_secrets(url))));
@@ -30,7 +30,7 @@ pub(super) fn command(arguments: &ConformanceRunArgs) -> String {
     words.join(" ")
 }
 
-/// A word without what an address may carry: the password of a user, and what stands in its query.
+/// An argument without the parts of an address that may be secret: the password and the query.
 fn without_secrets(word: &str) -> String {
     let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
     let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?…"));
@@ -45,7 +45,7 @@ fn without_secrets(word: &str) -> String {
     format!("{scheme}://{authority}{path}{query}")
 }
 
-/// A word as a shell takes it.
+/// Quotes an argument for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+…".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

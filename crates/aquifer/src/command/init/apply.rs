@@ -1,5 +1,5 @@
-//! `init --apply`: Aquifer takes the place of the servers in each client's own file. A copy of the file is kept beside
-//! it, and nothing else in it changes.
+//! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
+//! nothing else in it.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::replace_servers;
 
 use super::clients::{Client, Dialect};
-use super::snippet::{self, NAME, Start};
+use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex};
 use crate::command::write;
 
-/// Changes a client's file. Says where the copy of it is.
-pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> anyhow::Result<PathBuf> {
+/// Changes a client's file and returns the path of its backup.
+pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<PathBuf> {
     // Where the path is a link, the file behind it is written, not the link.
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();
@@ -24,12 +24,12 @@ pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> a
         _ => replace_servers(&client.text, &removed, NAME, &entry).ok(),
     };
     let Some(edited) = edited else {
-        bail!("{shown} is written in a way that cannot be edited safely. Paste the snippet yourself");
+        bail!("{shown} cannot be edited safely. Paste the snippet yourself");
     };
     let copy = backup::create(&path)?;
     // The client may have written its file meanwhile.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
-        bail!("{shown} has changed meanwhile. Close {} and try again", client.name);
+        bail!("{shown} was changed by another program. Close {} and try again", client.name);
     }
     write::file(&path, &edited, true)?;
     Ok(copy)

@@ -1,4 +1,4 @@
-//! A copy of a file beside it, before it is changed.
+//! Copies a file beside itself before it is changed.
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// Nobody keeps more.
+/// The maximum number of backups of a file.
 const MAX_BACKUPS: u32 = 999;
 
-/// Copies a file to `FILE.before-aquifer`, or to the next free name after it, for the same people to read.
+/// Copies a file to `FILE.before-aquifer`, or to the next free name after it, with the same permissions.
 pub(super) fn create(path: &Path) -> anyhow::Result<PathBuf> {
     let shown = path.display();
     let read = || -> std::io::Result<(Vec<u8>, u32)> {
@@ -33,5 +33,5 @@ pub(super) fn create(path: &Path) -> anyhow::Result<PathBuf> {
             Err(error) => return Err(error).with_context(|| format!("cannot copy {shown}")),
         }
     }
-    bail!("{shown} has too many backups beside it: remove some of {shown}.before-aquifer-*")
+    bail!("{shown} has too many backups. Remove some of {shown}.before-aquifer-*")
 }

@@ -7,7 +7,7 @@ use aquifer_discovery::{FileProblem, Servers};
 
 use crate::sources::is_ourselves;
 
-/// How a client writes its servers.
+/// The file format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     McpServers,
@@ -22,11 +22,11 @@ pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
     pub(super) dialect: Dialect,
-    /// What the file holds.
+    /// The text of the file.
     pub(super) text: String,
     /// The folder of the project whose settings these are.
     pub(super) workspace: Option<PathBuf>,
-    /// The servers it uses, but for Aquifer itself.
+    /// The servers in the file, without Aquifer itself.
     pub(super) servers: Vec<Server>,
     /// Values that the client asks a person for.
     pub(super) inputs: Vec<Input>,
@@ -34,48 +34,48 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
         if names.is_empty() { "no servers".to_owned() } else { names.join(", ") }
     }
 }
 
-/// A place where a client may keep its servers, relative to one of the folders below.
-struct Place(&'static str, Dialect, Base, &'static str);
+/// A file where a client may keep its servers, relative to one of the directories below.
+struct ConfigLocation(&'static str, Dialect, Base, &'static str);
 
 #[derive(Clone, Copy)]
 enum Base {
     Home,
-    /// `$XDG_CONFIG_HOME`, and what another system has in its place.
+    /// `$XDG_CONFIG_HOME`, or its equivalent on other systems.
     Config,
-    /// Where the command was started: settings of a project.
+    /// The current directory, for settings of a project.
     Here,
 }
 
 #[rustfmt::skip]
-const PLACES: &[Place] = &[
-    Place("Claude Desktop", Dialect::McpServers, Base::Config, "Claude/claude_desktop_config.json"),
-    Place("Claude Code", Dialect::McpServers, Base::Home, ".claude.json"),
-    Place("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
-    Place("Cursor", Dialect::McpServers, Base::Home, ".cursor/mcp.json"),
-    Place("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
-    Place("VS Code", Dialect::VsCode, Base::Config, "Code/User/mcp.json"),
-    Place("VS Code (settings)", Dialect::VsCode, Base::Config, "Code/User/settings.json"),
-    Place("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
-    Place("Cline", Dialect::McpServers, Base::Config, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
-    Place("Windsurf", Dialect::McpServers, Base::Home, ".codeium/windsurf/mcp_config.json"),
-    Place("Zed", Dialect::Zed, Base::Config, "zed/settings.json"),
-    Place("Gemini CLI", Dialect::McpServers, Base::Home, ".gemini/settings.json"),
-    Place("Codex", Dialect::Codex, Base::Home, ".codex/config.toml"),
-    Place("LM Studio", Dialect::McpServers, Base::Home, ".lmstudio/mcp.json"),
-    Place("Amazon Q", Dialect::McpServers, Base::Home, ".aws/amazonq/mcp.json"),
-    Place("opencode", Dialect::OpenCode, Base::Config, "opencode/opencode.json"),
+const PLACES: &[ConfigLocation] = &[
+    ConfigLocation("Claude Desktop", Dialect::McpServers, Base::Config, "Claude/claude_desktop_config.json"),
+    ConfigLocation("Claude Code", Dialect::McpServers, Base::Home, ".claude.json"),
+    ConfigLocation("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
+    ConfigLocation("Cursor", Dialect::McpServers, Base::Home, ".cursor/mcp.json"),
+    ConfigLocation("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
+    ConfigLocation("VS Code", Dialect::VsCode, Base::Config, "Code/User/mcp.json"),
+    ConfigLocation("VS Code (settings)", Dialect::VsCode, Base::Config, "Code/User/settings.json"),
+    ConfigLocation("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
+    ConfigLocation("Cline", Dialect::McpServers, Base::Config, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    ConfigLocation("Windsurf", Dialect::McpServers, Base::Home, ".codeium/windsurf/mcp_config.json"),
+    ConfigLocation("Zed", Dialect::Zed, Base::Config, "zed/settings.json"),
+    ConfigLocation("Gemini CLI", Dialect::McpServers, Base::Home, ".gemini/settings.json"),
+    ConfigLocation("Codex", Dialect::Codex, Base::Home, ".codex/config.toml"),
+    ConfigLocation("LM Studio", Dialect::McpServers, Base::Home, ".lmstudio/mcp.json"),
+    ConfigLocation("Amazon Q", Dialect::McpServers, Base::Home, ".aws/amazonq/mcp.json"),
+    ConfigLocation("opencode", Dialect::OpenCode, Base::Config, "opencode/opencode.json"),
 ];
 
-/// Every client on this machine that has servers, or a file that should have.
+/// Finds every client on this machine that has servers or a file for them.
 pub(super) fn find() -> Vec<Client> {
     let mut found: Vec<Client> = Vec::new();
-    for Place(name, dialect, base, relative) in PLACES {
+    for ConfigLocation(name, dialect, base, relative) in PLACES {
         for folder in folders(*base) {
             let path = folder.join(relative);
             let is_known = |client: &Client| same(&client.path, &path);

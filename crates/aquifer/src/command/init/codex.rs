@@ -1,11 +1,11 @@
-//! Servers in Codex's TOML: whole tables are taken out as lines, so that everything else stays as it is written.
+//! Replaces servers in Codex's TOML. Removes whole tables as lines, so that everything else stays exactly as written.
 
 use toml::{Table, Value};
 
 const SECTION: &str = "mcp_servers";
 
-/// Removes the tables of these servers and adds one. The result is read again and compared; where the servers are written in
-/// another way than as tables of their own, nothing is returned.
+/// Removes the tables of these servers and adds one. Parses the result to verify it. Returns nothing if the servers are
+/// not written as separate tables.
 pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: &str) -> Option<String> {
     let mut expected: Table = toml::from_str(text).ok()?;
     let servers = expected.get_mut(SECTION)?.as_table_mut()?;

@@ -1,4 +1,4 @@
-//! The configuration that `init` writes. No value that may be secret goes into it: a reference does.
+//! The configuration that `init` writes. It refers to values that may be secret and never contains them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,14 +11,14 @@ use toml::{Table, Value};
 use super::clients::Client;
 use super::values::{Variable, VariableValue, Variables, upper};
 
-/// The order in which a person reads what is said of a source.
+/// The order of keys in a source.
 const KEY_ORDER: &[&str] = &["name", "command", "args", "env", "cwd", "url", "headers", "timeout_seconds"];
 
-/// What was made of the clients' servers.
+/// The configuration generated from the servers of all clients.
 pub(super) struct GeneratedConfig {
     sources: Vec<Table>,
     pub(super) variables: Vec<Variable>,
-    /// What could not be taken over.
+    /// Remarks on what could not be taken over.
     pub(super) remarks: Vec<String>,
 }
 
@@ -29,10 +29,10 @@ impl GeneratedConfig {
 
     /// The text of the configuration, whose variables are in this file.
     pub(super) fn text(&self, env_file: Option<&str>) -> String {
-        let mut text = "# Written by aquifer init. Everything that can stand here: docs/configuration.md\n".to_owned();
+        let mut text = "# Written by aquifer init. See docs/configuration.md for all settings.\n".to_owned();
         if let Some(file) = env_file {
             text.push_str(&format!(
-                "\n# What ${{NAME}} stands for, if it is there; else the environment is asked.\nenv_file = {}\n",
+                "\n# Values of ${{NAME}}. The environment is used for names that are not in this file.\nenv_file = {}\n",
                 Value::from(file)
             ));
         }
@@ -168,12 +168,15 @@ impl Writer<'_> {
         }
         if !server.hidden_tools.is_empty() {
             let tools = server.hidden_tools.join(", ");
-            self.remarks.push(format!("'{}': the client hides tools that are not hidden here: {tools}", self.name));
+            self.remarks.push(format!(
+                "'{}': the client hides these tools, but this configuration does not: {tools}",
+                self.name
+            ));
         }
         table
     }
 
-    /// A text as the configuration has it: references in its own spelling, secrets and placeholders as references.
+    /// Converts a text for the configuration: references in its own syntax, secrets and placeholders as references.
     fn value(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
         if !text.contains("${") {
             return if is_placeholder(text) {
@@ -204,7 +207,8 @@ impl Writer<'_> {
         written
     }
 
-    /// What stands between references. Next to one, only what looks like a credential is taken for one.
+    /// Converts the text between references. Next to a reference, only text that looks like a credential is treated as
+    /// one.
     fn literal(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
         match is_secret && redact::looks_secret(text) {
             true => self.reference(wanted, VariableValue::Stored(text.to_owned()), place),
@@ -216,7 +220,7 @@ impl Writer<'_> {
         format!("${{{}}}", self.variables.allocate(wanted, value, place))
     }
 
-    /// A client's reference as the configuration writes it.
+    /// Converts a client's reference to the syntax of the configuration.
     fn converted(&mut self, wanted: &str, reference: &str, place: &str) -> String {
         let folder = self.client.workspace.as_deref();
         match reference {
@@ -261,7 +265,7 @@ impl Writer<'_> {
                 env_file(&text).into_iter().filter(|(name, _)| !own.iter().any(|(set, _)| set == name)).collect()
             }
             Err(_) => {
-                let remark = format!("'{}': its envFile cannot be read here; name its variables under env", self.name);
+                let remark = format!("'{}': its envFile cannot be read here. Name its variables under env", self.name);
                 self.remarks.push(remark);
                 Vec::new()
             }
@@ -273,7 +277,7 @@ fn default_of(input: Option<&Input>) -> Option<&str> {
     input?.default.as_deref().filter(|default| !default.contains(['}', '$', '\n']))
 }
 
-/// The variable of the environment that stands between the braces of a reference.
+/// The environment variable named between the braces of a reference.
 fn variable_of(reference: &str) -> Option<&str> {
     let name = reference.strip_prefix("env:").unwrap_or(reference);
     let name = name.split_once(":-").map_or(name, |(name, _)| name);
@@ -308,7 +312,7 @@ fn environment_references(clients: &[Client]) -> BTreeSet<String> {
     found
 }
 
-/// A value that says nothing about anybody: a switch, a small number, a file that is there, an address.
+/// Whether a value is harmless: a switch, a small number, an existing file, an address.
 fn is_open(name: &str, value: &str) -> bool {
     const WORDS: &[&str] = &[
         "true",

@@ -1,5 +1,5 @@
-//! The file that holds the values which the configuration refers to: for its owner alone, and never written over
-//! without being asked.
+//! The file with the values that the configuration refers to. Only its owner can read it, and it is overwritten only
+//! with `--force`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,14 @@ pub(super) struct EnvFile {
     is_there: bool,
 }
 
-/// Where the values of a configuration go: beside it, under its name.
+/// The path of the env file: beside the configuration, with the same stem.
 pub(super) fn path_of(configuration: &Path) -> PathBuf {
     configuration.with_extension("env")
 }
 
 impl EnvFile {
-    /// What the file will hold: the stored values, a place for each that nobody has filled in yet, and whatever else is
-    /// in it already. Fails where a value is there already and is another one, unless it may be written over.
+    /// Plans the contents of the file: the stored values, an empty entry for each missing value, and everything else
+    /// already in the file. Fails if the file has another value for a name, unless it may be overwritten.
     pub(super) fn plan(path: &Path, variables: &[Variable], may_overwrite: bool) -> anyhow::Result<Self> {
         let shown = path.display();
         let there = match crate::files::read(path) {
@@ -35,11 +35,11 @@ impl EnvFile {
         let known = env_file(there.as_deref().unwrap_or_default());
         let value_of = |name: &str| known.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
         let mut text =
-            "# Credentials of the servers in the configuration beside this file. Keep it to yourself.\n".to_owned();
+            "# Credentials of the servers in the configuration beside this file. Keep it private.\n".to_owned();
         for Variable { name, server, place, value: known_value, .. } in variables {
             let remark = match known_value {
                 VariableValue::Stored(_) => String::new(),
-                VariableValue::Unfilled => "; the client's file has a placeholder here: fill it in".to_owned(),
+                VariableValue::Unfilled => "; the client's file has a placeholder here: replace it".to_owned(),
                 VariableValue::Input { description, .. } => match description {
                     Some(words) => format!("; VS Code asks for it ({}), other clients need it here", one_line(words)),
                     None => "; VS Code asks for it, other clients need it here".to_owned(),
@@ -48,7 +48,7 @@ impl EnvFile {
             text.push_str(&format!("\n# {place} of '{}'{remark}\n", one_line(server)));
             let value = match (known_value, value_of(name)) {
                 (VariableValue::Stored(own), Some(there)) if own != there && !may_overwrite => {
-                    bail!("{shown} has another value for {name} already. Write over it with --force")
+                    bail!("{shown} already has another value for {name}. Overwrite it with --force")
                 }
                 (VariableValue::Stored(own), _) => Some(own),
                 (VariableValue::Unfilled | VariableValue::Input { .. }, there) => there,
@@ -66,13 +66,13 @@ impl EnvFile {
         let others = known.iter().filter(|(name, _)| !variables.iter().any(|variable| variable.name == *name));
         let others: Vec<String> = others.filter_map(|(name, value)| env_line(name, value)).collect();
         if !others.is_empty() {
-            text.push_str(&format!("\n# Kept from before.\n{}\n", others.join("\n")));
+            text.push_str(&format!("\n# Kept from the earlier file.\n{}\n", others.join("\n")));
         }
         let is_there = there.is_some_and(|there| there != text);
         Ok(Self { path: path.to_owned(), text, is_there })
     }
 
-    /// Writes it for its owner alone. What stood there before is kept beside it.
+    /// Writes the file for its owner only and keeps a backup of the old one.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         if self.is_there {
@@ -82,7 +82,7 @@ impl EnvFile {
     }
 }
 
-/// Words of a client's file on one line of a remark.
+/// Puts text from a client's file on one line, for a comment.
 fn one_line(words: &str) -> String {
     let plain = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.take(200).collect::<String>().trim().to_owned()

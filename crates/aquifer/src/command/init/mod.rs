@@ -1,4 +1,5 @@
-//! `aquifer init`: from the servers that MCP clients on this machine have to one configuration, and back into the clients.
+//! `aquifer init`: collects the servers of the MCP clients on this machine in one configuration, and points the clients
+//! to it.
 
 mod apply;
 mod backup;
@@ -21,21 +22,21 @@ use crate::cli::InitArgs;
 use crate::safety::terminal;
 use clients::Client;
 use env_file::EnvFile;
-use snippet::Start;
+use snippet::ServeCommand;
 use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let found = clients::find();
     for client in &found {
-        eprintln!("{}: {} ({})", client.name, client.path.display(), client.told());
+        eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for problem in &client.problems {
             eprintln!("  {}:{problem}", client.path.display());
         }
     }
     if found.iter().all(|client| client.servers.is_empty()) {
         bail!(
-            "no MCP server is configured in the clients on this machine. Begin with aquifer serve -- COMMAND, or write \
-             a configuration: see docs/configuration.md"
+            "the clients on this machine have no MCP servers. Start with aquifer serve -- COMMAND, or write a configuration: \
+             see docs/configuration.md"
         );
     }
     let mut made = configuration::build(&found);
@@ -43,7 +44,10 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
     let values = env_file::path_of(&path);
     if values == path {
-        bail!("{} is the name of the file for values. Choose another one for the configuration", path.display());
+        bail!(
+            "{} is the name of the file for secret values. Choose another name for the configuration",
+            path.display()
+        );
     }
     let named = values.file_name().map(|name| name.to_string_lossy().into_owned());
     let text = made.text(named.as_deref().filter(|_| !made.variables.is_empty()));
@@ -69,30 +73,32 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let count = made.source_count();
     eprintln!("\nWritten: {} with {count} source{}.", path.display(), if count == 1 { "" } else { "s" });
     report_variables(&made.variables, &values);
-    let start = Start::with(&path)?;
+    let start = ServeCommand::new(&path)?;
     if arguments.apply {
         return apply_to_clients(&found, &start, &made.variables);
     }
     eprintln!(
-        "\nYour clients' files are as they were. Run init again with --apply to have them changed, or paste into each, in place"
+        "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
-    eprintln!("of the servers it has now:");
+    eprintln!("each of them with this:");
     call::print(snippet::all(&found, &start, &made.variables)?.trim_end())?;
     Ok(Ending::Done)
 }
 
-/// Asks for what nobody has filled in, where there is somebody to ask. An empty answer leaves it for later.
+/// Asks for missing values if there is a terminal. An empty answer leaves a value missing.
 fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
     }
     for variable in variables.iter_mut().filter(|variable| variable.value == VariableValue::Unfilled) {
         let Variable { name, server, place, .. } = variable;
-        let prompt = format!("{name}: {place} of '{server}' has a placeholder. Its value (empty: later): ");
+        let prompt = format!(
+            "{name}: {place} of '{server}' is a placeholder. Enter its value, or nothing to fill it in later: "
+        );
         let typed = terminal::secret(&call::escape_hidden(&prompt))?;
         let typed = typed.trim();
         if is_placeholder(typed) {
-            eprintln!("That is a placeholder, too. It is left for later.");
+            eprintln!("This is also a placeholder. Fill it in later.");
         } else if !typed.is_empty() {
             variable.value = VariableValue::Stored(typed.to_owned());
         }
@@ -100,15 +106,15 @@ fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which values are where, and which are missing.
+/// Reports which values are stored where and which are missing.
 fn report_variables(variables: &[Variable], values: &Path) {
     let shown = values.display();
     let stored = format!("Values that may be secret go into {shown}, which only you can read:");
     report_group(variables, &stored, |value| matches!(value, VariableValue::Stored(_)));
-    let unfilled = format!("Not filled in yet. These are placeholders; write the values into {shown}:");
+    let unfilled = format!("These are placeholders. Write their values into {shown}:");
     report_group(variables, &unfilled, |value| matches!(value, VariableValue::Unfilled));
     let inputs =
-        format!("VS Code goes on asking for these and passes them on. For other clients write them into {shown}:");
+        format!("VS Code keeps asking for these and passes them on. For other clients, write them into {shown}:");
     report_group(variables, &inputs, |value| matches!(value, VariableValue::Input { .. }));
 }
 
@@ -123,13 +129,13 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
     }
 }
 
-/// Changes every client's file. One that cannot be changed keeps none of the others from it.
-fn apply_to_clients(found: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<Ending> {
+/// Changes every client's file. A failure does not affect the other files.
+fn apply_to_clients(found: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<Ending> {
     eprintln!();
     let mut ending = Ending::Done;
     for client in found.iter().filter(|client| !client.servers.is_empty()) {
         match apply::apply(client, start, variables) {
-            Ok(copy) => eprintln!("{} now uses Aquifer. Its file as it was: {}", client.name, copy.display()),
+            Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
                 eprintln!("aquifer: {}: {error:#}", client.name);
                 ending = Ending::Failure;

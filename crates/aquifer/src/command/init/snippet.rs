@@ -1,4 +1,4 @@
-//! How Aquifer stands in each client's file.
+//! The entry for Aquifer in each client's file.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use serde_json::{Map, Value, json};
 use super::clients::{Client, Dialect};
 use super::values::{Variable, VariableValue};
 
-/// What Aquifer is called in clients.
+/// The name of Aquifer in clients.
 pub(super) const NAME: &str = "aquifer";
 
-/// How Aquifer is started with the configuration that was written.
-pub(super) struct Start {
+/// The command that starts Aquifer with the new configuration.
+pub(super) struct ServeCommand {
     program: String,
     args: [String; 3],
 }
 
-impl Start {
-    pub(super) fn with(configuration: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("this program does not know where it is")?;
+impl ServeCommand {
+    pub(super) fn new(configuration: &Path) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let args = ["serve".to_owned(), "--config".to_owned(), configuration.display().to_string()];
         Ok(Self { program: program.display().to_string(), args })
     }
 
-    /// The entry of a client. What it asks a person for, it passes on.
+    /// The entry for a client. Inputs of the client are passed on.
     pub(super) fn entry(&self, client: &Client, variables: &[Variable]) -> Value {
         let (program, args) = (&self.program, &self.args);
         let mut entry = match client.dialect {
@@ -50,8 +50,8 @@ impl Start {
     }
 }
 
-/// The entry as a person pastes it, for every client, with its file above it.
-pub(super) fn all(clients: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<String> {
+/// The entries to paste, one for every client, each below the path of its file.
+pub(super) fn all(clients: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<String> {
     let mut text = String::new();
     for client in clients.iter().filter(|client| !client.servers.is_empty()) {
         let entry = start.entry(client, variables);

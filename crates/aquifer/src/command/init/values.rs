@@ -1,4 +1,4 @@
-//! Values that do not go into the configuration: it has a reference, `${NAME}`, in place of each.
+//! Values that stay out of the configuration, which contains a reference, `${NAME}`, in place of each.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ impl Variable {
 pub(super) enum VariableValue {
     /// It goes into the env file.
     Stored(String),
-    /// The client's file has a placeholder there: nobody has filled it in yet.
+    /// The client's file has a placeholder.
     Unfilled,
-    /// The client asks a person for it, and passes it on.
+    /// The client asks a person for it and passes it on.
     Input { id: String, description: Option<String> },
 }
 
-/// Every variable, each under a name that nothing else has.
+/// All variables, each under a unique name.
 #[derive(Default)]
 pub(super) struct Variables {
-    /// Names that servers refer to as variables of the environment. They stay the environment's.
+    /// Names of environment variables that servers refer to. These keep their meaning.
     reserved: BTreeSet<String>,
     pub(super) all: Vec<Variable>,
     server: String,
@@ -57,7 +57,7 @@ impl Variables {
         file.clone_into(&mut self.file);
     }
 
-    /// The name of the variable that holds this, which is the wanted one unless that holds something else.
+    /// The name of the variable for this value: the wanted name, unless it is taken by another value.
     pub(super) fn allocate(&mut self, wanted: &str, value: VariableValue, place: &str) -> String {
         let wanted = variable_name(wanted);
         let own = format!("{}_{wanted}", upper(&self.server));

@@ -1,4 +1,4 @@
-//! Decisions made in a terminal, tool by tool.
+//! Asks for decisions in a terminal, tool by tool.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -6,17 +6,18 @@ use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides};
 
 use super::decide;
+use crate::command::table::count;
 
-const HELP: &str = "  Enter: skip   a: right as it is   c CATEGORY: CREATE, READ, UPDATE, DELETE or EXECUTE\n  \
-                    d LEVEL: safe, reversible, destructive, dangerous or forbidden   q: no more";
+const HELP: &str = "  Enter: skip   a: accept as it is   c CATEGORY: CREATE, READ, UPDATE, DELETE or EXECUTE\n  \
+                    d LEVEL: safe, reversible, destructive, dangerous or forbidden   q: quit";
 
 /// Asks about every tool that needs review.
-pub(super) fn each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
+pub(super) fn ask_about_each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
     let open: Vec<_> = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).collect();
     if open.is_empty() {
         return Ok(());
     }
-    eprintln!("{} tools need review.\n{HELP}", open.len());
+    eprintln!("To review: {}.\n{HELP}", count(open.len(), "tool"));
     let mut answers = std::io::stdin().lock().lines();
     for (index, made) in open.iter().enumerate() {
         eprintln!(
@@ -50,7 +51,7 @@ pub(super) fn each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result
                         decision.reviewed = true;
                     })
                 }),
-                _ => Err(anyhow::anyhow!("say one of these:\n{HELP}")),
+                _ => Err(anyhow::anyhow!("use one of these:\n{HELP}")),
             };
             match decided {
                 Ok(()) => break,

@@ -17,9 +17,9 @@ use crate::cli::ReviewArgs;
 const DANGERS: [Danger; 5] =
     [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
-/// Takes over what the command line says. `accepted` are exact names of tools. Of a quarantined tool, `--accept` is about its definition, and about its category
-/// only where that needs review.
-pub(super) fn said(
+/// Takes over what the command line says. `accepted` are exact names of tools. Of a quarantined tool, `--accept` is
+/// about its definition, and about its category only where that needs review.
+pub(super) fn apply_arguments(
     arguments: &ReviewArgs,
     accepted: &[String],
     quarantined: &HashSet<&str>,
@@ -49,13 +49,15 @@ pub(super) fn said(
     Ok(())
 }
 
-/// The exact name of the tool that a word means.
+/// The exact name of the tool that an argument names.
 fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
-    Ok(select::tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
+    Ok(select::select_tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
 }
 
 fn pairs(said: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
-    said.iter().map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' is not TOOL=WORD"))).collect()
+    said.iter()
+        .map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' must be written as TOOL=VALUE")))
+        .collect()
 }
 
 pub(super) fn category(word: &str) -> anyhow::Result<Category> {
@@ -65,10 +67,10 @@ pub(super) fn category(word: &str) -> anyhow::Result<Category> {
 
 pub(super) fn danger(word: &str) -> anyhow::Result<Danger> {
     let found = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
-    found.with_context(|| format!("unknown danger '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
+    found.with_context(|| format!("unknown danger level '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
 }
 
-/// The decision about a tool, for the definition it has now. A decision about what it said before begins anew.
+/// The decision about the current definition of a tool. A decision about an earlier definition is replaced.
 pub(super) fn decision<'o>(
     bundle: &Bundle,
     overrides: &'o mut Overrides,

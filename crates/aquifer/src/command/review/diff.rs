@@ -1,4 +1,4 @@
-//! What changed in a definition, line by line, for a person: exact, with everything that cannot be seen made visible.
+//! Renders what changed in a definition, line by line: exact, with invisible characters made visible.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use aquifer_discovery::tool::Tool;
 use aquifer_discovery::visible;
 use serde_json::{Map, Value};
 
-/// Lines shown of one definition, unless somebody wants all of them.
+/// How many lines of one definition are shown without `--all`.
 const MAX_LINES: usize = 200;
 
-/// Larger differences are not searched for what stayed the same: everything old, then everything new.
+/// Larger texts are not compared line by line: all old lines are shown, then all new ones.
 const MAX_COMPARED: usize = 4_000_000;
 
 /// The parts of a definition that people compare.
@@ -21,8 +21,8 @@ const PARTS: &[(&str, &str)] = &[
     ("annotations", "hints"),
 ];
 
-/// What differs between two definitions, or the whole of one that has nothing to be compared with.
-pub(super) fn of(before: Option<&Tool>, now: &Tool, all: bool) -> String {
+/// Renders what differs between two definitions, or the whole definition if there is none to compare with.
+pub(super) fn render(before: Option<&Tool>, now: &Tool, all: bool) -> String {
     let mut lines = Vec::new();
     for (key, name) in PARTS {
         let old = before.map(|tool| text(tool.definition.get(*key)));
@@ -42,12 +42,12 @@ pub(super) fn of(before: Option<&Tool>, now: &Tool, all: bool) -> String {
         let _ = writeln!(out, "{line}");
     }
     if lines.len() > shown {
-        let _ = writeln!(out, "    … {} more lines, which --all shows", lines.len() - shown);
+        let _ = writeln!(out, "    … {} more lines; use --all to show them", lines.len() - shown);
     }
     out
 }
 
-/// A part as lines. Fields stand in the order of their names, so that another order is no change.
+/// Renders a part as lines. Fields are sorted by name, so that their order does not count as a change.
 fn text(part: Option<&Value>) -> Vec<String> {
     let text = match part {
         None | Some(Value::Null) => return Vec::new(),
@@ -71,7 +71,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The lines that went and came, with a little of what stands around them.
+/// The removed and added lines, with a little context.
 fn changes(old: &[String], new: &[String]) -> Vec<String> {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (old.get(start..).unwrap_or_default(), new.get(start..).unwrap_or_default());
@@ -90,7 +90,7 @@ fn around(lines: &[String], is_before: bool) -> Vec<String> {
     lines.iter().skip(skipped).take(2).map(|line| format!("  {line}")).collect()
 }
 
-/// The longest common sequence decides what stayed.
+/// Computes the longest common subsequence.
 fn middle(old: &[String], new: &[String]) -> Vec<String> {
     let gone = |line: &String| format!("- {line}");
     let came = |line: &String| format!("+ {line}");
@@ -152,20 +152,20 @@ mod tests {
             tool(json!({ "name": "a", "description": "Reads.\nAnd more.", "inputSchema": { "b": 1, "a": 2 } }));
         let now =
             tool(json!({ "name": "a", "description": "Reads.\nAnd\u{202e} more.", "inputSchema": { "a": 2, "b": 3 } }));
-        let shown = of(Some(&before), &now, false);
+        let shown = render(Some(&before), &now, false);
         let expected = "  description\n      Reads.\n    - And more.\n    + And\\u{202e} more.\n  parameters\n      {\n        \
                         \"a\": 2,\n    -   \"b\": 1\n    +   \"b\": 3\n      }\n";
         assert_eq!(shown, expected);
-        assert_eq!(of(Some(&now), &now, false), "");
+        assert_eq!(render(Some(&now), &now, false), "");
     }
 
     #[test]
     fn r_dis_7a_a_long_difference_is_cut_and_says_so() {
         let many = |word: &str| json!({ "name": "a", "inputSchema": (0..900).map(|n| json!(format!("{word}{n}"))).collect::<Vec<_>>() });
         let (before, now) = (tool(many("x")), tool(many("y")));
-        let cut = of(Some(&before), &now, false);
-        assert!(cut.lines().count() <= MAX_LINES + 1 && cut.contains("more lines, which --all shows"), "{cut}");
-        assert!(of(Some(&before), &now, true).lines().count() > 1_800);
-        assert!(of(None, &now, true).lines().count() > 900);
+        let cut = render(Some(&before), &now, false);
+        assert!(cut.lines().count() <= MAX_LINES + 1 && cut.contains("more lines; use --all to show them"), "{cut}");
+        assert!(render(Some(&before), &now, true).lines().count() > 1_800);
+        assert!(render(None, &now, true).lines().count() > 900);
     }
 }

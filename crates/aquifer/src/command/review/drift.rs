@@ -1,4 +1,4 @@
-//! Whether a server still says what it said when its adapter was reviewed (R-DIS-7a).
+//! Compares a server with the definitions its adapter was reviewed with (R-DIS-7a).
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,17 +10,19 @@ use aquifer_upstream::Examination;
 
 use crate::sources::sidecar_of;
 
-/// What differs from the reviewed definitions, in words, and whether tools came or went. `waiting` are those that nobody has
-/// accepted.
-pub(super) fn told(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
+/// Describes what differs from the reviewed definitions, and returns whether tools were added or removed. `waiting`
+/// holds the tools that were not accepted.
+pub(super) fn report(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
     let beside = sidecar_of(file);
     let Ok(text) = crate::files::read(&beside) else {
-        let words =
-            format!("{} has no sidecar: its tools are held to what they said when first served", file.display());
+        let words = format!(
+            "{} has no sidecar: its tools are compared with the definitions that were served first",
+            file.display()
+        );
         return Ok((words, false));
     };
     let sidecar: Sidecar =
-        serde_json::from_str(&text).map_err(|_| anyhow::anyhow!("{} cannot be read", beside.display()))?;
+        serde_json::from_str(&text).map_err(|_| anyhow::anyhow!("cannot read {}", beside.display()))?;
     let reviewed: Vec<Pin> = sidecar.operations.into_iter().map(|operation| operation.pin).collect();
     let drift = drift(&reviewed, &found.bundle.pins());
     let is_open = !drift.added.is_empty() || !drift.removed.is_empty();
@@ -29,7 +31,7 @@ pub(super) fn told(file: &Path, found: &Examination, waiting: &HashSet<&str>) ->
 
 fn listed(drift: &Drift, waiting: &HashSet<&str>) -> String {
     if drift.is_empty() {
-        return "The server says what it said when the adapter was reviewed".to_owned();
+        return "The server has not changed since the adapter was reviewed".to_owned();
     }
     let mut lines = vec!["The server has changed since the adapter was reviewed:".to_owned()];
     for changed in &drift.changed {
@@ -39,6 +41,6 @@ fn listed(drift: &Drift, waiting: &HashSet<&str>) -> String {
     }
     lines.extend(drift.removed.iter().map(|tool| format!("  gone     {}", visible_name(tool))));
     lines.extend(drift.added.iter().map(|tool| format!("  new      {}", visible_name(tool))));
-    lines.push("Interrogate it again, review what is new and build the adapter anew".to_owned());
+    lines.push("Interrogate it again, review what is new and rebuild the adapter".to_owned());
     lines.join("\n")
 }

@@ -1,9 +1,9 @@
-//! `aquifer review`: what needs a person's judgement, and what was decided.
+//! `aquifer review`: shows what needs a person's judgment and records the decisions.
 //!
-//! Two things do. A definition that changed since it was accepted is quarantined until somebody accepts the difference:
-//! that goes into the state store, where a running gateway notices it. And a tool whose evidence does not suffice for a
-//! category needs a decision: that goes into an overrides file. Decisions hold for the definition that was reviewed: each
-//! carries its digest, and lapses when the tool says something else.
+//! There are two kinds. A definition that changed since it was accepted is quarantined until a person accepts the
+//! difference. This decision goes to the state store, where a running gateway sees it. A tool whose evidence is too
+//! weak for a category needs a decision, which goes to an overrides file. Decisions hold for the definition that was
+//! reviewed: each carries its digest and lapses when the definition changes.
 
 mod ask;
 mod decide;
@@ -30,12 +30,12 @@ use super::{call, capture, write};
 use crate::Ending;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
-use crate::gather::{gather, late};
-use crate::setup::Wanted;
-use crate::sources::{Plan, Unreached, is_source, pins};
+use crate::gather::{gather, late_message};
+use crate::setup::SourceSelection;
+use crate::sources::{Plan, UnreachableError, is_source, pins};
 
 /// A server under review.
-struct Reviewed {
+struct ReviewedServer {
     settings: Settings,
     /// The adapter's file, if it is served from one.
     adapter: Option<PathBuf>,
@@ -50,10 +50,10 @@ pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
         let file = place(&arguments, None, &bundle);
         let mut accepted = Vec::new();
         for word in &arguments.accepted {
-            let selected = select::tool(&bundle, &[], word)?;
+            let selected = select::select_tool(&bundle, &[], word)?;
             accepted.push(selected.map_or_else(|| word.clone(), |selected| selected.tool));
         }
-        let left = settle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
+        let left = review_bundle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
         return Ok(if left { Ending::Failure } else { Ending::Done });
     }
     choose_config(&mut arguments)?;
@@ -68,9 +68,9 @@ pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
     Ok(if left { Ending::Failure } else { Ending::Done })
 }
 
-/// Asks every server that is meant. Those that do not answer are reported, and fail the command if none does. Also says
-/// whether all did.
-async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<(Vec<Reviewed>, bool)> {
+/// Examines every selected server and returns whether all of them answered. Reports those that did not, and fails if
+/// none did.
+async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<(Vec<ReviewedServer>, bool)> {
     let plans = plans(arguments, config)?;
     let mut servers: Vec<(&Plan, Settings)> = Vec::new();
     for plan in &plans {
@@ -91,10 +91,10 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
         match answer {
             Some(Ok(found)) => {
                 let (adapter, overrides) = plan.files();
-                reviewed.push(Reviewed { settings, adapter, overrides, found });
+                reviewed.push(ReviewedServer { settings, adapter, overrides, found });
             }
-            Some(Err(error)) => missing.push(quarantined::told(error)),
-            None => missing.push(Unreached::in_words(late(&settings.name)).into()),
+            Some(Err(error)) => missing.push(quarantined::into_error(error)),
+            None => missing.push(UnreachableError::in_words(late_message(&settings.name)).into()),
         }
     }
     if reviewed.is_empty()
@@ -103,12 +103,12 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
         missing.iter().for_each(|error| eprintln!("aquifer: {error}"));
         return Err(first);
     }
-    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It is not reviewed"));
+    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It was not reviewed"));
     Ok((reviewed, missing.is_empty()))
 }
 
-/// The configuration is the one that is named like a source, or with --config, else `./aquifer.toml` for all its servers or
-/// one of them.
+/// The configuration named as a source or with `--config`, or else `./aquifer.toml`, for all of its servers or one of
+/// them.
 fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
     let starts_command = !arguments.upstream.command.is_empty();
     let mut named: Vec<String> = arguments.source.iter().filter(|source| is_source(source)).cloned().collect();
@@ -120,14 +120,16 @@ fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The servers that are meant: one by its name in the configuration, those that the command line describes, else all of the
+/// The selected servers: one by its name in the configuration, those on the command line, or else all in the
 /// configuration.
 fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     let source = arguments.source.as_deref();
     if source.is_none() && arguments.upstream.command.is_empty() && config.source.is_empty() {
-        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of --config, or -- COMMAND");
+        bail!(
+            "no server given. Name one: https://…, FILE.json with --server NAME, the name of a source in the configuration, or -- COMMAND"
+        );
     }
-    let plan = |targets: &[String]| Wanted { targets, upstream: &arguments.upstream, config }.plan();
+    let plan = |targets: &[String]| SourceSelection { targets, upstream: &arguments.upstream, config }.plan();
     let mut plans = match source.filter(|_| !config.source.is_empty()) {
         Some(name) => plan(&[])?.plans.into_iter().filter(|plan| plan.name == name).collect(),
         None => Vec::new(),
@@ -140,15 +142,15 @@ fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     }
     plans.retain(|plan| plan.upstream().is_some());
     match plans.len() {
-        0 => bail!("this is no MCP server"),
+        0 => bail!("this is not an MCP server"),
         1 => Ok(plans),
-        _ if arguments.is_about_one() => bail!("there are several servers. Choose one with --server"),
+        _ if arguments.needs_single_server() => bail!("there are several servers. Choose one with --server NAME"),
         _ => Ok(plans),
     }
 }
 
-/// Every tool that is to be accepted has to be one of exactly one server.
-fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
+/// Checks that every tool to accept belongs to exactly one server.
+fn check(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<()> {
     for word in &arguments.accepted {
         match reviewed.iter().filter(|one| quarantined::knows(&one.found, word)).count() {
             1 => {}
@@ -157,20 +159,20 @@ fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
                 let near = near.map(|name| format!(". Did you mean '{name}'?")).unwrap_or_default();
                 bail!("there is no tool '{word}'{near}");
             }
-            _ => bail!("several servers have a tool '{word}'. Choose one with --server"),
+            _ => bail!("several servers have a tool '{word}'. Choose one with --server NAME"),
         }
     }
     Ok(())
 }
 
-/// `--accept-all`, and `--accept` without a digest, accept what an earlier run has shown. Otherwise this run shows everything
-/// and accepts nothing.
-async fn require_shown(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
+/// `--accept-all`, and `--accept` without a digest, accept what an earlier run has shown. Otherwise this run shows
+/// everything and accepts nothing.
+async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<()> {
     let mut is_new = false;
-    for Reviewed { found, .. } in reviewed.iter().filter(|one| one.found.is_remembered()) {
+    for ReviewedServer { found, .. } in reviewed.iter().filter(|one| one.found.is_remembered()) {
         is_new |= arguments.accept_all && found.findings.iter().any(|finding| !finding.was_shown);
         for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
-            let selected = select::tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
+            let selected = select::select_tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
             // What differs from what was shown is refused with its name.
             let is_unknown = |finding: &Finding| !finding.was_shown && !finding.is_unseen;
             is_new |= selected.is_some_and(|one| {
@@ -182,18 +184,18 @@ async fn require_shown(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow:
         return Ok(());
     }
     for one in reviewed.iter().filter(|one| !one.found.findings.is_empty()) {
-        call::print(quarantined::shown(arguments, &one.settings.name, &one.found).trim_end())?;
-        one.found.remember_shown().await.map_err(quarantined::told)?;
+        call::print(quarantined::render(arguments, &one.settings.name, &one.found).trim_end())?;
+        one.found.remember_shown().await.map_err(quarantined::into_error)?;
     }
-    bail!("nothing is accepted, because not all of this was shown before. Read it, then run this again")
+    bail!("nothing was accepted, because not all of this had been shown before. Read it, then run the command again")
 }
 
 /// Reviews one server. Says whether something is left to look at.
-async fn review(arguments: &ReviewArgs, config: &Config, one: &Reviewed) -> anyhow::Result<bool> {
-    let Reviewed { settings, adapter, overrides, found } = one;
+async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -> anyhow::Result<bool> {
+    let ReviewedServer { settings, adapter, overrides, found } = one;
     let mut selected = Vec::new();
     for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
-        selected.extend(select::tool(&found.bundle, &found.findings, word)?);
+        selected.extend(select::select_tool(&found.bundle, &found.findings, word)?);
     }
     let words: Vec<String> = selected.iter().map(|one| one.tool.clone()).collect();
     let accepted = match (arguments.accept_all, is_asked(arguments)) {
@@ -202,23 +204,23 @@ async fn review(arguments: &ReviewArgs, config: &Config, one: &Reviewed) -> anyh
         (false, false) => quarantined::chosen(found, &selected)?,
     };
     if !is_asked(arguments) && !found.findings.is_empty() {
-        call::print(quarantined::shown(arguments, &settings.name, found).trim_end())?;
+        call::print(quarantined::render(arguments, &settings.name, found).trim_end())?;
     }
-    found.remember_shown().await.map_err(quarantined::told)?;
+    found.remember_shown().await.map_err(quarantined::into_error)?;
     quarantined::accept(found, &settings.name, &accepted, config).await?;
     let is_waiting = |finding: &&Finding| !accepted.iter().any(|accepted| accepted.tool == finding.tool);
     let waiting: HashSet<&str> = found.findings.iter().filter(is_waiting).map(|one| one.tool.as_str()).collect();
     let mut left = !waiting.is_empty();
     match adapter {
         Some(file) => {
-            let (words, is_open) = drift::told(file, found, &waiting)?;
+            let (words, is_open) = drift::report(file, found, &waiting)?;
             call::print(&words)?;
             left |= is_open;
         }
         None => {
             let known: HashSet<&str> = found.findings.iter().map(|finding| finding.tool.as_str()).collect();
             let file = place(arguments, overrides.as_deref(), &found.bundle);
-            left |= settle(arguments, &found.bundle, &file, &words, &known)?;
+            left |= review_bundle(arguments, &found.bundle, &file, &words, &known)?;
         }
     }
     for note in &found.notes {
@@ -230,9 +232,9 @@ async fn review(arguments: &ReviewArgs, config: &Config, one: &Reviewed) -> anyh
     Ok(left)
 }
 
-/// Takes over what was decided about tools that need review, and shows what is left. Says whether something is. `quarantined`
-/// are tools whose definitions `accepted` is about.
-fn settle(
+/// Takes over what was decided about tools that need review, and shows what is left. Says whether something is.
+/// `quarantined` are tools whose definitions `accepted` is about.
+fn review_bundle(
     arguments: &ReviewArgs,
     fresh: &Bundle,
     file: &Path,
@@ -244,16 +246,16 @@ fn settle(
         None => Overrides::default(),
     };
     let before = overrides.clone();
-    decide::said(arguments, accepted, quarantined, &applied(fresh, &overrides), &mut overrides)?;
+    decide::apply_arguments(arguments, accepted, quarantined, &applied(fresh, &overrides), &mut overrides)?;
     if is_asked(arguments) {
-        ask::each(&applied(fresh, &overrides), &mut overrides)?;
+        ask::ask_about_each(&applied(fresh, &overrides), &mut overrides)?;
     }
     let reviewed = applied(fresh, &overrides);
     call::print(table(&reviewed, arguments.all).trim_end())?;
     // A file that was asked for is there afterwards: the next command reads it.
     if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
-        eprintln!("Decisions are in {}", file.display());
+        eprintln!("Decisions written to {}", file.display());
     }
     Ok(reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review))
 }

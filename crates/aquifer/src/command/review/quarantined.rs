@@ -1,4 +1,4 @@
-//! Definitions that wait for somebody to accept them.
+//! Definitions that wait to be accepted.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
@@ -10,24 +10,25 @@ use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
 
 use super::diff;
-use super::select::{self, Selected};
+use super::select::{self, SelectedTool};
 use crate::cli::ReviewArgs;
 use crate::config::Config;
-use crate::safety::{self, Place};
+use crate::safety::{self, StoreLocation};
 use crate::sources::quoted;
 
-/// What is quarantined, with every difference and how to accept it.
-pub(super) fn shown(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
+/// Renders what is quarantined, with every difference and how to accept it.
+pub(super) fn render(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
     let mut out = String::new();
     for finding in &found.findings {
         let _ = writeln!(out, "{}", heading(finding));
-        out.push_str(&diff::of(finding.accepted.as_ref(), &finding.current, arguments.all || arguments.accept_all));
+        out.push_str(&diff::render(finding.accepted.as_ref(), &finding.current, arguments.all || arguments.accept_all));
         let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, found, finding));
     }
     out
 }
 
-/// The command that accepts a definition. The tool's name is the upstream's word, so everything is quoted for a shell.
+/// The command that accepts a definition. The upstream chooses the name of the tool, so everything is quoted for the
+/// shell.
 fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &Finding) -> String {
     let mut words = vec!["aquifer".to_owned(), "review".to_owned()];
     words.extend(arguments.source.clone());
@@ -54,28 +55,28 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
 fn heading(finding: &Finding) -> String {
     let parts: Vec<&str> = finding.changed.iter().map(|part| part.as_str()).collect();
     let what = match (parts.as_slice(), &finding.accepted) {
-        ([], _) => "is new and nobody has accepted it".to_owned(),
+        ([], _) => "is new and was not accepted".to_owned(),
         (parts, None) => {
             format!(
-                "changed since it was accepted: {}. What it was is no longer known, so all of it is shown",
+                "changed since it was accepted: {}. The earlier definition is no longer known, so the whole definition is shown",
                 parts.join(", ")
             )
         }
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
-    let seen = if finding.is_unseen { ". It is not what was shown before" } else { "" };
+    let seen = if finding.is_unseen { ". It differs from the definition that was shown before" } else { "" };
     format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
-/// The definitions that are to be accepted.
-pub(super) fn chosen<'a>(found: &'a Examination, selected: &[Selected]) -> anyhow::Result<Vec<&'a Finding>> {
+/// The definitions to accept.
+pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> anyhow::Result<Vec<&'a Finding>> {
     let mut chosen = Vec::new();
     for one in selected {
         let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
         // Which definition is meant is not said, so it has to be the one that was shown.
         if !one.has_digest && finding.is_unseen {
             bail!(
-                "the definition of '{}' is not the one that was shown before. Look at it again, then accept it",
+                "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
                 visible_name(&one.tool)
             )
         }
@@ -92,12 +93,12 @@ fn is_listed(found: &Examination, name: &str) -> bool {
         })
 }
 
-/// Whether a word names a tool of this server.
+/// Whether an argument names a tool of this server.
 pub(super) fn knows(found: &Examination, word: &str) -> bool {
     is_listed(found, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(found, name))
 }
 
-/// What was probably meant by a tool that is not there.
+/// A suggestion for the name of an unknown tool.
 pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &str) -> Option<String> {
     let names: Vec<&str> = found
         .flat_map(|one| &one.bundle.normalized_bundle.operations)
@@ -106,13 +107,13 @@ pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &s
     suggest::nearest(word, names).map(visible_name)
 }
 
-/// Asks a person about each.
+/// Asks a person about each definition.
 pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Vec<&'a Finding>> {
     let mut accepted = Vec::new();
     let mut answers = std::io::stdin().lock().lines();
     for (index, finding) in found.findings.iter().enumerate() {
         eprintln!("\n[{}/{}] {source}: {}", index + 1, found.findings.len(), heading(finding));
-        eprint!("{}", diff::of(finding.accepted.as_ref(), &finding.current, true));
+        eprint!("{}", diff::render(finding.accepted.as_ref(), &finding.current, true));
         eprint!("Accept this definition? [y/N/q] > ");
         std::io::stderr().flush()?;
         match answers.next().transpose()?.unwrap_or_default().trim() {
@@ -124,7 +125,7 @@ pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Ve
     Ok(accepted)
 }
 
-/// Accepts definitions, and puts that on record.
+/// Accepts definitions and records that in the audit log.
 pub(super) async fn accept(
     found: &Examination,
     source: &str,
@@ -135,26 +136,26 @@ pub(super) async fn accept(
         return Ok(());
     }
     let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
-    found.accept(&tools).await.map_err(told)?;
+    found.accept(&tools).await.map_err(into_error)?;
     let clock = safety::steady_clock();
-    let store = Place::of(&config.state)?.open(&config.state, &clock)?;
+    let store = StoreLocation::new(&config.state)?.open(&config.state, &clock)?;
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
         let reason =
             format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).operation(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
-            tracing::error!(%error, "the definition is accepted, but that is not on record");
+            tracing::error!(%error, "the definition is accepted, but that could not be written to the audit log");
         }
-        eprintln!("'{}' is accepted", visible_name(&finding.tool));
+        eprintln!("'{}' was accepted", visible_name(&finding.tool));
     }
     Ok(())
 }
 
-/// What a person is told.
-pub(super) fn told(error: ReviewError) -> anyhow::Error {
+/// Converts the error to a message for the operator.
+pub(super) fn into_error(error: ReviewError) -> anyhow::Error {
     match error {
-        ReviewError::Unreachable(failure) => crate::sources::Unreached::new(failure).into(),
+        ReviewError::Unreachable(failure) => crate::sources::UnreachableError::new(failure).into(),
         other => anyhow::anyhow!("{other}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Which tool a word of the command line means. Tools have names that their server chooses, so a word that could mean
-//! several is refused, and the command that a review prints is bound to a definition by its digest.
+//! Finds the tool that an argument names. Servers choose the names of their tools, so an ambiguous argument is refused,
+//! and the command that a review prints is bound to a definition by its digest.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,33 @@ use anyhow::bail;
 use aquifer_discovery::{Bundle, visible_name};
 use aquifer_upstream::Finding;
 
-/// Digits of a digest that stand for it on the command line, at least.
+/// The minimum number of digits of a digest on the command line.
 const MIN_DIGITS: usize = 16;
 
 /// A tool that the command line names.
 #[derive(Debug)]
-pub(super) struct Selected {
+pub(super) struct SelectedTool {
     /// Its exact name.
     pub(super) tool: String,
-    /// Whether the word says which definition is meant. It is the one of today then.
+    /// Whether the argument names the definition by its digest. It is the current one then.
     pub(super) has_digest: bool,
 }
 
-/// The tool that a word names, by its name or that of its operation, perhaps with the beginning of a digest after an `@`.
-/// None if there is no such tool.
-pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<Selected>> {
+/// Finds the tool that an argument names by its name or that of its operation, optionally with `@` and the beginning of
+/// a digest. `None` if there is no such tool.
+pub(super) fn select_tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<SelectedTool>> {
     let shown = visible_name(word);
-    let whole = named(bundle, findings, word);
-    let split = split(word).map(|(name, digest)| (name, named(bundle, findings, name), digest));
+    let whole = tools_named(bundle, findings, word);
+    let split = split(word).map(|(name, digest)| (name, tools_named(bundle, findings, name), digest));
     match (whole.as_slice(), split.filter(|(_, tools, _)| !tools.is_empty())) {
         ([], None) => Ok(None),
-        ([one], None) => Ok(Some(Selected { tool: one.clone(), has_digest: false })),
+        ([one], None) => Ok(Some(SelectedTool { tool: one.clone(), has_digest: false })),
         (_, None) => bail!(
-            "several tools or their operations are called '{shown}'. Add an @ and the digest of the definition, as \
-             aquifer review prints it"
+            "several tools or their operations are called '{shown}'. Add @ and the digest of the definition, as printed by \
+             aquifer review"
         ),
         ([], Some((_, _, digest))) if digest.len() < MIN_DIGITS => {
-            bail!("'{shown}' has too few digits of a digest: give {MIN_DIGITS}")
+            bail!("the digest in '{shown}' is too short: use at least {MIN_DIGITS} digits")
         }
         ([], Some((name, tools, digest))) => {
             let digests: HashMap<String, String> =
@@ -41,11 +41,8 @@ pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow:
             let is_meant = |tool: &&String| digests.get(*tool).is_some_and(|known| plain(known).starts_with(digest));
             let meant: Vec<&String> = tools.iter().filter(is_meant).collect();
             match meant.as_slice() {
-                [] => bail!(
-                    "the definition of '{}' is no longer the one with this digest. Look at it again",
-                    visible_name(name)
-                ),
-                [one] => Ok(Some(Selected { tool: (*one).clone(), has_digest: true })),
+                [] => bail!("the definition of '{}' no longer has this digest. Review it again", visible_name(name)),
+                [one] => Ok(Some(SelectedTool { tool: (*one).clone(), has_digest: true })),
                 _ => bail!("several tools are called '{shown}' and have the same definition"),
             }
         }
@@ -55,19 +52,19 @@ pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow:
     }
 }
 
-/// The word that means exactly this definition: as few digits as do, where no tool has that for a name.
+/// The shortest argument that names exactly this definition and is not the name of another tool.
 pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
     let digest = plain(&finding.digest);
     let word = |digits: usize| {
         let digits: String = digest.chars().take(digits).collect();
         format!("{}@{digits}", visible_name(&finding.tool))
     };
-    let is_free = |word: &String| named(bundle, &[], word).is_empty();
+    let is_free = |word: &String| tools_named(bundle, &[], word).is_empty();
     (MIN_DIGITS..=digest.len()).map(word).find(is_free).unwrap_or_else(|| word(digest.len()))
 }
 
-/// The tools that have this name, or whose operations have.
-fn named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
+/// The tools with this name or with an operation of this name.
+fn tools_named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
     let made = bundle.normalized_bundle.operations.iter();
     let made = made.map(|made| (&made.source_tool_name, &made.operation_name));
     let found = findings.iter().map(|finding| (&finding.tool, &finding.operation));

@@ -1,4 +1,4 @@
-//! `aquifer validate`: what is wrong with files that people write, where, and what was probably meant.
+//! `aquifer validate`: reports errors in files that people write, with their place and a suggestion.
 
 mod rules;
 
@@ -15,18 +15,19 @@ use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
 use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 
+use super::table::count;
 use super::{call, json};
 
 const CONFIGURATION: &str = "configuration";
 
-/// What was found about one file.
-struct Found {
-    /// What the file is.
+/// The report about one file.
+struct FileReport {
+    /// The kind of file.
     kind: &'static str,
-    /// What is in it, in a few words.
+    /// A short summary of its contents.
     summary: String,
     problems: Vec<FileProblem>,
-    /// What is worth knowing, though it stops nobody.
+    /// Warnings that do not make the file invalid.
     warnings: Vec<String>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
                 continue;
             }
         };
-        let mut found = look(path, &text);
+        let mut found = check_file(path, &text);
         if found.kind == CONFIGURATION && found.problems.is_empty() {
             match arguments.offline {
                 true => rules::check_offline(&text, &mut found),
@@ -66,13 +67,13 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
         }
     }
     match (unreadable, wrong) {
-        (true, _) => anyhow::bail!("not every file could be read"),
+        (true, _) => anyhow::bail!("some files could not be read"),
         (false, true) => Ok(Ending::Failure),
         (false, false) => Ok(Ending::Done),
     }
 }
 
-impl Found {
+impl FileReport {
     fn to_json(&self, path: &Path) -> Value {
         let problems: Vec<Value> = self
             .problems
@@ -90,7 +91,7 @@ impl Found {
         })
     }
 
-    fn of<T>(
+    fn new<T>(
         kind: &'static str,
         read: Result<T, Vec<FileProblem>>,
         tell: impl Fn(&T) -> (String, Vec<String>),
@@ -105,18 +106,18 @@ impl Found {
     }
 }
 
-fn look(path: &Path, text: &str) -> Found {
+fn check_file(path: &Path, text: &str) -> FileReport {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match ending.as_str() {
         "md" => adapter(path, text),
         _ if path.to_string_lossy().ends_with(".provenance.json") => sidecar(text),
         "toml" => configuration(text),
-        "yaml" | "yml" => {
-            Found::of("overrides", Overrides::read(text), |read| (counted(read.tools.len(), "decision"), Vec::new()))
-        }
-        _ if is_bundle(text) => Found::of("discovery bundle", Bundle::check(text), |read| {
+        "yaml" | "yml" => FileReport::new("overrides", Overrides::read(text), |read| {
+            (count(read.tools.len(), "decision"), Vec::new())
+        }),
+        _ if is_bundle(text) => FileReport::new("discovery bundle", Bundle::check(text), |read| {
             let warnings = read.normalized_bundle.warnings.iter().map(|one| format!("{}: {}", one.code, one.message));
-            (counted(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
+            (count(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
         }),
         _ => servers(text),
     }
@@ -126,46 +127,48 @@ fn is_bundle(text: &str) -> bool {
     ["\"raw_capture\"", "\"normalized_bundle\""].iter().any(|word| text.contains(word)) && !Servers::has_servers(text)
 }
 
-fn adapter(path: &Path, text: &str) -> Found {
+fn adapter(path: &Path, text: &str) -> FileReport {
     let sidecar = crate::files::read(&sidecar_of(path)).ok();
-    Found::of("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
-        (counted(read.operations.len(), "operation"), read.warnings.clone())
+    FileReport::new("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
+        (count(read.operations.len(), "operation"), read.warnings.clone())
     })
 }
 
-fn sidecar(text: &str) -> Found {
+fn sidecar(text: &str) -> FileReport {
     let read = serde_json::from_str::<Sidecar>(text).map_err(|error| {
         let (line, column) = (error.line() as u64, error.column() as u64);
-        let message = "The sidecar cannot be read".to_owned();
-        let suggestion = Some("Build it anew with aquifer build".to_owned());
+        let message = "Cannot read the sidecar".to_owned();
+        let suggestion = Some("Rebuild it with aquifer build".to_owned());
         let code = Code::SchemaInvalidType;
         vec![FileProblem { code, path: String::new(), line, column, message, suggestion }]
     });
-    Found::of("sidecar", read, |read| (counted(read.operations.len(), "operation"), Vec::new()))
+    FileReport::new("sidecar", read, |read| (count(read.operations.len(), "operation"), Vec::new()))
 }
 
-fn servers(text: &str) -> Found {
+fn servers(text: &str) -> FileReport {
     match Servers::read(text) {
-        Ok(found) => Found {
+        Ok(found) => FileReport {
             kind: "client configuration",
-            summary: counted(found.servers.len(), "server"),
+            summary: count(found.servers.len(), "server"),
             problems: found.invalid.into_iter().flat_map(|broken| broken.problems).collect(),
             warnings: found.warnings.iter().map(ToString::to_string).collect(),
         },
-        Err(problems) => Found { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() },
+        Err(problems) => {
+            FileReport { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() }
+        }
     }
 }
 
-fn configuration(text: &str) -> Found {
+fn configuration(text: &str) -> FileReport {
     let read = Config::parse(text).map_err(|problem| vec![problem]);
     let read = read.and_then(|config| {
         let problems = senseless(&config, text);
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     });
-    Found::of(CONFIGURATION, read, |config| (counted(config.source.len(), "source"), Vec::new()))
+    FileReport::new(CONFIGURATION, read, |config| (count(config.source.len(), "source"), Vec::new()))
 }
 
-/// What is spelled right and means nothing.
+/// Finds settings that parse but are inconsistent.
 fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     let headings = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[source]]"));
     let lines: Vec<u64> = headings.map(|(index, _)| index as u64 + 1).collect();
@@ -183,7 +186,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaMissingField, path, line, "A source needs a target, a command or a url");
             }
             [_, true, true] => {
-                wrong(Code::SchemaInvalidType, path, line, "A source has either a command or a url");
+                wrong(Code::SchemaInvalidType, path, line, "A source must have either a command or a url");
             }
             _ => {}
         }
@@ -194,7 +197,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
             }
             if !source.may_be_mcp() {
-                let message = "'operations' is for MCP servers; of databases, 'tables' says how they are shown";
+                let message = "'operations' applies to MCP servers; use 'tables' for databases";
                 wrong(Code::SchemaInvalidName, path, line, message);
             }
         }
@@ -220,8 +223,8 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
             path: format!("source[{index}].name"),
             line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
             column: 1,
-            message: format!("Another source has the name '{name}', too"),
-            suggestion: Some("Give each source a name of its own".to_owned()),
+            message: format!("Another source also has the name '{name}'"),
+            suggestion: Some("Give each source a different name".to_owned()),
         });
     }
     let heading =
@@ -234,7 +237,8 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
         let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));
         for wrong in wrong {
-            let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
+            let message =
+                format!("'{}' is {}; it must be from {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
             problems.push(FileProblem {
                 code: Code::SchemaInvalidType,
                 path: format!("{section}.{}", wrong.name),
@@ -248,7 +252,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     problems
 }
 
-/// The first line from this one on that is about a name; this one, if none is.
+/// The first line from `from` on that is about a name, or `from` if there is none.
 fn place(text: &str, from: u64, name: &str) -> u64 {
     let rest = text.lines().zip(1_u64..).skip_while(|(_, line)| *line < from);
     let is_about = |line: &str| {
@@ -256,8 +260,4 @@ fn place(text: &str, from: u64, name: &str) -> u64 {
         line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])) || line.contains(&heading)
     };
     rest.filter(|(line, _)| is_about(line)).map(|(_, line)| line).next().unwrap_or(from)
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -1,6 +1,7 @@
-//! Rules of a configuration, held against what its sources offer.
+//! Checks the rules of a configuration against the operations of its sources.
 //!
-//! A source that cannot be reached is no mistake of the configuration: what may be about it is left unchecked, and said so.
+//! An unreachable source is not an error of the configuration. Rules that may apply to it are not checked, which is
+//! reported.
 
 use std::path::Path;
 
@@ -9,15 +10,15 @@ use aquifer_gate::policy::{Policy, RuleKind, UnusedRule};
 use aquifer_protocol::error::Code;
 use aquifer_query::CursorKey;
 
-use super::Found;
+use super::FileReport;
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{self, Safety, SourceFacts};
-use crate::setup::{self, Wanted};
-use crate::sources::{Absence, NameConflict, Opened};
+use crate::setup::{self, SourceSelection};
+use crate::sources::{Absence, NameConflict, OpenSource};
 
-/// Adds what is wrong with rules whatever the sources offer.
-pub(super) fn check_offline(text: &str, found: &mut Found) {
+/// Adds the errors of rules that do not depend on the sources.
+pub(super) fn check_offline(text: &str, found: &mut FileReport) {
     let Ok(config) = Config::parse(text) else { return };
     let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
     let facts = SourceFacts { has_several, ..SourceFacts::default() };
@@ -26,8 +27,8 @@ pub(super) fn check_offline(text: &str, found: &mut Found) {
     }
 }
 
-/// Adds every rule that does nothing to what was found.
-pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
+/// Adds every rule without effect to the report.
+pub(super) async fn check(path: &Path, text: &str, found: &mut FileReport) {
     let config = match Config::read(Some(path)) {
         Ok(config) if config.gate.has_rules() => config,
         _ => return,
@@ -41,32 +42,32 @@ pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
             return;
         }
         Err(error) => {
-            found.warnings.push(format!("the rules are not checked: {error:#}"));
+            found.warnings.push(format!("the rules were not checked: {error:#}"));
             return;
         }
     };
     reached.unknown.extend(safety::unknown_sources(&reached.opened));
     match find(&config, &reached) {
         Ok(unused) => found.problems.extend(unused.iter().map(|unused| problem(unused, text))),
-        Err(error) => found.warnings.push(format!("the rules are not checked: {error:#}")),
+        Err(error) => found.warnings.push(format!("the rules were not checked: {error:#}")),
     }
 }
 
 /// The sources of a configuration.
-struct Reached {
-    opened: Vec<Opened>,
+struct ReachableSources {
+    opened: Vec<OpenSource>,
     /// The names of those that cannot be reached.
     unknown: Vec<String>,
     facts: SourceFacts,
 }
 
-async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
-    let wanted = Wanted { targets: &[], upstream: &UpstreamArgs::default(), config };
+async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<ReachableSources> {
+    let wanted = SourceSelection { targets: &[], upstream: &UpstreamArgs::default(), config };
     let plans = wanted.plan()?;
     let facts = plans.facts();
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
-        found.warnings.push(format!("source '{name}' cannot be reached, so rules about it are not checked: {why}"));
+        found.warnings.push(format!("source '{name}' cannot be reached, so its rules were not checked: {why}"));
         unknown.push(name);
     };
     for broken in plans.broken {
@@ -81,16 +82,16 @@ async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
             Err(error) => missing(name, &format!("{error:#}")),
         }
     }
-    let asked = setup::ask(&opened, |_| true).await;
+    let asked = setup::check_ready(&opened, |_| true).await;
     let without: Vec<(String, String)> =
         asked.names().into_iter().filter_map(|name| asked.why_unknown(&name).map(|why| (name, why))).collect();
     // What is known from before, or from an adapter file, is enough.
     opened.retain(|one| !without.iter().any(|(name, _)| name == one.source.name()));
     without.into_iter().for_each(|(name, why)| missing(name, &why));
-    Ok(Reached { opened, unknown, facts })
+    Ok(ReachableSources { opened, unknown, facts })
 }
 
-fn find(config: &Config, reached: &Reached) -> anyhow::Result<Vec<UnusedRule>> {
+fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<UnusedRule>> {
     let safety = Safety::looking(config, &reached.facts)?;
     let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))

@@ -49,14 +49,14 @@ fn r_con_1_without_writes_no_level_is_granted() {
         report.contains("\n  - Round-Trip Integrity: Create-read cycles preserve submitted fields (SKIP): "),
         "{report}"
     );
-    assert!(said.contains("--allow-writes lets it"), "{said}");
+    assert!(said.contains("Use --allow-writes"), "{said}");
     assert!(!report.contains("img.shields.io"), "no level, no badge");
-    assert!(said.contains("evidence.json is not written: nothing was recorded for round_trip_tests, "), "{said}");
+    assert!(said.contains("evidence.json was not written: nothing was seen for round_trip_tests, "), "{said}");
     assert!(!std::path::Path::new(&folder.path("evidence.json")).exists());
 }
 
 #[test]
-fn r_con_1_a_run_says_how_far_it_is_and_writes_what_was_asked_for() {
+fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
     let folder = Folder::new();
     let arguments = [
         "--level",

@@ -83,7 +83,7 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     let (code, shown) = place.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
     assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
     let (code, shown) = place.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
-    assert!(code == 2 && !shown.contains("shown this once"), "{shown}");
+    assert!(code == 2 && !shown.contains("shown only once"), "{shown}");
 }
 
 /// The secret of one directory is none for the approvals of another place.
@@ -94,7 +94,7 @@ fn r_saf_3_a_directory_of_ones_own_is_no_way_in() {
     place.folder.file("aquifer.toml", &elsewhere);
     let own = place.folder.path("own");
     let (code, shown) = place.person(&[], &["approvals", "list", "--state", &own]);
-    assert!(code == 2 && shown.contains("leave --state out"), "{shown}");
+    assert!(code == 2 && shown.contains("Leave out --state"), "{shown}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn r_saf_2_policy_show_has_what_callers_do_not_see_and_what_does_nothing() {
 
 /// A server that takes its time is not judged before it has said what it offers, and is judged then.
 #[test]
-fn r_saf_2_rules_about_a_slow_server_are_checked_when_it_is_there() {
+fn r_saf_2_rules_about_a_slow_server_are_checked_once_it_answers() {
     let folder = Folder::new();
     let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
     let (go, state) = (folder.path("go"), folder.path("state"));
@@ -124,7 +124,7 @@ fn r_saf_4_policy_show_names_the_limits() {
 }
 
 #[test]
-fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
+fn r_saf_2_all_configuration_errors_are_reported_at_once() {
     let place = Place::new(
         "[gate.strength]\ndestuctive = \"token\"\n[[gate.rule]]\nname = \"odd\"\neffect = \"allow\"\nloosen = true\n",
     );
@@ -137,7 +137,7 @@ fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
         ("[gate]\nrules = 1\n", "unknown field `rules`"),
         ("[audit]\nto = [\"paper\"]\n", "unknown variant `paper`"),
         ("[[gate.rate_limit]]\nname = \"a\"\nlimit = 1\nwindow = \"day\"\nsource_name = \"x\"\n", "unknown field"),
-        ("[gate.confirmation]\nttl_seconds = 100000\n", "lifetime"),
+        ("[gate.confirmation]\nttl_seconds = 100000\n", "'ttl_seconds'"),
     ] {
         let output = Place::new(keys).run(&["serve"]);
         assert_eq!(output.status.code(), Some(2), "{keys}");
@@ -146,7 +146,7 @@ fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
 }
 
 #[test]
-fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
+fn r_saf_2_the_operator_sets_the_trust_of_an_adapter_file() {
     let folder = Folder::new();
     let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
     let run = |arguments: &[&str]| {
@@ -163,7 +163,7 @@ fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
     let list = ["call", "list_things", "--source", "small-adapter.md"];
     let (code, answer, said) = with(&list);
     assert!(code == 1 && answer.contains("PERMISSION_TRUST_LEVEL_INSUFFICIENT"), "{answer}{said}");
-    assert!(!answer.contains("aquifer trust") && said.contains("trusted as 'untested'"), "{answer}{said}");
+    assert!(!answer.contains("aquifer trust") && said.contains("trust level 'untested'"), "{answer}{said}");
     let explain = [&list[..], &["--explain"]].concat();
     let (code, explained, _) = with(&explain);
     assert!(code == 1 && explained.contains("aquifer trust FILE --to generated"), "{explained}");

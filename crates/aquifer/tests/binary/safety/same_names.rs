@@ -10,7 +10,7 @@ const CUSTOMERS: &str =
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'Ann');";
 const RULE: &str = "[[gate.rule]]\neffect = \"deny\"\nsource = \"shop\"\n";
 const IN_EFFECT: &str = "the changed configuration is in effect";
-const REFUSED: &str = "the changed configuration is refused, what was served stays: ";
+const REFUSED: &str = "the changed configuration is invalid, so the old one stays in effect: ";
 
 /// Two databases whose files have the same name.
 struct Shops {

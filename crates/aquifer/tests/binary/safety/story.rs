@@ -64,7 +64,7 @@ fn r_saf_6_a_token_is_redeemed_once_across_a_restart() {
 }
 
 #[test]
-fn r_saf_4_limits_hold_across_processes_and_are_told() {
+fn r_saf_4_limits_hold_across_processes_and_are_reported() {
     let place = Place::new(
         "[[gate.rate_limit]]\nname = \"reads\"\nlimit = 3\nwindow = \"hour\"\ncategory = \"READ\"\nper = [\"source\"]\n",
     );

@@ -1,18 +1,18 @@
-//! Sections that a running process cannot change: which of them differ from what is in effect, and whether the file is
-//! the stricter one.
+//! Sections that cannot change in a running process: which of them differ from the settings in effect, and whether the
+//! file is stricter.
 
 use crate::config::{BatchConfig, Config, HttpConfig, LimitsConfig, OnConfirmation};
 use crate::safety::AuditConfig;
 
-/// A section that waits for a restart.
+/// A section whose changes need a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct RestartSection {
     name: &'static str,
     pub(super) is_stricter: bool,
 }
 
-/// The sections that differ. Sources and `[gate]` are not among them: they change at once.
-pub(super) fn compare(file: &Config, running: &Config) -> Vec<Waiting> {
+/// The sections that differ, apart from sources and `[gate]`, which change at once.
+pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
     // Every field is named, so that a new one cannot be forgotten.
     let Config {
         surface,
@@ -44,11 +44,11 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<Waiting> {
         ("meta", *meta != running.meta, false),
     ];
     let differing = sections.into_iter().filter(|(_, differs, _)| *differs);
-    differing.map(|(name, _, is_stricter)| Waiting { name, is_stricter }).collect()
+    differing.map(|(name, _, is_stricter)| RestartSection { name, is_stricter }).collect()
 }
 
 /// Sections in a sentence: `[limits], [http] and meta`.
-pub(super) fn names<'a>(sections: impl Iterator<Item = &'a Waiting>) -> String {
+pub(super) fn names<'a>(sections: impl Iterator<Item = &'a RestartSection>) -> String {
     let names: Vec<&str> = sections.map(|waiting| waiting.name).collect();
     match names.as_slice() {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
