@@ -239,7 +239,8 @@ fn shown_instead(one: &OpenSource) -> String {
 
 /// Whether none of the sources could be asked, so that only what is known from before is shown.
 pub(crate) fn is_nothing_live(opened: &[OpenSource]) -> bool {
-    !opened.is_empty() && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_up()))
+    !opened.is_empty()
+        && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_connected()))
 }
 
 /// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.

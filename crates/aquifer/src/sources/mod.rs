@@ -577,7 +577,7 @@ async fn database(
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
     let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(into_error)?;
-    match database.look().await {
+    match database.reflect().await {
         Ok(()) => Ok((database, true)),
         // It would not get better by waiting for it.
         Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(into_error(failure)),

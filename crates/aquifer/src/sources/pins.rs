@@ -59,8 +59,8 @@ pub(super) fn identify(file: Option<&Path>) -> String {
 /// Where definitions are pinned for what is about to be done with them.
 pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
     match is_looking(absence) {
-        true => Pinning::read_only(store::looked_into(state)),
-        false => Pinning::new(store::opened(state)).observed_by(Arc::new(QuarantineObserver)),
+        true => PinStore::read_only(store::looked_into(state)),
+        false => PinStore::new(store::opened(state)).with_observer(Arc::new(QuarantineObserver)),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn record_in(audit: &Audit) {
 }
 
 fn note(audit: &Audit, entry: Entry) {
-    if let Err(error) = audit.note(entry) {
+    if let Err(error) = audit.submit(entry) {
         tracing::error!(%error, "a quarantined definition could not be written to the audit log");
     }
 }

@@ -13,7 +13,7 @@ struct Measured {
     task: &'static str,
 }
 
-/// Measured by `cargo xtask bench gateway` on 2026-11-15, at the versions pinned in bench/peers.
+/// Measured by `cargo xtask bench gateway` on 2026-11-16, at the versions pinned in bench/peers.
 const MEASURED: [Measured; 16] = [
     Measured {
         what: "every tool, as mcp-proxy 0.13.0 (PyPI) passes them on",
@@ -23,7 +23,7 @@ const MEASURED: [Measured; 16] = [
     },
     Measured { what: "mcp-compressor 0.38.2 (max)", server: "GitHub, 26 tools", connect: "460", task: "794 (6 of 6)" },
     Measured { what: "FastMCP 4.1.2 (search)", server: "GitHub, 26 tools", connect: "171", task: "1,196 (5 of 6)" },
-    Measured { what: "Aquifer, single", server: "GitHub, 26 tools", connect: "132", task: "680 (6 of 6)" },
+    Measured { what: "Aquifer, single", server: "GitHub, 26 tools", connect: "132", task: "681 (6 of 6)" },
     Measured { what: "every tool", server: "Notion, 24 tools", connect: "17,163", task: "" },
     Measured {
         what: "mcp-compressor 0.38.2 (max)",
@@ -32,7 +32,7 @@ const MEASURED: [Measured; 16] = [
         task: "1,810 (6 of 6)",
     },
     Measured { what: "FastMCP 4.1.2 (search)", server: "Notion, 24 tools", connect: "171", task: "1,373 (5 of 6)" },
-    Measured { what: "Aquifer, single", server: "Notion, 24 tools", connect: "137", task: "627 (6 of 6)" },
+    Measured { what: "Aquifer, single", server: "Notion, 24 tools", connect: "137", task: "628 (6 of 6)" },
     Measured { what: "every tool", server: "GitLab, 201 tools", connect: "50,468", task: "" },
     Measured {
         what: "mcp-compressor 0.38.2 (max)",
@@ -41,7 +41,7 @@ const MEASURED: [Measured; 16] = [
         task: "2,622 (6 of 6)",
     },
     Measured { what: "FastMCP 4.1.2 (search)", server: "GitLab, 201 tools", connect: "171", task: "2,164 (4 of 6)" },
-    Measured { what: "Aquifer, single", server: "GitLab, 201 tools", connect: "132", task: "835 (6 of 6)" },
+    Measured { what: "Aquifer, single", server: "GitLab, 201 tools", connect: "132", task: "836 (6 of 6)" },
     Measured { what: "every tool", server: "Azure, 235 tools", connect: "112,766", task: "" },
     Measured {
         what: "mcp-compressor 0.38.2 (max)",
@@ -50,7 +50,7 @@ const MEASURED: [Measured; 16] = [
         task: "3,778 (6 of 6)",
     },
     Measured { what: "FastMCP 4.1.2 (search)", server: "Azure, 235 tools", connect: "171", task: "3,609 (6 of 6)" },
-    Measured { what: "Aquifer, single", server: "Azure, 235 tools", connect: "132", task: "1,391 (6 of 6)" },
+    Measured { what: "Aquifer, single", server: "Azure, 235 tools", connect: "132", task: "1,206 (6 of 6)" },
 ];
 
 /// Measured by hand in November 2026, before there was a command for it; versions were not written down.
@@ -66,7 +66,7 @@ pub(super) fn all(out: &mut String) -> Result<()> {
     writeln!(out, "### Others, quoted\n")?;
     writeln!(
         out,
-        "Not recomputed here: tokens of `o200k_base`, measured on 2026-11-15 by `cargo xtask bench gateway`, which installs the \
+        "Not recomputed here: tokens of `o200k_base`, measured on 2026-11-16 by `cargo xtask bench gateway`, which installs the \
          peers at the versions pinned in `bench/peers` ([performance.md](performance.md) has the run). In brackets, how many \
          of six tasks the search found; the median is of those.\n"
     )?;
