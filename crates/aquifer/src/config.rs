@@ -382,7 +382,7 @@ impl Config {
             let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == wrong && known.contains(new));
             let suggestion = match renamed {
                 Some((_, new)) => Some(format!("It is called '{new}' now.")),
-                None => suggest::nearest(wrong, known.into_iter())
+                None => suggest::nearest(wrong, known)
                     .filter(|_| message.starts_with("unknown"))
                     .map(|word| format!("Did you mean '{word}'?")),
             };
@@ -478,6 +478,7 @@ impl LimitsConfig {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

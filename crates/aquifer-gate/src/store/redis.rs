@@ -202,7 +202,7 @@ impl StateStore for RedisStore {
             let (accepted, total, retry_after, now) = reply;
             self.time.now_after(now);
             let retry_after = u64::try_from(retry_after).map_or(Duration::MAX, Duration::from_millis);
-            Ok(SpendResult { accepted, total, retry_after: retry_after })
+            Ok(SpendResult { accepted, total, retry_after })
         }
         .boxed()
     }

@@ -42,9 +42,9 @@ fn dependencies_are_read_from_manifests() {
 fn files_and_folders_that_are_named_exist() {
     let page = read("ARCHITECTURE.md");
     let mut count = 0;
-    let mut words = page.split('`').skip(1).step_by(2).peekable();
+    let words = page.split('`').skip(1).step_by(2);
     let mut last_crate = None;
-    while let Some(word) = words.next() {
+    for word in words {
         let is_path =
             !word.contains([' ', '<', '\n']) && (word.ends_with('/') || word.ends_with(".rs") || word.ends_with(".md"));
         if word.starts_with("aquifer-") && !word.contains('/') {

@@ -71,7 +71,7 @@ fn r_dis_7a_a_server_asks_only_what_the_operator_allows() {
         assert_eq!(prompts, if samples { vec!["Requested by MCP server 'files'."] } else { vec![] }, "{allow}");
         let log = piped.last_words();
         for (what, is_allowed) in [("elicitation", elicits), ("sampling", samples)] {
-            let said = log.matches(&format!("asks for {what}, which is declined")).count();
+            let said = log.matches(&format!("declined a request of the server for {what}")).count();
             assert_eq!(said, usize::from(!is_allowed), "{allow}: {log}");
         }
     }
