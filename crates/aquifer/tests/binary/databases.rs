@@ -32,7 +32,7 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_later() {
     for (keys, words) in [
         ("tables.users.hide = [\"Notes\"]", "'hide' names 'Notes', which is not a column of it. Did you mean 'notes'?"),
         ("tables.users.hide = [\"id\"]", "'hide' names 'id', which is part of its key"),
-        ("tables.userz.hide = [\"notes\"]", "no such table can be served. Did you mean 'users'?"),
+        ("tables.userz.hide = [\"notes\"]", "there is no such table to serve. Did you mean 'users'?"),
         ("tables.users.show = [\"password\"]", "'show' names 'password'"),
         ("tables.users.presets.all = [\"password_hash\"]", "preset 'all' names 'password_hash'"),
     ] {

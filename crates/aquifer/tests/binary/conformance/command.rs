@@ -51,7 +51,7 @@ fn r_con_1_without_writes_no_level_is_granted() {
     );
     assert!(said.contains("Use --allow-writes"), "{said}");
     assert!(!report.contains("img.shields.io"), "no level, no badge");
-    assert!(said.contains("evidence.json was not written: nothing was seen for round_trip_tests, "), "{said}");
+    assert!(said.contains("evidence.json was not written: nothing was recorded for round_trip_tests, "), "{said}");
     assert!(!std::path::Path::new(&folder.path("evidence.json")).exists());
 }
 
