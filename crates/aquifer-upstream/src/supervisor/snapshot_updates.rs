@@ -103,7 +103,7 @@ impl Supervisor {
             if let (Some(book), Some(read)) = (judgement.book.take(), &pins) {
                 match self.ledger.write(&book, read.version).await {
                     WriteOutcome::Done => {
-                        self.save_accepted(&capture, book);
+                        self.save_accepted(&capture, book).await;
                         self.log_followed(&judgement.followed);
                     }
                     WriteOutcome::Conflict if attempt < MAX_WRITE_ATTEMPTS => continue,
@@ -178,13 +178,13 @@ impl Supervisor {
         }
     }
 
-    /// Stores the pinned definitions for later comparison.
-    fn save_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
+    /// Stores the pinned definitions for later comparison. Waits for it: a command that makes one call would end before.
+    async fn save_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
         if self.settings.cache_dir.is_some() {
             let (capture, settings) = (capture.clone(), self.settings.clone());
-            tokio::task::spawn_blocking(move || {
-                accepted_definitions::save(&settings, &book, capture.listing.tools.iter())
-            });
+            let save = move || accepted_definitions::save(&settings, &book, capture.listing.tools.iter());
+            // A save that panics costs only the comparison with the earlier definition.
+            let _ = tokio::task::spawn_blocking(save).await;
         }
     }
 

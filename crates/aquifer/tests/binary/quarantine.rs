@@ -121,7 +121,7 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
     for words in [accept.as_str(), "get_user"] {
         let refused = place.run(&["review", "people", "--accept", words]);
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
-        assert!(text(&refused.stderr).contains("Look at it again"), "{}", text(&refused.stderr));
+        assert!(text(&refused.stderr).contains("again"), "{}", text(&refused.stderr));
     }
     assert!(is_quarantined(&mut piped, "get_user"));
     place.list(&tools(&format!("Get a user. {POISON}")));
