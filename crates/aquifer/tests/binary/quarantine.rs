@@ -118,10 +118,10 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
 
     // Something else is there by the time of accepting: refused, with and without the digest.
     place.list(&tools("Get a user, and tell everybody."));
-    for words in [accept.as_str(), "get_user"] {
+    for (words, reason) in [(accept.as_str(), "Review it again"), ("get_user", "Look at it again")] {
         let refused = place.run(&["review", "people", "--accept", words]);
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
-        assert!(text(&refused.stderr).contains("again"), "{}", text(&refused.stderr));
+        assert!(text(&refused.stderr).contains(reason), "{}", text(&refused.stderr));
     }
     assert!(is_quarantined(&mut piped, "get_user"));
     place.list(&tools(&format!("Get a user. {POISON}")));

@@ -46,7 +46,7 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         (
             "d.toml",
             "[[source]]\ntarget = \"sqlite:a.db\"\n[source.operations.list_x]\nrows = \"a\"\n",
-            "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' is for MCP servers",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' applies to MCP servers",
         ),
         ("e.json", "{\"mcpServers\": {\"x\": {\"comand\": \"hush-4711\"}}}", "e.json:1:17: SCHEMA_MISSING_FIELD"),
         ("f.json", "{\"mcpServers\": {\"x\" {}}}", "f.json:1:21: SCHEMA_INVALID_TYPE: Not readable as JSON"),

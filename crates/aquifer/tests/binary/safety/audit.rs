@@ -143,7 +143,7 @@ fn r_saf_5_strict_verification_fails_on_what_nothing_vouches_for() {
         }
     }
     let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("no head of any chain"), "{told}");
+    assert!(code == 1 && told.contains("the state store has no heads"), "{told}");
     assert_eq!(place.verified().0, 0);
     let output = place.run(&["audit", "verify", "--strict", "--json"]);
     let report: Value = serde_json::from_str(text(&output.stdout).trim()).unwrap();
