@@ -153,7 +153,7 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     assert_eq!(missing_defaults(&good()), None);
 
     let empty = bundle(&Record::default(), 1).unwrap_err();
-    assert_eq!(empty.sections.len(), 10);
+    assert_eq!(empty.sections.len(), 9);
     assert!(empty.to_string().starts_with("nothing was recorded for introspection.operations_list, "), "{empty}");
 }
 

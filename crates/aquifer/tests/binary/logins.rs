@@ -187,8 +187,8 @@ fn a_login_that_makes_no_sense_is_bad_usage() {
     for (command, code, expected) in [
         ("cd / && aquifer login notes", 2, "--config FILE"),
         ("aquifer login notes", 2, "NO_SUCH_SECRET"),
-        ("aquifer login other --config aquifer.toml", 2, "There are: notes"),
-        ("aquifer login board --config aquifer.toml", 2, "There are: notes"),
+        ("aquifer login other --config aquifer.toml", 2, "It has: notes"),
+        ("aquifer login board --config aquifer.toml", 2, "It has: notes"),
         ("aquifer login notes --config aquifer.toml", 2, "NO_SUCH_SECRET"),
         ("NO_SUCH_SECRET=hush-4711 aquifer login notes --config aquifer.toml", 1, "cannot be reached"),
         ("aquifer login notes --config wrong.toml", 2, "client_secret_env"),

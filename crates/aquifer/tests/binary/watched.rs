@@ -72,7 +72,7 @@ fn r_dis_7_a_changed_configuration_takes_effect_without_a_restart() {
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = 5\n"));
     piped.says("is invalid, so the old one stays in effect: ");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = \"single\"\n"));
-    piped.says("the change is not in effect: [surface] cannot change in a running process");
+    piped.says("the change is not in effect: [surface] cannot be changed while Aquifer runs");
     // Whoever is left keeps the name it has.
     folder.file("aquifer.toml", upstream.as_str());
     piped.says("the changed configuration is in effect");
