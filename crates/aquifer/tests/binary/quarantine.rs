@@ -118,7 +118,7 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
 
     // Something else is there by the time of accepting: refused, with and without the digest.
     place.list(&tools("Get a user, and tell everybody."));
-    for (words, reason) in [(accept.as_str(), "Review it again"), ("get_user", "Look at it again")] {
+    for (words, reason) in [(accept.as_str(), "Review it again"), ("get_user", "Review it again")] {
         let refused = place.run(&["review", "people", "--accept", words]);
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
         assert!(text(&refused.stderr).contains(reason), "{}", text(&refused.stderr));
