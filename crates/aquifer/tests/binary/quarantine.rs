@@ -127,7 +127,7 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
     place.list(&tools(&format!("Get a user. {POISON}")));
     let accepted = place.run(&["review", "people", "--accept", &accept]);
     assert_eq!(accepted.status.code(), Some(0), "{}{}", text(&accepted.stdout), text(&accepted.stderr));
-    assert!(text(&accepted.stderr).contains("'get_user' is accepted"), "{}", text(&accepted.stderr));
+    assert!(text(&accepted.stderr).contains("'get_user' was accepted"), "{}", text(&accepted.stderr));
     // The gateway notices without a restart, and everything is on record.
     until("the acceptance is noticed", || (!is_quarantined(&mut piped, "get_user")).then_some(()));
     assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
