@@ -99,7 +99,11 @@ class Postgres:
         self.connection = psycopg.connect(url.replace("postgres://", "postgresql://"))
 
     def tables(self):
-        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        # The information schema leaves materialized views out.
+        query = (
+            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace "
+            "AND relkind IN ('r', 'p', 'v', 'm', 'f')"
+        )
         return [name for (name,) in self.connection.execute(query)]
 
     def rows(self, table):
