@@ -5,7 +5,7 @@ use std::fmt;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::suggest;
 
-use crate::yaml::{Node, Position, YamlError};
+use crate::text::yaml::{Node, Position, YamlError};
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::{Bundle, BundleError};
-use crate::json;
+use crate::text::json;
 use crate::problem::{FileProblem, Findings, shown, suggestion_for};
-use crate::yaml::{Node, Position};
+use crate::text::yaml::{Node, Position};
 
 impl Bundle {
     /// Reads a bundle and tells everything that is wrong with it.

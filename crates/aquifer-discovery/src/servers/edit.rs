@@ -6,7 +6,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
 use super::sections;
-use crate::json;
+use crate::text::json;
 
 /// Why a file was not edited. The text stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Server, ServerTransport, warn};
 use crate::problem::{FileProblem, Findings, join, shown, suggestion_for};
-use crate::yaml::{Entry, Node};
+use crate::text::yaml::{Entry, Node};
 
 /// Keys with a meaning here. Clients keep much else beside them, which is theirs.
 const KNOWN: &[&str] = &[

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Code;
 
-use crate::json;
+use crate::text::json;
 use crate::problem::{FileProblem, Findings, join, shown};
-use crate::yaml::{Node, Position};
+use crate::text::yaml::{Node, Position};
 
 pub use edit::EditError;
 pub use edit::replace_servers;

@@ -3,6 +3,7 @@
 
 mod answer;
 mod page;
+pub mod protocol_types;
 
 use serde_json::{Map, Value, json};
 

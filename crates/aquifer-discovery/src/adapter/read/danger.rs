@@ -4,7 +4,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
 
 use crate::problem::{Findings, join, shown};
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// The danger document's fields, then those of the published danger schema.
 #[rustfmt::skip]

@@ -17,7 +17,7 @@ use super::{Adapter, Target};
 use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{FileProblem, Findings, join};
 use crate::redact;
-use crate::yaml::{self, Node, Position, Shape};
+use crate::text::yaml::{self, Node, Position, Shape};
 
 /// The published fields, then those of the documents.
 #[rustfmt::skip]

@@ -13,7 +13,7 @@ use super::parameters::{self, SharedParameters};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
 use crate::problem::{Findings, join, shown, suggestion_for};
 use crate::tool::Annotations;
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::adapter::AdapterParameter;
 use crate::problem::{Findings, join, shown, suggestion_for};
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// Groups of parameters that operations refer to.
 pub(super) type SharedParameters = Vec<(String, Vec<AdapterParameter>)>;

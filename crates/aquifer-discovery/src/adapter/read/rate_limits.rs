@@ -9,7 +9,7 @@ use aquifer_protocol::glob::Glob;
 use crate::adapter::rate_limits::{DeclaredLimit, DeclaredPrice, DeclaredQuota, LimitScope, RateLimits, Window};
 use crate::adapter::{AdapterOperation, MapsTo};
 use crate::problem::{Findings, join};
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// The published fields, then those of the documents, then what the documents announce for later.
 #[rustfmt::skip]

@@ -9,7 +9,7 @@ use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{Findings, shown, suggestion_for};
 use crate::schema;
 use crate::tool::Annotations;
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// Completes an adapter. Operations may have been renamed or left out by a reviewer, tools and their parameters may
 /// not: calling something under a name it does not have helps nobody.
@@ -17,7 +17,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
     let sidecar: Sidecar = match serde_json::from_str(text) {
         Ok(sidecar) => sidecar,
         Err(error) => {
-            let at = crate::yaml::Position {
+            let at = crate::text::yaml::Position {
                 line: u64::try_from(error.line()).unwrap_or(1),
                 column: u64::try_from(error.column()).unwrap_or(1),
             };
@@ -101,7 +101,7 @@ fn unreachable(operation: &AdapterOperation) -> Option<String> {
     Some(format!("'{name}' leaves out '{own}', which its tool demands: no call of it can succeed"))
 }
 
-fn place(front: &Node, operation: &AdapterOperation) -> crate::yaml::Position {
+fn place(front: &Node, operation: &AdapterOperation) -> crate::text::yaml::Position {
     let key = operation.category.as_str().to_ascii_lowercase();
     let list = front.get("operations").and_then(|operations| operations.get(&key)).and_then(Node::items);
     let own = list

@@ -6,7 +6,7 @@ use super::refuse;
 use crate::adapter::{AdapterAuth, Target};
 use crate::problem::{Findings, join};
 use crate::redact;
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// The plugins there are. The published schema names more; those are not built.
 const TRANSPORTS: &[&str] = &["http", "native"];

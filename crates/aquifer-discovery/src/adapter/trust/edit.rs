@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::read;
 use super::TargetTrust;
-use crate::yaml::{self, Entry, Node, Position, Shape};
+use crate::text::yaml::{self, Entry, Node, Position, Shape};
 
 type UnsupportedForm = &'static str;
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{Adapter, read};
 use crate::problem::{FileProblem, Findings};
 use crate::text;
-use crate::yaml::Node;
+use crate::text::yaml::Node;
 
 /// The longest text of a history entry.
 const MAX_TEXT_LEN: usize = 500;

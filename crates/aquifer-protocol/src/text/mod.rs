@@ -3,6 +3,13 @@
 //! Terminal escapes can change what a person sees, and invisible characters can carry instructions that only a
 //! model reads. Both are removed before text is shown; whoever needs the exact bytes keeps them elsewhere.
 
+pub mod canonical_json;
+pub mod case;
+pub mod glob;
+pub mod hex;
+pub mod spelling;
+pub mod suggest;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};

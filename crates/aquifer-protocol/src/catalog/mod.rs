@@ -1,9 +1,14 @@
 //! The catalog: every operation and type of one moment, immutable, found by name in constant time.
 
+pub mod category;
+mod claims;
+pub mod danger;
+pub mod operation;
+pub mod trust;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::claims;
 use crate::introspect;
 use crate::operation::{Example, MAX_CHOSEN_NAME, Operation, RESERVED, is_snake_case};
 use crate::protocol_types;

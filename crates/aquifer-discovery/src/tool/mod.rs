@@ -1,5 +1,10 @@
 //! One tool as an upstream defines it. Nothing in it is trusted.
 
+pub mod limits;
+pub mod name;
+pub(crate) mod normalize;
+pub mod warning;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

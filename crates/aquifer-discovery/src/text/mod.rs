@@ -1,5 +1,10 @@
 //! Text from upstreams, made safe to show (R-DIS-7a). The exact bytes stay in `raw_capture`.
 
+pub(crate) mod json;
+pub mod redact;
+pub(crate) mod visible;
+pub(crate) mod yaml;
+
 pub use aquifer_protocol::text::is_clean;
 pub(crate) use aquifer_protocol::text::is_hidden;
 

@@ -5,7 +5,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
 
-use crate::yaml::{Entry, Node, Position, Shape};
+use crate::text::yaml::{Entry, Node, Position, Shape};
 
 /// Text that is no JSON. The message repeats nothing of the text.
 #[derive(Debug, Clone)]

@@ -19,7 +19,7 @@ use crate::digest::pin;
 use crate::problem::{FileProblem, Findings, join, shown};
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
-use crate::yaml::{self, Node};
+use crate::text::yaml::{self, Node};
 
 /// What reviewers decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

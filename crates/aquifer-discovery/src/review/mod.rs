@@ -1,0 +1,5 @@
+//! What people decide about tools, and what they have accepted.
+
+pub mod digest;
+pub mod overrides;
+pub mod pins;

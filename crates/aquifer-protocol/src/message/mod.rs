@@ -1,0 +1,6 @@
+//! What is exchanged: requests, batches of them, responses and their warnings.
+
+pub mod batch;
+pub mod request;
+pub mod response;
+pub mod warning;
