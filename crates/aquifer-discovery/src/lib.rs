@@ -31,4 +31,3 @@ pub use text::yaml::write as write_yaml;
 pub use tool::limits::{DefinitionLimits, OmittedTools};
 pub use tool::normalize::{Listing, normalize, normalize_beside};
 pub use tool::{limits, name, warning};
-

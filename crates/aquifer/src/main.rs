@@ -8,19 +8,15 @@ mod cli;
 mod command;
 mod config;
 mod files;
-mod gather;
 mod lifetime;
 mod reload;
-mod results;
 mod safety;
-mod sample;
 mod setup;
 mod shop;
 mod sources;
 mod state;
 #[path = "../../../examples/task_board.rs"]
 mod task_board;
-mod watch;
 
 use std::process::ExitCode;
 use std::time::Duration;

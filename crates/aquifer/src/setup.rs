@@ -19,8 +19,8 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::command::call::escape_hidden;
 use crate::config::{self, Config, ProfileConfig};
-use crate::gather::gather;
 use crate::safety::{Safety, SourceFacts, StoreSetting};
+use crate::sources::gather::gather;
 use crate::sources::{self, Absence, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles};
 
@@ -156,7 +156,7 @@ impl MissingReason {
     fn words(&self, one: &OpenSource) -> String {
         match self {
             MissingReason::Failed(failure) => describe_failure(failure),
-            MissingReason::Late => crate::gather::late_message(one.source.name()),
+            MissingReason::Late => crate::sources::gather::late_message(one.source.name()),
         }
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Adapter, Sidecar, page};
 use crate::bundle::{AuthKind, Bundle, BundleError, NormalizedOperation, NormalizedParameter, Transport};
-use crate::tool::Tool;
 use crate::name;
 use crate::text::yaml;
+use crate::tool::Tool;
 
 /// The version of an adapter nobody has changed yet.
 const FIRST_VERSION: &str = "1.0.0";

@@ -7,8 +7,8 @@ use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::{Bundle, BundleError};
-use crate::text::json;
 use crate::problem::{FileProblem, Findings, shown, suggestion_for};
+use crate::text::json;
 use crate::text::yaml::{Node, Position};
 
 impl Bundle {

@@ -17,9 +17,9 @@ use crate::bundle::{Bundle, NormalizedOperation, SCHEMA_VERSION};
 use crate::classify::{self, Confidence, Inference};
 use crate::digest::pin;
 use crate::problem::{FileProblem, Findings, join, shown};
+use crate::text::yaml::{self, Node};
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
-use crate::text::yaml::{self, Node};
 
 /// What reviewers decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Code;
 
-use crate::text::json;
 use crate::problem::{FileProblem, Findings, join, shown};
+use crate::text::json;
 use crate::text::yaml::{Node, Position};
 
 pub use edit::EditError;

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use crate::Ending;
 use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
-use crate::gather::gather;
+use crate::sources::gather::gather;
 use crate::sources::is_source;
 
 use super::table::count;

@@ -13,10 +13,10 @@ use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
 use crate::lifetime;
 use crate::reload::Reloader;
+use crate::reload::watch::{self, WatchedFiles};
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
-use crate::watch::{self, WatchedFiles};
 
 pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     let starts_command = !arguments.upstream.command.is_empty();

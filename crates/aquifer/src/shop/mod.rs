@@ -18,7 +18,6 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::sample;
 use jobs::Jobs;
 
 /// A database in memory that holds the sample: what is changed in it is gone with the process.
@@ -28,7 +27,7 @@ pub(crate) fn fill(name: &str) -> anyhow::Result<String> {
     let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
     let mut connection =
         rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("cannot open the sample database")?;
-    sample::fill(&mut connection).context("cannot fill the sample database")?;
+    aquifer_sample::fill(&mut connection).context("cannot fill the sample database")?;
     // The memory is there as long as one connection is: for as long as the process runs.
     Box::leak(Box::new(connection));
     Ok(memory)

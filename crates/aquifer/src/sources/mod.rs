@@ -7,6 +7,7 @@ mod adapter_file;
 mod client_file;
 mod database;
 mod facts;
+pub(crate) mod gather;
 mod hidden;
 mod login;
 mod naming;

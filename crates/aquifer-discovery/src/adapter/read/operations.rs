@@ -12,8 +12,8 @@ use super::danger;
 use super::parameters::{self, SharedParameters};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
 use crate::problem::{Findings, join, shown, suggestion_for};
-use crate::tool::Annotations;
 use crate::text::yaml::Node;
+use crate::tool::Annotations;
 
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[

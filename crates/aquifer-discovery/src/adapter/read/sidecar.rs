@@ -8,8 +8,8 @@ use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo, Sideca
 use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{Findings, shown, suggestion_for};
 use crate::schema;
-use crate::tool::Annotations;
 use crate::text::yaml::Node;
+use crate::tool::Annotations;
 
 /// Completes an adapter. Operations may have been renamed or left out by a reviewer, tools and their parameters may
 /// not: calling something under a name it does not have helps nobody.

@@ -30,8 +30,8 @@ use super::{call, capture, write};
 use crate::Ending;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
-use crate::gather::{gather, late_message};
 use crate::setup::SourceSelection;
+use crate::sources::gather::{gather, late_message};
 use crate::sources::{Plan, UnreachableError, is_source, pins};
 
 /// A server under review.

@@ -1,44 +1,44 @@
 //! Who bought what, and how far it has got.
 
-use super::cents::Cents;
-use super::customers::Customer;
-use super::dice::Dice;
-use super::letters::ORDER_NOTES;
-use super::moment::{DAY, HOUR, Moment};
-use super::products::Product;
+use crate::customers::Customer;
+use crate::products::Product;
+use crate::value::cents::Cents;
+use crate::value::dice::Dice;
+use crate::value::moment::{DAY, HOUR, Moment};
+use crate::words::letters::ORDER_NOTES;
 
 const ORDERS: usize = 1_500;
 
-pub(super) struct Order<'a> {
-    pub(super) id: i64,
-    pub(super) customer: &'a Customer,
-    pub(super) status: &'static str,
-    pub(super) placed_at: Moment,
-    pub(super) shipped_at: Option<Moment>,
-    pub(super) shipping: String,
-    pub(super) note: Option<&'static str>,
-    pub(super) lines: Vec<Line<'a>>,
+pub(crate) struct Order<'a> {
+    pub(crate) id: i64,
+    pub(crate) customer: &'a Customer,
+    pub(crate) status: &'static str,
+    pub(crate) placed_at: Moment,
+    pub(crate) shipped_at: Option<Moment>,
+    pub(crate) shipping: String,
+    pub(crate) note: Option<&'static str>,
+    pub(crate) lines: Vec<Line<'a>>,
 }
 
-pub(super) struct Line<'a> {
-    pub(super) product: &'a Product,
-    pub(super) quantity: i64,
-    pub(super) unit_price: Cents,
+pub(crate) struct Line<'a> {
+    pub(crate) product: &'a Product,
+    pub(crate) quantity: i64,
+    pub(crate) unit_price: Cents,
 }
 
 impl Order<'_> {
-    pub(super) fn total(&self) -> Cents {
+    pub(crate) fn total(&self) -> Cents {
         self.lines.iter().map(|line| line.unit_price * line.quantity).sum()
     }
 
     /// Cancelled or sent back: it brought the shop nothing.
-    pub(super) fn is_undone(&self) -> bool {
+    pub(crate) fn is_undone(&self) -> bool {
         matches!(self.status, "cancelled" | "returned")
     }
 }
 
 /// In the order in which they were placed.
-pub(super) fn draw<'a>(customers: &'a [Customer], products: &'a [Product]) -> Vec<Order<'a>> {
+pub(crate) fn draw<'a>(customers: &'a [Customer], products: &'a [Product]) -> Vec<Order<'a>> {
     let mut dice = Dice::new(3);
     let mut buyers: Vec<&Customer> = customers.iter().collect();
     dice.shuffle(&mut buyers);

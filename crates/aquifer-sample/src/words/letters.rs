@@ -1,11 +1,11 @@
 //! The rest of the desk's post: letters that are not about an order, and phrases that fit any letter.
 
-use super::topics::{About, Topic};
+use crate::words::topics::{About, Topic};
 
-pub(super) const AGENTS: &[&str] =
+pub(crate) const AGENTS: &[&str] =
     &["Maren Holt", "Tomás Rivera", "Ngozi Eze", "Piotr Zieliński", "Jo Fairweather", "Leïla Haddad"];
 
-pub(super) const LETTERS: &[Topic] = &[
+pub(crate) const LETTERS: &[Topic] = &[
     Topic {
         about: About::Nothing,
         codes: &[],
@@ -120,9 +120,9 @@ pub(super) const LETTERS: &[Topic] = &[
     },
 ];
 
-pub(super) const GREETINGS: &[&str] = &["Hello!", "Hi there!", "Good morning!", "Hi!", "Greetings from {city}!"];
+pub(crate) const GREETINGS: &[&str] = &["Hello!", "Hi there!", "Good morning!", "Hi!", "Greetings from {city}!"];
 
-pub(super) const CLOSINGS: &[&str] = &[
+pub(crate) const CLOSINGS: &[&str] = &[
     "Kind regards, {first}",
     "Thanks in advance, {first}",
     "Looking forward to hearing from you.",
@@ -132,17 +132,17 @@ pub(super) const CLOSINGS: &[&str] = &[
 ];
 
 /// How the desk begins its first answer.
-pub(super) const WELCOMES: &[&str] =
+pub(crate) const WELCOMES: &[&str] =
     &["Hello {first}!", "Thanks for writing, {first}.", "Good to hear from you, {first}.", "Hi {first}."];
 
 /// The desk's last word in a ticket, after the customer's last one and after none.
-pub(super) const FAREWELLS: [&[&str]; 2] = [
+pub(crate) const FAREWELLS: [&[&str]; 2] = [
     &["Glad that's sorted, {first}. Have a good week!", "Thanks for letting us know. I'm closing this ticket now."],
     &["As we haven't heard back, we'll assume it's solved.", "Closing this for now. Just answer if it isn't solved."],
 ];
 
 /// What customers ask the packers for.
-pub(super) const ORDER_NOTES: &[&str] = &[
+pub(crate) const ORDER_NOTES: &[&str] = &[
     "Please leave it with the neighbour, number 12.",
     "Gift: don't include the invoice.",
     "Ring twice, the bell is slow.",

@@ -2,34 +2,34 @@
 
 use std::collections::HashSet;
 
-use super::dice::Dice;
-use super::moment::{DAY, Moment};
-use super::places::{NICKNAMES, PLACES, Place};
-use super::text::email_name;
+use crate::value::dice::Dice;
+use crate::value::moment::{DAY, Moment};
+use crate::value::text::email_name;
+use crate::words::places::{NICKNAMES, PLACES, Place};
 
 const CUSTOMERS: i64 = 400;
 
-pub(super) struct Customer {
-    pub(super) id: i64,
-    pub(super) name: String,
-    pub(super) email: String,
-    pub(super) place: Place,
-    pub(super) city: &'static str,
-    pub(super) zip: String,
-    pub(super) phone: Option<String>,
-    pub(super) referred_by: Option<i64>,
-    pub(super) preferences: String,
-    pub(super) created_at: Moment,
+pub(crate) struct Customer {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) email: String,
+    pub(crate) place: Place,
+    pub(crate) city: &'static str,
+    pub(crate) zip: String,
+    pub(crate) phone: Option<String>,
+    pub(crate) referred_by: Option<i64>,
+    pub(crate) preferences: String,
+    pub(crate) created_at: Moment,
 }
 
 impl Customer {
-    pub(super) fn first_name(&self) -> &str {
+    pub(crate) fn first_name(&self) -> &str {
         self.name.split(' ').next().unwrap_or_default()
     }
 }
 
 /// In the order in which they signed up, so that whoever has a lower id was there before.
-pub(super) fn draw() -> Vec<Customer> {
+pub(crate) fn draw() -> Vec<Customer> {
     let mut dice = Dice::new(1);
     let mut sign_ups: Vec<Moment> = (0..CUSTOMERS)
         .map(|_| {

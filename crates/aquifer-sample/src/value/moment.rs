@@ -4,44 +4,44 @@ use std::fmt;
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 
-use super::dice::Dice;
+use crate::value::dice::Dice;
 
-pub(super) const HOUR: i64 = 3_600;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(crate) const HOUR: i64 = 3_600;
+pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// Seconds since 2024-01-01 00:00:00 UTC. Shown and stored as SQLite's own `YYYY-MM-DD HH:MM:SS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment(i64);
+pub(crate) struct Moment(i64);
 
 impl Moment {
-    pub(super) const START: Self = Self(0);
+    pub(crate) const START: Self = Self(0);
     /// The sample's present, 2026-06-30 23:30:00: what would have happened later has not happened yet.
-    pub(super) const PRESENT: Self = Self(911 * DAY + 23 * HOUR + HOUR / 2);
+    pub(crate) const PRESENT: Self = Self(911 * DAY + 23 * HOUR + HOUR / 2);
 
-    pub(super) fn after(self, seconds: i64) -> Self {
+    pub(crate) fn after(self, seconds: i64) -> Self {
         Self(self.0 + seconds)
     }
 
     /// A time of the same day at which people are awake, though never before `earliest`.
-    pub(super) fn awake(self, dice: &mut Dice, earliest: Self) -> Self {
+    pub(crate) fn awake(self, dice: &mut Dice, earliest: Self) -> Self {
         let midnight = self.0 - self.0.rem_euclid(DAY);
         Self(midnight + dice.between(7 * HOUR, 23 * HOUR - 1)).max(earliest.after(dice.between(60, HOUR)))
     }
 
-    pub(super) fn has_come(self) -> bool {
+    pub(crate) fn has_come(self) -> bool {
         self <= Self::PRESENT
     }
 
     /// This moment, unless it lies in the sample's future.
-    pub(super) fn if_come(self) -> Option<Self> {
+    pub(crate) fn if_come(self) -> Option<Self> {
         self.has_come().then_some(self)
     }
 
-    pub(super) fn seconds_since(self, earlier: Self) -> i64 {
+    pub(crate) fn seconds_since(self, earlier: Self) -> i64 {
         self.0 - earlier.0
     }
 
-    pub(super) fn month(self) -> i64 {
+    pub(crate) fn month(self) -> i64 {
         self.date().1
     }
 

@@ -5,6 +5,7 @@
 //! cannot change in a running process need a restart and are reported.
 
 mod restart;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;

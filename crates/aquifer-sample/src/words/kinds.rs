@@ -1,7 +1,7 @@
 //! What the shop sells: its categories and, for each kind of product, the words that its models are described with.
 
 /// Position plus one is the id; the second part is the parent's id.
-pub(super) const CATEGORIES: &[(&str, Option<i64>)] = &[
+pub(crate) const CATEGORIES: &[(&str, Option<i64>)] = &[
     ("Outdoor", None),
     ("Household", None),
     ("Garden", None),
@@ -17,20 +17,20 @@ pub(super) const CATEGORIES: &[(&str, Option<i64>)] = &[
     ("Stove Parts", Some(7)),
 ];
 
-pub(super) struct Kind {
-    pub(super) category: i64,
+pub(crate) struct Kind {
+    pub(crate) category: i64,
     /// The first part of the stock keeping unit.
-    pub(super) code: &'static str,
-    pub(super) noun: &'static str,
+    pub(crate) code: &'static str,
+    pub(crate) noun: &'static str,
     /// What the plainest model costs, in cents.
-    pub(super) price: i64,
-    pub(super) grams: i64,
-    pub(super) materials: [&'static str; 2],
-    pub(super) about: [&'static str; 2],
+    pub(crate) price: i64,
+    pub(crate) grams: i64,
+    pub(crate) materials: [&'static str; 2],
+    pub(crate) about: [&'static str; 2],
 }
 
 #[rustfmt::skip] // A table: one kind to a block of three lines.
-pub(super) const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[Kind] = &[
     kind(4, "TNT", "Two-Person Tent", 18900, 2450, ["ripstop nylon", "aluminium"], [
         "A freestanding tent for two with a vestibule on either side, pitched in under five minutes.",
         "The {colour} fly sheds rain at 3000 mm and the inner stays up on its own in dry weather."]),
@@ -166,16 +166,16 @@ const fn kind(
 }
 
 /// A kind comes in several models, each under one of these names.
-pub(super) const MODELS: &[&str] = &[
+pub(crate) const MODELS: &[&str] = &[
     "Alder", "Bramble", "Curlew", "Drift", "Ember", "Fjell", "Gannet", "Heron", "Juniper", "Kestrel", "Linden", "Moor",
     "Nøkken", "Osprey", "Puffin", "Rowan", "Skerry", "Tarn", "Willow", "Yarrow",
 ];
 
-pub(super) const COLOURS: &[&str] =
+pub(crate) const COLOURS: &[&str] =
     &["moss green", "slate", "ochre", "midnight blue", "brick red", "sand", "fog grey", "pine", "rust", "natural"];
 
 /// What can be said of any product.
-pub(super) const REMARKS: &[&str] = &[
+pub(crate) const REMARKS: &[&str] = &[
     "Made in small batches in a family workshop.",
     "Spare parts are kept in stock for ten years.",
     "Packed without plastic.",

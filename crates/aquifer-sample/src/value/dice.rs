@@ -1,10 +1,10 @@
 //! Where variety comes from: a small seeded generator, so that each run on each platform draws the same sample.
 
 /// SplitMix64. Each part of the sample throws its own dice, so that a new word in one list leaves the others alone.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -16,32 +16,32 @@ impl Dice {
     }
 
     /// A number from `low` to `high`, both included; `low` where `high` lies below it.
-    pub(super) fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         let span = high.saturating_sub(low).saturating_add(1).max(1);
         low + ((u128::from(self.throw()) * span as u128) >> 64) as i64
     }
 
-    pub(super) fn chance(&mut self, percent: i64) -> bool {
+    pub(crate) fn chance(&mut self, percent: i64) -> bool {
         self.between(1, 100) <= percent
     }
 
-    pub(super) fn any<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn any<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let position = self.position(choices.len());
         choices.get(position)
     }
 
     /// One of `choices`, the earlier the likelier.
-    pub(super) fn any_early<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn any_early<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let position = self.position(choices.len()).min(self.position(choices.len()));
         choices.get(position)
     }
 
     /// One of `choices`; the default where there is none, so that an emptied word list costs a word and not the run.
-    pub(super) fn pick<T: Copy + Default>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy + Default>(&mut self, choices: &[T]) -> T {
         self.any(choices).copied().unwrap_or_default()
     }
 
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let other = self.position(end + 1);
             items.swap(end, other);
@@ -49,7 +49,7 @@ impl Dice {
     }
 
     /// The pattern with a digit for each `#` and a letter for each `@`: postal codes, telephone numbers.
-    pub(super) fn fill_pattern(&mut self, pattern: &str) -> String {
+    pub(crate) fn fill_pattern(&mut self, pattern: &str) -> String {
         let fill = |sign| match sign {
             '#' => self.pick(&['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']),
             '@' => self.pick(&['A', 'B', 'D', 'E', 'G', 'H', 'K', 'L', 'N', 'P', 'R', 'T', 'W', 'X']),

@@ -2,15 +2,15 @@
 
 use rusqlite::{Transaction, params};
 
-use super::customers::Customer;
-use super::kinds::CATEGORIES;
-use super::orders::Order;
-use super::products::Product;
-use super::standings::Standing;
-use super::tickets::{Message, Ticket};
-use super::topics::TAGS;
+use crate::customers::Customer;
+use crate::orders::Order;
+use crate::products::Product;
+use crate::standings::Standing;
+use crate::tickets::{Message, Ticket};
+use crate::words::kinds::CATEGORIES;
+use crate::words::topics::TAGS;
 
-pub(super) fn customers(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
+pub(crate) fn customers(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO customers VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)")?;
     for (customer, standing) in customers.iter().zip(standings) {
         insert.execute(params![
@@ -31,7 +31,7 @@ pub(super) fn customers(to: &Transaction<'_>, customers: &[Customer], standings:
 
 /// Customers point at products and products at customers, so one of the two is told later. To defer the check of
 /// references instead makes SQLite look for orphans to adopt with each row, which is far slower.
-pub(super) fn favourites(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
+pub(crate) fn favourites(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
     let mut update = to.prepare("UPDATE customers SET favourite_product_id = ? WHERE id = ?")?;
     for (customer, standing) in customers.iter().zip(standings) {
         if let Some(product_id) = standing.favourite_product_id {
@@ -41,7 +41,7 @@ pub(super) fn favourites(to: &Transaction<'_>, customers: &[Customer], standings
     Ok(())
 }
 
-pub(super) fn categories(to: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(crate) fn categories(to: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO categories VALUES (?, ?, ?)")?;
     for (id, (name, parent_id)) in (1_i64..).zip(CATEGORIES) {
         insert.execute(params![id, parent_id, name])?;
@@ -49,7 +49,7 @@ pub(super) fn categories(to: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub(super) fn products(to: &Transaction<'_>, products: &[Product]) -> rusqlite::Result<()> {
+pub(crate) fn products(to: &Transaction<'_>, products: &[Product]) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO products VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     for product in products {
         insert.execute(params![
@@ -70,7 +70,7 @@ pub(super) fn products(to: &Transaction<'_>, products: &[Product]) -> rusqlite::
     Ok(())
 }
 
-pub(super) fn orders(to: &Transaction<'_>, orders: &[Order<'_>]) -> rusqlite::Result<()> {
+pub(crate) fn orders(to: &Transaction<'_>, orders: &[Order<'_>]) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut insert_line = to.prepare("INSERT INTO order_lines VALUES (?, ?, ?, ?, ?)")?;
     for order in orders {
@@ -92,7 +92,7 @@ pub(super) fn orders(to: &Transaction<'_>, orders: &[Order<'_>]) -> rusqlite::Re
     Ok(())
 }
 
-pub(super) fn tags(to: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(crate) fn tags(to: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO tags VALUES (?, ?)")?;
     for (id, name) in (1_i64..).zip(TAGS) {
         insert.execute(params![id, name])?;
@@ -100,7 +100,7 @@ pub(super) fn tags(to: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub(super) fn tickets(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite::Result<()> {
+pub(crate) fn tickets(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut insert_tag = to.prepare("INSERT INTO ticket_tags VALUES (?, ?)")?;
     for (id, ticket) in (1_i64..).zip(tickets) {
@@ -125,7 +125,7 @@ pub(super) fn tickets(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite:
 }
 
 /// In the order in which they were sent, across all tickets, as a desk would have numbered them.
-pub(super) fn messages(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite::Result<()> {
+pub(crate) fn messages(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite::Result<()> {
     let mut messages: Vec<(i64, &Message<'_>)> =
         (1..).zip(tickets).flat_map(|(id, ticket)| ticket.messages.iter().map(move |message| (id, message))).collect();
     messages.sort_by_key(|(_, message)| message.sent_at);

@@ -1,7 +1,7 @@
 //! Templates with `{named}` gaps, and names made plain enough for an email address.
 
 /// The template with each gap filled. A gap without a fact stays visible; a test looks for those.
-pub(super) fn render(template: &str, facts: &[(&str, &str)]) -> String {
+pub(crate) fn render(template: &str, facts: &[(&str, &str)]) -> String {
     let mut parts = template.split('{');
     let mut text = String::with_capacity(template.len() + 32);
     text.push_str(parts.next().unwrap_or_default());
@@ -17,7 +17,7 @@ pub(super) fn render(template: &str, facts: &[(&str, &str)]) -> String {
 }
 
 /// Lower-case ASCII with dots for spaces. Letters of other scripts are left out, all of them if need be.
-pub(super) fn email_name(name: &str) -> String {
+pub(crate) fn email_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for letter in name.chars().flat_map(char::to_lowercase) {
         match letter {

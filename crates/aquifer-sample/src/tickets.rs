@@ -2,35 +2,35 @@
 
 use std::iter;
 
-use super::customers::Customer;
-use super::dice::Dice;
-use super::letters::{AGENTS, CLOSINGS, FAREWELLS, GREETINGS, LETTERS, WELCOMES};
-use super::moment::{DAY, HOUR, Moment};
-use super::orders::Order;
-use super::products::Product;
-use super::standings::{Standing, standing_of};
-use super::text::render;
-use super::topics::{About, TOPICS, Topic};
+use crate::customers::Customer;
+use crate::orders::Order;
+use crate::products::Product;
+use crate::standings::{Standing, standing_of};
+use crate::value::dice::Dice;
+use crate::value::moment::{DAY, HOUR, Moment};
+use crate::value::text::render;
+use crate::words::letters::{AGENTS, CLOSINGS, FAREWELLS, GREETINGS, LETTERS, WELCOMES};
+use crate::words::topics::{About, TOPICS, Topic};
 
 const TICKETS: usize = 600;
 
-pub(super) struct Ticket<'a> {
-    pub(super) customer: &'a Customer,
-    pub(super) order: Option<&'a Order<'a>>,
-    pub(super) subject: String,
-    pub(super) body: String,
-    pub(super) priority: &'static str,
-    pub(super) assignee: Option<&'static str>,
-    pub(super) created_at: Moment,
-    pub(super) solved_at: Option<Moment>,
-    pub(super) messages: Vec<Message<'a>>,
-    pub(super) tags: Vec<&'static str>,
+pub(crate) struct Ticket<'a> {
+    pub(crate) customer: &'a Customer,
+    pub(crate) order: Option<&'a Order<'a>>,
+    pub(crate) subject: String,
+    pub(crate) body: String,
+    pub(crate) priority: &'static str,
+    pub(crate) assignee: Option<&'static str>,
+    pub(crate) created_at: Moment,
+    pub(crate) solved_at: Option<Moment>,
+    pub(crate) messages: Vec<Message<'a>>,
+    pub(crate) tags: Vec<&'static str>,
 }
 
-pub(super) struct Message<'a> {
-    pub(super) author: &'a str,
-    pub(super) body: String,
-    pub(super) sent_at: Moment,
+pub(crate) struct Message<'a> {
+    pub(crate) author: &'a str,
+    pub(crate) body: String,
+    pub(crate) sent_at: Moment,
 }
 
 /// What gives a customer reason to write.
@@ -43,7 +43,7 @@ struct Occasion<'a> {
 
 impl Ticket<'_> {
     /// Solved tickets are closed after two weeks; others wait for whoever did not write last.
-    pub(super) fn status(&self) -> &'static str {
+    pub(crate) fn status(&self) -> &'static str {
         match (self.solved_at, self.messages.last()) {
             (Some(_), _) if self.closed_at().is_some() => "closed",
             (Some(_), _) => "solved",
@@ -52,7 +52,7 @@ impl Ticket<'_> {
         }
     }
 
-    pub(super) fn updated_at(&self) -> Moment {
+    pub(crate) fn updated_at(&self) -> Moment {
         let last = self.messages.last().map_or(self.created_at, |message| message.sent_at);
         self.closed_at().or(self.solved_at).unwrap_or(last)
     }
@@ -63,7 +63,7 @@ impl Ticket<'_> {
 }
 
 /// In the order in which they came in.
-pub(super) fn draw<'a>(customers: &'a [Customer], standings: &[Standing], orders: &'a [Order<'a>]) -> Vec<Ticket<'a>> {
+pub(crate) fn draw<'a>(customers: &'a [Customer], standings: &[Standing], orders: &'a [Order<'a>]) -> Vec<Ticket<'a>> {
     let mut dice = Dice::new(5);
     let drafts = iter::repeat_with(|| {
         let occasion = occasion(&mut dice, customers, orders)?;

@@ -1,5 +1,6 @@
 //! Reads `aquifer.toml`. Errors name the line, the column and what was expected there.
 
+mod results;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use aquifer_protocol::limits::Limits;
 use aquifer_protocol::suggest;
 use serde::Deserialize;
 
-use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
 use crate::safety::{AuditConfig, GateConfig, TrustSetting};
+use results::{ControlsConfig, OperationConfig, ResultsConfig};
 
 pub(crate) use variables::Variables;
 

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::fill;
+use crate::fill;
 
 fn sample() -> Connection {
     let mut connection = Connection::open_in_memory().unwrap();

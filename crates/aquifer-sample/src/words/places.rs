@@ -1,20 +1,20 @@
 //! Where the customers live and what they are called there.
 
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
-    pub(super) country: &'static str,
-    pub(super) currency: &'static str,
-    pub(super) language: &'static str,
+pub(crate) struct Place {
+    pub(crate) country: &'static str,
+    pub(crate) currency: &'static str,
+    pub(crate) language: &'static str,
     /// Patterns for the dice: `#` a digit, `@` a letter.
-    pub(super) zip: &'static str,
-    pub(super) phone: &'static str,
-    pub(super) cities: &'static [&'static str],
-    pub(super) given: &'static [&'static str],
-    pub(super) family: &'static [&'static str],
+    pub(crate) zip: &'static str,
+    pub(crate) phone: &'static str,
+    pub(crate) cities: &'static [&'static str],
+    pub(crate) given: &'static [&'static str],
+    pub(crate) family: &'static [&'static str],
 }
 
 /// The earlier a country stands, the more customers live there.
-pub(super) const PLACES: &[Place] = &[
+pub(crate) const PLACES: &[Place] = &[
     Place {
         country: "Germany",
         currency: "EUR",
@@ -148,7 +148,7 @@ pub(super) const PLACES: &[Place] = &[
 ];
 
 /// For those who do not put their name into their address.
-pub(super) const NICKNAMES: &[&str] = &[
+pub(crate) const NICKNAMES: &[&str] = &[
     "wet.socks",
     "trailmix",
     "the_kettle",

@@ -1,20 +1,20 @@
 //! What the shop has come to know about each customer: the tier from what they spent, the favourite from what they
 //! bought. Drawn after the orders, though stored with the customer.
 
-use super::cents::Cents;
-use super::customers::Customer;
-use super::dice::Dice;
-use super::orders::Order;
-use super::products::Product;
+use crate::customers::Customer;
+use crate::orders::Order;
+use crate::products::Product;
+use crate::value::cents::Cents;
+use crate::value::dice::Dice;
 
 #[derive(Clone, Default)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     spent: Cents,
-    pub(super) favourite_product_id: Option<i64>,
+    pub(crate) favourite_product_id: Option<i64>,
 }
 
 impl Standing {
-    pub(super) fn tier(&self) -> &'static str {
+    pub(crate) fn tier(&self) -> &'static str {
         match self.spent.0 {
             280_000.. => "gold",
             90_000.. => "silver",
@@ -24,7 +24,7 @@ impl Standing {
 }
 
 /// One for each customer, in the same order.
-pub(super) fn draw(customers: &[Customer], products: &[Product], orders: &[Order<'_>]) -> Vec<Standing> {
+pub(crate) fn draw(customers: &[Customer], products: &[Product], orders: &[Order<'_>]) -> Vec<Standing> {
     let mut dice = Dice::new(4);
     let mut standings = vec![Standing::default(); customers.len()];
     for order in orders.iter().filter(|order| !order.is_undone()) {
@@ -46,7 +46,7 @@ pub(super) fn draw(customers: &[Customer], products: &[Product], orders: &[Order
     standings
 }
 
-pub(super) fn standing_of<'a>(standings: &'a [Standing], customer: &Customer) -> Option<&'a Standing> {
+pub(crate) fn standing_of<'a>(standings: &'a [Standing], customer: &Customer) -> Option<&'a Standing> {
     standings.get(position(customer.id)?)
 }
 

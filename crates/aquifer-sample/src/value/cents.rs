@@ -7,10 +7,10 @@ use rusqlite::types::{ToSql, ToSqlOutput};
 
 /// Stored as a decimal number with two places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cents(pub(super) i64);
+pub(crate) struct Cents(pub(crate) i64);
 
 impl Cents {
-    pub(super) fn percent(self, percent: i64) -> Self {
+    pub(crate) fn percent(self, percent: i64) -> Self {
         Self((self.0 * percent + 50) / 100)
     }
 }

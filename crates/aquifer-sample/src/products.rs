@@ -1,38 +1,38 @@
 //! What is on the shelves: each kind in several models.
 
-use super::cents::Cents;
-use super::customers::Customer;
-use super::dice::Dice;
-use super::kinds::{COLOURS, KINDS, Kind, MODELS, REMARKS};
-use super::moment::{DAY, Moment};
-use super::text::render;
+use crate::customers::Customer;
+use crate::value::cents::Cents;
+use crate::value::dice::Dice;
+use crate::value::moment::{DAY, Moment};
+use crate::value::text::render;
+use crate::words::kinds::{COLOURS, KINDS, Kind, MODELS, REMARKS};
 
 /// What each further model of a kind costs, in percent of the plainest.
 const MODEL_PRICES: [i64; 4] = [100, 119, 145, 180];
 
-pub(super) struct Product {
-    pub(super) id: i64,
-    pub(super) sku: String,
-    pub(super) name: String,
-    pub(super) model: &'static str,
-    pub(super) description: String,
-    pub(super) category_id: i64,
-    pub(super) price: Cents,
-    pub(super) stock: i64,
-    pub(super) attributes: String,
-    pub(super) suggested_by: Option<i64>,
-    pub(super) created_at: Moment,
-    pub(super) discontinued_at: Option<Moment>,
+pub(crate) struct Product {
+    pub(crate) id: i64,
+    pub(crate) sku: String,
+    pub(crate) name: String,
+    pub(crate) model: &'static str,
+    pub(crate) description: String,
+    pub(crate) category_id: i64,
+    pub(crate) price: Cents,
+    pub(crate) stock: i64,
+    pub(crate) attributes: String,
+    pub(crate) suggested_by: Option<i64>,
+    pub(crate) created_at: Moment,
+    pub(crate) discontinued_at: Option<Moment>,
 }
 
 impl Product {
-    pub(super) fn is_offered(&self, at: Moment) -> bool {
+    pub(crate) fn is_offered(&self, at: Moment) -> bool {
         self.created_at <= at && self.discontinued_at.is_none_or(|end| at < end)
     }
 }
 
 /// In the order in which they came into the shop.
-pub(super) fn draw(customers: &[Customer]) -> Vec<Product> {
+pub(crate) fn draw(customers: &[Customer]) -> Vec<Product> {
     let mut dice = Dice::new(2);
     let mut products = Vec::with_capacity(KINDS.len() * MODEL_PRICES.len());
     for (shelf, kind) in (1..).zip(KINDS) {

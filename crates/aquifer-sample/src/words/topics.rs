@@ -3,11 +3,11 @@
 //! Gaps in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first name). The
 //! first three are only there for topics of an order.
 
-use super::products::Product;
+use crate::products::Product;
 
 /// Which orders a topic can be about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(crate) enum About {
     /// No order at all.
     Nothing,
     Any,
@@ -16,39 +16,39 @@ pub(super) enum About {
     Undone,
 }
 
-pub(super) struct Topic {
-    pub(super) about: About,
+pub(crate) struct Topic {
+    pub(crate) about: About,
     /// The kinds of product it can be about, by their codes; none stands for all.
-    pub(super) codes: &'static [&'static str],
-    pub(super) tags: &'static [&'static str],
+    pub(crate) codes: &'static [&'static str],
+    pub(crate) tags: &'static [&'static str],
     /// Repeated where likelier.
-    pub(super) priorities: &'static [&'static str],
+    pub(crate) priorities: &'static [&'static str],
     /// Subjects, each with the sentence that the letter begins with.
-    pub(super) letters: &'static [(&'static str, &'static str)],
-    pub(super) details: &'static [&'static str],
+    pub(crate) letters: &'static [(&'static str, &'static str)],
+    pub(crate) details: &'static [&'static str],
     /// What is written afterwards, by the desk and by the customer in turns.
-    pub(super) threads: &'static [&'static [&'static str]],
+    pub(crate) threads: &'static [&'static [&'static str]],
 }
 
 impl Topic {
-    pub(super) fn fits(&self, product: &Product) -> bool {
+    pub(crate) fn fits(&self, product: &Product) -> bool {
         self.codes.is_empty() || self.codes.iter().any(|code| product.sku.starts_with(code))
     }
 
-    pub(super) fn is_particular(&self) -> bool {
+    pub(crate) fn is_particular(&self) -> bool {
         self.about == About::Undone || !self.codes.is_empty()
     }
 }
 
 /// Position plus one is the id. Nothing is tagged `wholesale` yet.
 #[rustfmt::skip] // A list of words, not of lines.
-pub(super) const TAGS: &[&str] = &[
+pub(crate) const TAGS: &[&str] = &[
     "delivery", "damaged", "refund", "return", "warranty", "invoice", "account", "discount", "sizing", "spare-parts",
     "stock", "product-question", "complaint", "praise", "vip", "bulk-order", "address-change", "payment", "leak",
     "wholesale",
 ];
 
-pub(super) const TOPICS: &[Topic] = &[
+pub(crate) const TOPICS: &[Topic] = &[
     Topic {
         about: About::Undone,
         codes: &[],

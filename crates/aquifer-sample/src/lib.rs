@@ -7,25 +7,19 @@
 //! after, in one transaction that leaves nothing behind when it fails. How safely to write is for the caller to say, by
 //! pragma.
 
-mod cents;
 mod customers;
-mod dice;
-mod kinds;
-mod letters;
-mod moment;
 mod orders;
-mod places;
 mod products;
 mod standings;
 #[cfg(test)]
 mod tests;
-mod text;
 mod tickets;
-mod topics;
+mod value;
+mod words;
 mod write;
 
 /// Creates and fills the sample's tables in a database that has none of them yet.
-pub(crate) fn fill(connection: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+pub fn fill(connection: &mut rusqlite::Connection) -> rusqlite::Result<()> {
     let customers = customers::draw();
     let products = products::draw(&customers);
     let orders = orders::draw(&customers, &products);
@@ -36,7 +30,7 @@ pub(crate) fn fill(connection: &mut rusqlite::Connection) -> rusqlite::Result<()
     // are ours, and a test has SQLite check all of them afterwards.
     connection.pragma_update(None, "ignore_check_constraints", true)?;
     let filled = connection.transaction().and_then(|transaction| {
-        transaction.execute_batch(include_str!("tables.sql"))?;
+        transaction.execute_batch(include_str!("sql/tables.sql"))?;
         write::customers(&transaction, &customers, &standings)?;
         write::categories(&transaction)?;
         write::products(&transaction, &products)?;
@@ -45,7 +39,7 @@ pub(crate) fn fill(connection: &mut rusqlite::Connection) -> rusqlite::Result<()
         write::tags(&transaction)?;
         write::tickets(&transaction, &tickets)?;
         write::messages(&transaction, &tickets)?;
-        transaction.execute_batch(include_str!("indexes.sql"))?;
+        transaction.execute_batch(include_str!("sql/indexes.sql"))?;
         transaction.commit()
     });
     let restored = connection.pragma_update(None, "ignore_check_constraints", false);
