@@ -45,14 +45,21 @@ async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A key that does not exist, of the same kind as an existing one.
+/// A text that is no key anywhere, nor is its ending.
+const UNUSED_TEXT: &str = "no-such-key-7f3a";
+
+/// A key that does not exist, of the same kind as an existing one and no longer: the length of a key may be limited.
 fn unused_key(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(json!(2_147_483_001)),
         Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
             Some(json!("00000000-0000-4000-8000-000000007f3a"))
         }
-        Value::String(_) => Some(json!("no-such-key-7f3a")),
+        Value::String(text) => {
+            let extra = UNUSED_TEXT.len().saturating_sub(text.chars().count());
+            let ending = UNUSED_TEXT.get(extra..)?;
+            (ending != text).then(|| json!(ending))
+        }
         _ => None,
     }
 }
@@ -76,5 +83,18 @@ async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let name = format!("not found by {}", get.name);
             context.record_exchange(Purpose::Error { name, must_mention: Vec::new() }, &reply);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unused_keys_are_as_short_as_existing_ones() {
+        assert_eq!(unused_key(&json!("CH")), Some(json!("3a")));
+        assert_eq!(unused_key(&json!("3a")), None, "it is in use");
+        assert_eq!(unused_key(&json!("Zürich")), Some(json!("y-7f3a")));
+        assert_eq!(unused_key(&json!("a much longer key than that")), Some(json!(UNUSED_TEXT)));
     }
 }
