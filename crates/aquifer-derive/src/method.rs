@@ -1,25 +1,30 @@
-//! One method of an adapter: how it is read, and the code generated for it.
+//! One operation: how its method is read, and the code generated for it.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, Ident, ImplItemFn, Pat, PatType, Token, Type};
+use syn::{Attribute, Expr, ExprLit, FnArg, Ident, ImplItemFn, Lit, Meta, Pat, PatType, ReturnType, Type};
+
+use crate::arguments::OperationArguments;
+use crate::problems::Problems;
 
 /// An operation, read from a method.
 pub(crate) struct Method {
     name: Ident,
-    docs: Vec<Attribute>,
+    description: String,
     category: Ident,
-    fields: Vec<PatType>,
-    /// The arguments of the method, in order.
-    arguments: Vec<Argument>,
-    examples: Vec<TokenStream>,
+    parameters: Vec<Argument>,
+    returns: Type,
+    arguments: OperationArguments,
 }
 
-enum Argument {
-    Parameter(Ident),
-    Reporter,
-    Context,
+/// An argument of the method after `self`.
+struct Argument {
+    name: Ident,
+    of: Type,
+    description: Option<String>,
+    /// Its `serde` and `schemars` attributes. With any, it is certainly a parameter.
+    attributes: Vec<Attribute>,
 }
 
 /// The category that a verb implies.
@@ -33,132 +38,203 @@ const VERBS: &[(&str, &[&str])] = &[
 
 impl Method {
     /// Reads a method and removes the attributes of this macro from it. `None` if it is not an operation.
-    pub(crate) fn read(function: &mut ImplItemFn) -> syn::Result<Option<Self>> {
-        let docs: Vec<Attribute> =
-            function.attrs.iter().filter(|found| found.path().is_ident("doc")).cloned().collect();
-        if docs.is_empty() || function.sig.asyncness.is_none() {
-            return Ok(None);
+    pub(crate) fn read(function: &mut ImplItemFn, problems: &mut Problems) -> Option<Self> {
+        let marked = function.attrs.iter().position(|attribute| attribute.path().is_ident("operation"));
+        let attribute = function.attrs.remove(marked?);
+        let arguments = OperationArguments::read(&attribute, problems);
+        let (name, signature) = (function.sig.ident.clone(), &mut function.sig);
+        if signature.asyncness.is_none() {
+            problems.add(signature.fn_token, "an operation must be an async fn");
         }
-        let name = function.sig.ident.clone();
-        let category = match take(&mut function.attrs, "category") {
-            Some(attribute) => attribute.parse_args()?,
-            None => infer_category(&name)?,
+        let generics = &signature.generics;
+        if !generics.params.is_empty() {
+            problems.add(&generics.params, "an operation cannot be generic: its parameters must be known");
+        }
+        match signature.inputs.first() {
+            Some(FnArg::Receiver(receiver)) if receiver.reference.is_some() && receiver.mutability.is_none() => {}
+            _ => problems.add(&name, "an operation must take &self first"),
+        }
+        let description = doc_text(&function.attrs);
+        if description.is_none() {
+            problems.add(&name, "an operation needs a doc comment: it is what callers read");
+        }
+        let category = match &arguments.category {
+            Some(category) => Some(category.clone()),
+            None => infer_category(&name, problems),
         };
-        let mut examples = Vec::new();
-        while let Some(attribute) = take(&mut function.attrs, "example") {
-            examples.push(attribute.parse_args_with(example)?);
+        if let (Some(long), Some(category)) = (&arguments.long_running, &category)
+            && category != "Execute"
+        {
+            problems.add(
+                long,
+                "a long-running operation must be an EXECUTE: begin its name with 'execute' or add category = Execute",
+            );
+        }
+        let returns = match &signature.output {
+            ReturnType::Type(_, returns) => Some((**returns).clone()),
+            ReturnType::Default => {
+                problems.add(&name, "an operation must return an Answer<T>");
+                None
+            }
+        };
+        let mut parameters = Vec::new();
+        for input in signature.inputs.iter_mut().skip(1) {
+            if let FnArg::Typed(parameter) = input {
+                parameters.extend(Argument::read(parameter, problems));
+            }
         }
         // An operation may have many parameters, and each is an argument of the method.
         function.attrs.push(syn::parse_quote!(#[allow(clippy::too_many_arguments)]));
-        let (mut fields, mut arguments) = (Vec::new(), Vec::new());
-        for input in &mut function.sig.inputs {
-            let FnArg::Typed(parameter) = input else { continue };
-            if is_named(&parameter.ty, "Reporter") {
-                arguments.push(Argument::Reporter);
-            } else if is_named(&parameter.ty, "Ctx") {
-                arguments.push(Argument::Context);
-            } else {
-                arguments.push(Argument::Parameter(parameter_name(parameter)?));
-                fields.push(parameter.clone());
-                parameter.attrs.clear();
+        Some(Self { name, description: description?, category: category?, parameters, returns: returns?, arguments })
+    }
+
+    /// The statement that adds the operation to the adapter.
+    pub(crate) fn definition(&self) -> TokenStream {
+        let Self { name, description, category, parameters, returns, arguments } = self;
+        let operation_name = name.to_string();
+        let indexed = || parameters.iter().enumerate();
+        let structs = indexed().filter_map(|(index, parameter)| parameter.parameter_struct(index));
+        let descriptions = indexed().map(|(index, parameter)| parameter.description(index));
+        let values = indexed().map(|(index, parameter)| parameter.value(index));
+        let passed = indexed().map(|(index, _)| format_ident!("__value_{index}"));
+        let long_running = arguments.long_running.as_ref().map(|_| quote!(__operation.long_running();));
+        let modifiers = &arguments.modifiers;
+        // At the type, so that an unsuitable one is reported there.
+        let returned = quote_spanned!(returns.span()=>
+            ::aquifer_adapter::macros::Returned::<<#returns as ::aquifer_adapter::macros::HandlerResult>::Ok>::new());
+        quote! {
+            let __adapter = {
+                #(#structs)*
+                let mut __operation = ::aquifer_adapter::OperationDraft::new(
+                    #operation_name,
+                    ::aquifer_adapter::Category::#category,
+                    #description,
+                );
+                #long_running
+                #(#descriptions)*
+                let __returned = #returned;
+                let __answer = (&&__returned).kind();
+                __answer.describe(__returned, &mut __operation);
+                __adapter
+                    .add(__operation, move |mut __call: ::aquifer_adapter::CallParts<Self>| async move {
+                        #(#values)*
+                        let __result = __call.state().#name(#(#passed),*).await;
+                        let __result = ::aquifer_adapter::macros::HandlerResult::into_result(__result)?;
+                        __answer.answer(__returned, __result).await
+                    })
+                    #(#modifiers)*
+            };
+        }
+    }
+}
+
+impl Argument {
+    fn read(parameter: &mut PatType, problems: &mut Problems) -> Option<Self> {
+        let name = match &*parameter.pat {
+            Pat::Ident(pattern) => pattern.ident.clone(),
+            other => {
+                problems.add(other, "a parameter of an operation needs a plain name");
+                return None;
+            }
+        };
+        let description = doc_text(&parameter.attrs);
+        let (mut attributes, mut others) = (Vec::new(), Vec::new());
+        for attribute in std::mem::take(&mut parameter.attrs) {
+            let path = attribute.path();
+            if path.is_ident("serde") || path.is_ident("schemars") {
+                attributes.push(attribute);
+            } else if !path.is_ident("doc") {
+                others.push(attribute);
             }
         }
-        let is_long = arguments.iter().any(|argument| matches!(argument, Argument::Reporter));
-        if is_long && category != "Execute" {
-            return Err(syn::Error::new(
-                name.span(),
-                "an operation with a Reporter must be an EXECUTE: begin its name with 'execute' or add #[category(Execute)]",
-            ));
+        parameter.attrs = others;
+        Some(Self { name, of: (*parameter.ty).clone(), description, attributes })
+    }
+
+    /// A struct with the parameter as its only field, for attributes that only a derive understands.
+    fn parameter_struct(&self, index: usize) -> Option<TokenStream> {
+        if self.attributes.is_empty() {
+            return None;
         }
-        Ok(Some(Self { name, docs, category, fields, arguments, examples }))
+        let Self { name, of, description, attributes } = self;
+        let (struct_name, doc) = (format_ident!("__Parameter{index}"), description.iter());
+        Some(quote! {
+            #[derive(::aquifer_adapter::macros::Deserialize, ::aquifer_adapter::macros::JsonSchema)]
+            #[serde(crate = "::aquifer_adapter::macros::serde")]
+            #[schemars(crate = "::aquifer_adapter::macros::schemars")]
+            struct #struct_name {
+                #(#[doc = #doc])*
+                #(#attributes)*
+                #name: #of,
+            }
+        })
     }
 
-    fn struct_name(&self) -> Ident {
-        Ident::new(&pascal_case(&self.name.to_string()), self.name.span())
-    }
-
-    /// The struct of the operation's parameters.
-    pub(crate) fn parameters(&self) -> TokenStream {
-        let (docs, name) = (&self.docs, self.struct_name());
-        let fields = self.fields.iter().map(|field| {
-            let default = is_named(&field.ty, "DryRun").then(|| quote!(#[serde(default)]));
-            quote!(#default #field)
-        });
-        quote! {
-            #(#docs)*
-            #[derive(::aquifer_engine::adapter::macros::Deserialize, ::aquifer_engine::adapter::macros::JsonSchema)]
-            #[serde(crate = "::aquifer_engine::adapter::macros::serde")]
-            #[schemars(crate = "::aquifer_engine::adapter::macros::schemars")]
-            struct #name { #(#fields),* }
+    fn description(&self, index: usize) -> TokenStream {
+        if !self.attributes.is_empty() {
+            let struct_name = format_ident!("__Parameter{index}");
+            return quote!(::aquifer_adapter::macros::DerivedParameter::<#struct_name>::describe(&mut __operation););
+        }
+        let Self { name, of, description, .. } = self;
+        let (name, description) = (name.to_string(), optional(description.as_deref()));
+        let (argument, kind) = (format_ident!("__argument_{index}"), format_ident!("__kind_{index}"));
+        // At the type, so that an unsuitable one is reported there.
+        quote_spanned! { of.span()=>
+            let #argument = ::aquifer_adapter::macros::Argument::<#of, Self>::new(#name, #description);
+            let #kind = (&&#argument).kind();
+            #kind.describe(#argument, &mut __operation);
         }
     }
 
-    /// The code that adds the operation to an adapter.
-    pub(crate) fn registration(&self) -> TokenStream {
-        let (method, parameters, category) = (&self.name, self.struct_name(), &self.category);
-        let names = self.arguments.iter().filter_map(|argument| match argument {
-            Argument::Parameter(name) => Some(name),
+    fn value(&self, index: usize) -> TokenStream {
+        let (value, name) = (format_ident!("__value_{index}"), &self.name);
+        if !self.attributes.is_empty() {
+            let struct_name = format_ident!("__Parameter{index}");
+            return quote! {
+                let #struct_name { #name: #value } =
+                    ::aquifer_adapter::macros::DerivedParameter::<#struct_name>::extract(&__call)?;
+            };
+        }
+        let (argument, kind) = (format_ident!("__argument_{index}"), format_ident!("__kind_{index}"));
+        quote!(let #value = #kind.extract(#argument, &mut __call).await?;)
+    }
+}
+
+fn optional(text: Option<&str>) -> TokenStream {
+    match text {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// The text of a doc comment.
+fn doc_text(attributes: &[Attribute]) -> Option<String> {
+    let lines: Vec<String> = attributes
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::NameValue(value) if value.path.is_ident("doc") => match &value.value {
+                Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value().trim().to_owned()),
+                _ => None,
+            },
             _ => None,
-        });
-        let pattern = quote!(#parameters { #(#names),* }: #parameters);
-        let arguments = self.arguments.iter().map(|argument| match argument {
-            Argument::Parameter(name) => quote!(#name),
-            Argument::Reporter => quote!(__reporter),
-            Argument::Context => quote!(__cx.clone()),
-        });
-        let call = quote!(async move { __cx.#method(#(#arguments),*).await });
-        let is_long = self.arguments.iter().any(|argument| matches!(argument, Argument::Reporter));
-        let add = if is_long {
-            quote!(.execute_long(|__cx: Ctx<Self>, #pattern, __reporter| #call))
-        } else {
-            quote!(.operation(Category::#category, |__cx: Ctx<Self>, #pattern| #call))
-        };
-        let examples = &self.examples;
-        quote!(#add #(.example(#examples))*)
-    }
+        })
+        .collect();
+    let text = lines.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
 }
 
-fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Attribute> {
-    let index = attributes.iter().position(|attribute| attribute.path().is_ident(name))?;
-    Some(attributes.remove(index))
-}
-
-fn example(input: syn::parse::ParseStream<'_>) -> syn::Result<TokenStream> {
-    let description: syn::LitStr = input.parse()?;
-    input.parse::<Token![,]>()?;
-    let params: TokenStream = input.parse()?;
-    Ok(quote!(#description, ::aquifer_engine::adapter::macros::json!(#params)))
-}
-
-fn infer_category(name: &Ident) -> syn::Result<Ident> {
+fn infer_category(name: &Ident, problems: &mut Problems) -> Option<Ident> {
     let text = name.to_string();
     let verb = text.split('_').next().unwrap_or_default();
-    let found = VERBS.iter().find(|(_, verbs)| verbs.contains(&verb));
-    match found {
-        Some((category, _)) => Ok(Ident::new(category, Span::call_site())),
-        None => Err(syn::Error::new(
-            name.span(),
-            "the verb does not imply a category: add #[category(…)] with Create, Read, Update, Delete or Execute",
-        )),
+    match VERBS.iter().find(|(_, verbs)| verbs.contains(&verb)) {
+        Some((category, _)) => Some(Ident::new(category, Span::call_site())),
+        None => {
+            let message = format!(
+                "the verb '{verb}' does not imply a category: add #[operation(category = …)] with Create, Read, Update, \
+                 Delete or Execute"
+            );
+            problems.add(name, &message);
+            None
+        }
     }
-}
-
-fn parameter_name(parameter: &PatType) -> syn::Result<Ident> {
-    match &*parameter.pat {
-        Pat::Ident(pattern) => Ok(pattern.ident.clone()),
-        other => Err(syn::Error::new(other.span(), "a parameter of an operation needs a plain name")),
-    }
-}
-
-fn is_named(ty: &Type, name: &str) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
-}
-
-fn pascal_case(name: &str) -> String {
-    name.split('_')
-        .flat_map(|word| {
-            let mut letters = word.chars();
-            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
-        })
-        .collect()
 }

@@ -1,15 +1,13 @@
-//! The request pipeline, its extension points, and the API for adapters.
+//! The request pipeline and its extension points.
 //!
 //! A request passes through the stages in one direction: parse, route and check (pure, in `aquifer-protocol`), then
 //! [`gate`], then a [`source`], then the envelope. The engine does not know which sources exist, and it knows neither
 //! HTTP nor MCP.
 
-pub mod adapter;
 pub mod caller;
 pub mod clock;
 mod engine;
 pub mod event;
-pub mod execution;
 pub mod gate;
 pub mod shape;
 mod snapshot;
@@ -25,6 +23,7 @@ pub use engine::Settings;
 pub use engine::Validity;
 pub use engine::configuration_changed;
 pub use engine::is_configuration_changed;
+pub use engine::panic_message;
 pub use snapshot::Mount;
 pub use snapshot::Snapshot;
 pub use source::Answer;

@@ -17,11 +17,7 @@ mod stdio;
 pub use http::HttpError;
 pub use http::HttpServer;
 pub use http::HttpSettings;
+pub use http::router;
 pub use stdio::StdioError;
 pub use stdio::serve_stdio;
 pub use stdio::serve_streams;
-
-/// The guide's programs are compiled with the crate's own.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/adapters.md")]
-struct AdapterGuide;

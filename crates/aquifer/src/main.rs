@@ -15,7 +15,8 @@ mod setup;
 mod shop;
 mod sources;
 mod state;
-#[path = "../../../examples/task_board.rs"]
+#[path = "../../aquifer-adapter/examples/task_board.rs"]
+#[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
 
 use std::process::ExitCode;

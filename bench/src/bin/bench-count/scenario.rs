@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail, ensure};
+use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::{Caller, Context, Engine, Reply, Source};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::limits::Limits;
@@ -73,11 +74,11 @@ pub(crate) async fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario>
         "list" => generated(vec![list()], false)?,
         "list-rendered" => generated(vec![list()], true)?,
         "engine" => {
-            let shelf = Shelf::new().into_adapter("shelf").build()?;
+            let shelf = Shelf::new().into_adapter().build()?;
             Scenario::Engine { engine: engine(shelf)?, arguments: vec![book()], render: false }
         }
         "gated" | "gated-limited" => {
-            let shelf = Shelf::new().into_adapter("shelf").build()?;
+            let shelf = Shelf::new().into_adapter().build()?;
             let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()).await?;
             Scenario::Engine { engine, arguments: vec![book()], render: false }
         }

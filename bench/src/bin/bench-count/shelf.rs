@@ -1,6 +1,6 @@
 //! A small adapter, to compare a call through the engine with a call of its method.
 
-use aquifer_engine::adapter::{Answer, Failure, adapter};
+use aquifer_adapter::{Answer, Failure, adapter};
 use serde_json::{Map, Value};
 
 /// A book on the shelf.
@@ -46,6 +46,7 @@ struct GetBookByHand {
 #[adapter]
 impl Shelf {
     /// Get one book.
+    #[operation]
     pub(crate) async fn get_book(
         &self,
         /// Which book.

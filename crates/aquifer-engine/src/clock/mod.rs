@@ -40,7 +40,7 @@ pub use steady::SystemMonotonicClock;
 pub type SharedClock = Arc<dyn Clock>;
 
 /// 128 random bits as text. Fails only if the operating system provides no randomness.
-pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
+pub fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)?;
     let mut id = String::with_capacity(prefix.len() + 32);

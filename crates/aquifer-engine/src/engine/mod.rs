@@ -15,4 +15,4 @@ pub use configuration::configuration_changed;
 pub use configuration::is_configuration_changed;
 pub use pipeline::Engine;
 pub use pipeline::Reply;
-pub(crate) use pipeline::panic_message;
+pub use pipeline::panic_message;

@@ -331,7 +331,7 @@ impl Engine {
             Some(ShapingStart::CallSource(shaping)) => Some(shaping),
             Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
         };
-        let (name, category) = (operation.name.clone(), operation.category);
+        let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
         let call = Call { name: own_name, operation, params, context: context.clone(), uri_prefix, validity };
@@ -346,6 +346,9 @@ impl Engine {
         };
         self.refresh_if_changed();
         match outcome {
+            Ok(Outcome::Failed(failure)) if is_idempotent && failure.is_outcome_unknown() => {
+                SourceResult::Answered(Outcome::Failed(repeatable(failure)))
+            }
             Ok(Outcome::Done(answer)) => {
                 warnings.extend(answer.warnings);
                 let answer = Answer { warnings, ..answer };
@@ -358,7 +361,8 @@ impl Engine {
             Err(panic) => {
                 let message = panic_message(&*panic);
                 self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
-                SourceResult::Unknown(unknown_outcome_unless_read(category, Failure::internal(message)))
+                let failure = unknown_outcome_unless_read(category, Failure::internal(message));
+                SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
             }
         }
     }
@@ -476,12 +480,18 @@ fn unknown_outcome_unless_read(category: Category, failure: Failure) -> Failure 
     if category == Category::Read { failure } else { failure.with_unknown_outcome() }
 }
 
+/// Tells the caller that the call can be repeated without further effect.
+fn repeatable(failure: Failure) -> Failure {
+    failure.detail("may_be_repeated", true)
+}
+
 /// Nobody waits for this response, but a batch needs an entry for it.
 fn cancelled_failure() -> Failure {
     Failure::new(Code::InternalError, "The request was cancelled before it was finished")
 }
 
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+/// What a panic said.
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&'static str>()
         .copied()

@@ -1,10 +1,10 @@
 //! Adapters written in Rust: definitions come from the types.
 
-use aquifer_engine::Engine;
-use aquifer_engine::adapter::{
-    Adapter, AdapterError, Answer, Binary, Ctx, Danger, DryRun, Failure, Items, Patch, adapter,
+use aquifer_adapter::{
+    Adapter, AdapterError, Answer, Binary, Category, Context, Danger, DryRun, Failure, IntoAdapter as _, Items, Patch,
+    Progress, adapter,
 };
-use aquifer_engine::execution::Reporter;
+use aquifer_engine::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Kinds {
     /// over two lines.
     ///
     /// A second paragraph is for readers of the code.
-    #[example("A loud thing", { "title": "Drum", "level": "loud" })]
+    #[operation(example("A loud thing", { "title": "Drum", "level": "loud" }))]
     async fn create_thing(
         &self,
         #[schemars(length(min = 3, max = 30), regex(pattern = "^[A-Z]"))] title: String,
@@ -74,35 +74,45 @@ impl Kinds {
         )
     }
     /// List things.
+    #[operation]
     async fn list_things(&self, only: Option<Level>) -> Answer<Items<Thing>> {
         let _ = only;
         Ok(Items { items: Vec::new() })
     }
     /// Update a thing.
+    #[operation]
     async fn update_thing(&self, title: String, input: Patch<Thing>) -> Answer<Thing> {
         let place = Place { latitude: 1.0, name: Some("here".to_owned()) };
         input.apply(&Thing { made_at: "then".to_owned(), title, place: Some(place), level: None })
     }
     /// Ring a bell.
-    #[category(Execute)]
-    async fn ring_bell(&self, cx: Ctx<Self>, times: u32) -> Answer<u32> {
-        cx.progress(1.0, 1.0, "rung");
+    #[operation(category = Execute)]
+    async fn ring_bell(&self, context: Context<Self>, progress: Progress, times: u32) -> Answer<u32> {
+        assert_eq!(context.caller().owner(), Some("tests"));
+        progress.report(1, 1, "rung");
         Ok(times)
     }
     /// Execute an experiment.
-    #[example("A lucky one", { "fail": false })]
-    async fn execute_experiment(&self, fail: bool, reporter: Reporter) -> Answer<String> {
+    #[operation(long_running, example("A lucky one", { "fail": false }))]
+    async fn execute_experiment(&self, fail: bool, reporter: Progress) -> Answer<String> {
         reporter.report(1, 2, "half way");
         assert!(!reporter.cancelled().is_cancelled());
         if fail { Err(Failure::not_found("luck", "any")) } else { Ok("done".to_owned()) }
     }
     /// Get a picture.
+    #[operation]
     async fn get_picture(&self) -> Answer<Binary> {
         Ok(Binary { bytes: vec![0, 255, 16], media_type: "image/png".to_owned() })
     }
     /// Create a shape. Names that the macro itself might use are free.
+    #[operation]
     async fn create_shape(&self, shape: Shape, cx: Option<u32>, reporter: Option<i8>) -> Answer<Value> {
         Ok(json!({ "shape": shape, "cx": cx, "reporter": reporter }))
+    }
+    /// A helper with a doc comment is not exposed.
+    #[allow(dead_code, reason = "it is here not to be exposed")]
+    async fn get_helper(&self) -> Answer<u8> {
+        Ok(self.helper())
     }
     fn helper(&self) -> u8 {
         1
@@ -116,7 +126,7 @@ fn yes() -> bool {
 pub(crate) fn kinds() -> Engine {
     Engine::builder(surface())
         .dangerously_let_everything_pass()
-        .source(Kinds.into_adapter("kinds").build().unwrap())
+        .source(Kinds.into_adapter().build().unwrap())
         .build()
         .unwrap()
 }
@@ -156,7 +166,7 @@ async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
     assert_eq!(returns["description"], "{items: Thing[], pageInfo}, or {aggregations}");
     assert_eq!(details("execute_experiment").await["lifecycle"]["supports_cancel"], true);
     let list = ask(&kinds(), operation("introspect", json!({ "query": "operations" }))).await.to_string();
-    assert!(!list.contains("helper"), "a method without a doc comment is not an operation");
+    assert!(!list.contains("helper"), "only methods with #[operation] are operations");
 }
 
 #[tokio::test]
@@ -210,11 +220,11 @@ async fn adapters_can_be_written_by_hand_too() {
         a: i64,
         b: i64,
     }
-    async fn get_sum(base: Ctx<i64>, params: GetSum) -> Answer<i64> {
+    async fn get_sum(base: Context<i64>, params: GetSum) -> Answer<i64> {
         Ok(*base + params.a + params.b)
     }
     let source = Adapter::new("sums", 100)
-        .read(get_sum)
+        .operation(Category::Read, get_sum)
         .example("Two and two", json!({ "a": 2, "b": 2 }))
         .danger(Danger::Safe)
         .build()
@@ -227,13 +237,13 @@ async fn adapters_can_be_written_by_hand_too() {
 fn an_adapter_that_cannot_be_explained_is_refused() {
     #[derive(Deserialize, JsonSchema)]
     struct GetNothing {}
-    async fn get_nothing(_: Ctx<()>, _: GetNothing) -> Answer<()> {
+    async fn get_nothing(_: Context<()>, _: GetNothing) -> Answer<()> {
         Ok(())
     }
-    let refused = Adapter::new("x", ()).read(get_nothing).build().err().unwrap();
-    assert_eq!(refused, AdapterError::NoDescription("GetNothing".to_owned()));
+    let refused = Adapter::new("x", ()).operation(Category::Read, get_nothing).build().err().unwrap();
+    assert_eq!(refused.problems(), [AdapterError::NoDescription("GetNothing".to_owned())]);
     let refused = Adapter::new("x", ()).example("too early", json!({})).build().err().unwrap();
-    assert_eq!(refused, AdapterError::NothingToDescribe("example"));
+    assert_eq!(refused.problems(), [AdapterError::NothingToDescribe("example")]);
 }
 
 #[tokio::test]
@@ -288,12 +298,17 @@ fn two_types_of_one_name_are_refused() {
         #[allow(dead_code)]
         spec: two::Spec,
     }
-    async fn get_one(_: Ctx<()>, _: GetOne) -> Answer<()> {
+    async fn get_one(_: Context<()>, _: GetOne) -> Answer<()> {
         Ok(())
     }
-    async fn get_two(_: Ctx<()>, _: GetTwo) -> Answer<()> {
+    async fn get_two(_: Context<()>, _: GetTwo) -> Answer<()> {
         Ok(())
     }
-    let refused = Adapter::new("x", ()).read(get_one).read(get_two).build().err().unwrap();
-    assert_eq!(refused, AdapterError::DuplicateType("Spec".to_owned()));
+    let refused = Adapter::new("x", ())
+        .operation(Category::Read, get_one)
+        .operation(Category::Read, get_two)
+        .build()
+        .err()
+        .unwrap();
+    assert_eq!(refused.problems(), [AdapterError::DuplicateType("Spec".to_owned())]);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::event::{Event, Observer};
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::source::{Call, Offering, Outcome};
@@ -22,7 +23,7 @@ pub(crate) fn surface() -> Surface {
 }
 
 pub(crate) fn board() -> Arc<dyn Source> {
-    Board::default().into_adapter("tasks").build().unwrap()
+    Board::default().into_adapter().build().unwrap()
 }
 
 pub(crate) fn builder() -> EngineBuilder {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aquifer_engine::adapter::{Answer, Items, Reporter, adapter};
+use aquifer_adapter::{Answer, IntoAdapter as _, Items, Progress, adapter};
 use aquifer_engine::{Caller, Context, Engine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,29 +78,35 @@ struct Report {
 #[adapter]
 impl Zoo {
     /// List animals.
+    #[operation]
     async fn list_animals(&self, mood: Option<Mood>) -> Answer<Items<Animal>> {
         let fits = |animal: &Animal| mood.is_none_or(|mood| json!(mood) == json!(animal.mood));
         Ok(self.animals().into_iter().filter(fits).collect())
     }
     /// Search animals.
+    #[operation]
     async fn search_animals(&self, query: String, limit: Option<u32>) -> Answer<Vec<Animal>> {
         let most = limit.unwrap_or(1_000) as usize;
         Ok(self.animals().into_iter().filter(|animal| animal.name.contains(&query)).take(most).collect())
     }
     /// List names.
+    #[operation]
     async fn list_names(&self) -> Answer<Vec<String>> {
         Ok(self.animals().into_iter().map(|animal| animal.name).collect())
     }
     /// List what was checked.
+    #[operation]
     async fn list_checks(&self) -> Answer<Report> {
         Ok(Report { items: self.animals(), checked: true })
     }
     /// List anything.
+    #[operation]
     async fn list_loose(&self) -> Answer<Items<serde_json::Map<String, Value>>> {
         Ok((0..3).map(|n| serde_json::Map::from_iter([("n".to_owned(), n.into())])).collect())
     }
     /// Feed all.
-    async fn execute_feeding(&self, reporter: Reporter) -> Answer<u32> {
+    #[operation(long_running)]
+    async fn execute_feeding(&self, reporter: Progress) -> Answer<u32> {
         reporter.report(1, 1, "fed");
         Ok(self.size)
     }
@@ -109,7 +115,7 @@ impl Zoo {
 fn zoo(size: u32) -> (Engine, Arc<AtomicUsize>) {
     let zoo = Zoo { size, ..Zoo::default() };
     let calls = zoo.calls.clone();
-    let source = zoo.into_adapter("zoo").build().unwrap();
+    let source = zoo.into_adapter().build().unwrap();
     (Engine::builder(surface()).dangerously_let_everything_pass().source(source).build().unwrap(), calls)
 }
 

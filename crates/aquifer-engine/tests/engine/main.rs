@@ -17,6 +17,7 @@ mod protection;
 mod removed;
 mod shape;
 mod store;
-#[path = "../../../../examples/task_board.rs"]
+#[path = "../../../aquifer-adapter/examples/task_board.rs"]
+#[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
 mod walk;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::{Engine, Mount, Source};
 use futures::FutureExt;
@@ -14,7 +15,7 @@ use crate::fixture::{ask, board, operation, surface};
 use crate::task_board::Board;
 
 fn named(name: &str) -> Arc<dyn Source> {
-    Board::default().into_adapter(name).build().unwrap()
+    Board::default().into_adapter().named(name).build().unwrap()
 }
 
 fn alone(source: Arc<dyn Source>) -> Mount {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::source::{Answer, Outcome};
 use aquifer_engine::{Caller, Context, Engine, Settings};
 use aquifer_protocol::category::Category;
@@ -215,7 +216,7 @@ async fn several_sources_get_prefixes_and_keep_their_types_apart() {
     let engine = Engine::builder(surface())
         .dangerously_let_everything_pass()
         .source(crate::fixture::board())
-        .source_prefixed(Board::default().into_adapter("house").build().unwrap(), "home_")
+        .source_prefixed(Board::default().into_adapter().named("house").build().unwrap(), "home_")
         .build()
         .unwrap();
     ask(&engine, operation("tasks_create_task", json!({ "title": "Milk" }))).await;

@@ -56,6 +56,8 @@ pub struct Operation {
     pub danger_evidence: Option<Arc<str>>,
     /// What has to be known before it is confirmed.
     pub safeguards: Safeguards,
+    /// Whether its source declares that repeating a call changes nothing more.
+    pub is_idempotent: bool,
     /// Whether its parameter `confirmation_token` is the protocol's, and never reaches the source.
     pub takes_token: bool,
     /// The source that answers it.
@@ -303,6 +305,7 @@ impl Operation {
             danger: Danger::infer(name, category),
             danger_evidence: None,
             safeguards: Safeguards::default(),
+            is_idempotent: false,
             takes_token: false,
             source: "".into(),
             own_name: name.into(),

@@ -89,6 +89,12 @@ impl Default for Surface {
 }
 
 impl Surface {
+    /// The same surface in another mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
     /// A surface of this mode, profile and tool prefix.
     pub fn new(mode: Mode, profile: Profile, prefix: &str) -> Result<Self, SurfaceError> {
         let word = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

@@ -104,6 +104,25 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
     QueryResult { data: Value::Object(data), warnings }
 }
 
+/// Whether a plan needs an item: the item matches the filter and the text search and, unless the plan `needs_all` matching
+/// items, lies on the requested side of the cursor. For collections that execute a plan item by item.
+pub fn is_wanted(collection: &Collection, plan: &Plan, item: &Value, needs_all: bool) -> bool {
+    if !plan.filter.as_ref().is_none_or(|filter| filter::matches_filter(filter, item)) {
+        return false;
+    }
+    let Some(rank) = plan.text.as_ref().map_or(Some(0), |text| filter::text_rank(collection, text, item)) else {
+        return false;
+    };
+    let (cursor, side) = match &plan.page {
+        Page::Forward { after: Some(after), .. } => (after, Ordering::Greater),
+        Page::Backward { before: Some(before), .. } => (before, Ordering::Less),
+        _ => return true,
+    };
+    let order = plan.order(collection);
+    let position = sort_position(&order, plan, &Match { item, rank });
+    needs_all || compare_positions(&order, plan, &position, cursor) == side
+}
+
 /// The warning for selected paths that no item of an open collection has (R-COL-5).
 fn missing_fields_warning(select: &[Path], items: &[Value]) -> Option<Warning> {
     let lacking = |path: &&Path| !items.iter().any(|item| has_path(item, path));

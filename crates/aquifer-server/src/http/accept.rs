@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as HttpBody, Bytes};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -74,13 +74,18 @@ pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// A request's body, of our own server or of somebody else's.
+pub(super) trait RequestBody: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static {}
+
+impl<B: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static> RequestBody for B {}
+
 /// Answers the requests of a connection.
 pub(super) trait Endpoint: Send + Sync + 'static {
     /// Answers one request.
     fn serve(
         &self,
         connection: &Arc<Connection>,
-        request: hyper::Request<Incoming>,
+        request: hyper::Request<impl RequestBody>,
     ) -> impl Future<Output = hyper::Response<TrackedBody>> + Send;
 }
 
@@ -199,7 +204,7 @@ mod tests {
         async fn serve(
             &self,
             connection: &Arc<Connection>,
-            request: hyper::Request<Incoming>,
+            request: hyper::Request<impl RequestBody>,
         ) -> hyper::Response<TrackedBody> {
             connection.begin_request();
             if request.uri().path() == "/slow" {

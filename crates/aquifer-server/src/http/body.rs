@@ -9,8 +9,8 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
+use super::accept::RequestBody;
 use super::connection::Connection;
 use super::tracked_body::Content;
 use super::{RETRY_SOON, respond, respond_busy};
@@ -36,7 +36,7 @@ pub(super) async fn read(
     limits: &Limits,
     connection: &Connection,
     method: &Method,
-    body: Incoming,
+    body: impl RequestBody,
 ) -> Result<Bytes, Response<Content>> {
     if method != Method::POST {
         return Ok(Bytes::new());
@@ -65,14 +65,14 @@ pub(super) async fn read(
 }
 
 /// A body while it arrives. Its bytes count as held by its connection.
-struct IncomingBody<'c> {
-    body: Incoming,
+struct IncomingBody<'c, B> {
+    body: B,
     connection: &'c Connection,
     held: usize,
     is_awaited: bool,
 }
 
-impl IncomingBody<'_> {
+impl<B: RequestBody> IncomingBody<'_, B> {
     /// The next piece; `Some(Err(()))` if the connection broke.
     async fn next(&mut self) -> Option<Result<Bytes, ()>> {
         loop {
@@ -102,13 +102,15 @@ impl IncomingBody<'_> {
         self.held += more;
         more == 0 || self.connection.hold(more)
     }
+}
 
+impl<B> IncomingBody<'_, B> {
     fn let_go(&mut self) {
         self.connection.release(std::mem::take(&mut self.held));
     }
 }
 
-impl Drop for IncomingBody<'_> {
+impl<B> Drop for IncomingBody<'_, B> {
     fn drop(&mut self) {
         self.let_go();
         if self.is_awaited {
@@ -119,7 +121,7 @@ impl Drop for IncomingBody<'_> {
 
 /// Reads a body to its end. A single chunk is not copied. Several chunks are joined at once, because a list of small
 /// chunks would cost more than their bytes.
-async fn receive(mut body: IncomingBody<'_>, max_size: usize) -> BodyOutcome {
+async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize) -> BodyOutcome {
     let (mut only, mut whole) = (Bytes::new(), Vec::new());
     let mut beyond: Option<Salvage> = None;
     let mut size = 0_usize;

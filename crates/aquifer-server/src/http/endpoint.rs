@@ -7,19 +7,18 @@ use aquifer_protocol::limits::Limits;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
-use hyper::body::Incoming;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::accept::Endpoint;
+use super::accept::{Endpoint, RequestBody};
 use super::connection::Connection;
 use super::connections::Connections;
 use super::drain::InFlight;
 use super::guard::{self, Guard};
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
-use super::{JSON, RETRY_SOON, SESSION, body, respond, respond_busy};
+use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
 use crate::fast_path::splice::Splice;
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as FaceConnection, McpHandler};
@@ -39,8 +38,20 @@ pub(super) struct McpEndpoint {
 }
 
 impl McpEndpoint {
+    /// An endpoint with these settings, without a listener.
+    pub(super) fn from_settings(
+        engine: Arc<Engine>,
+        settings: &HttpSettings,
+        streams: &CancellationToken,
+    ) -> Result<Arc<Self>, HttpError> {
+        let guard = Guard::new(settings)?;
+        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
+        let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
+        Ok(Arc::new(Self::new(engine, guard, connections, settings.max_sessions, streams)))
+    }
+
     /// `streams` ends the streams that only wait for news.
-    pub(super) fn new(
+    fn new(
         engine: Arc<Engine>,
         guard: Guard,
         connections: Arc<Connections>,
@@ -75,7 +86,7 @@ impl McpEndpoint {
         &self.sessions
     }
 
-    async fn answer(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+    async fn answer(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
@@ -92,7 +103,7 @@ impl McpEndpoint {
         response
     }
 
-    async fn route(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+    async fn route(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         match (request.uri().path(), request.method()) {
             ("/mcp", _) => self.call(connection, request).await,
             ("/health", &Method::GET | &Method::HEAD) => self.health(),
@@ -113,7 +124,7 @@ impl McpEndpoint {
         response
     }
 
-    async fn call(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+    async fn call(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         let (mut head, body) = request.into_parts();
         let bytes = match body::read(&self.limits, connection, &head.method, body).await {
             Ok(bytes) => bytes,
@@ -165,7 +176,7 @@ impl McpEndpoint {
 }
 
 impl Endpoint for McpEndpoint {
-    async fn serve(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<TrackedBody> {
+    async fn serve(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<TrackedBody> {
         connection.begin_request();
         self.answer(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
     }

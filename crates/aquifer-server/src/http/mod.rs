@@ -12,6 +12,7 @@ mod connections;
 pub(crate) mod drain;
 mod endpoint;
 mod guard;
+mod router;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -30,10 +31,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use accept::ConnectionLimits;
-use connections::Connections;
 use drain::InFlight;
 use endpoint::McpEndpoint;
-use guard::Guard;
 use tracked_body::Content;
 
 /// How long calls under way may take to finish once we are told to stop.
@@ -55,6 +54,8 @@ const RETRY_SOON: u64 = 1;
 pub(crate) const SESSION: &str = "mcp-session-id";
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+pub use router::router;
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -114,15 +115,12 @@ pub struct HttpServer {
 impl HttpServer {
     /// Takes the address.
     pub async fn bind(engine: Arc<Engine>, settings: HttpSettings) -> Result<Self, HttpError> {
-        let guard = Guard::new(&settings)?;
+        let streams = CancellationToken::new();
+        let endpoint = McpEndpoint::from_settings(engine, &settings, &streams)?;
         let failed = |cause| HttpError::Listen(settings.address, cause);
         let listener = accept::listen(settings.address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
-        let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
-        let streams = CancellationToken::new();
-        let endpoint = McpEndpoint::new(engine, guard, connections, settings.max_sessions, &streams);
-        Ok(Self { listener, address, endpoint: Arc::new(endpoint), settings, streams })
+        Ok(Self { listener, address, endpoint, settings, streams })
     }
 
     /// Where it listens: the port is known even if any was asked for.

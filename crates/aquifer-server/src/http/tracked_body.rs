@@ -138,6 +138,19 @@ impl TrackedBytes {
     }
 }
 
+impl TrackedBytes {
+    /// As plain bytes, which count as held until the last clone of them is dropped.
+    pub(super) fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for TrackedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Drop for TrackedBytes {
     fn drop(&mut self) {
         self.connection.release(self.held);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::adapter::{AdapterError, Answer, Danger, DryRun, Failure, Reporter, Source, adapter};
+use aquifer_adapter::{AdapterErrors, Answer, DryRun, IntoAdapter as _, Progress, Source, adapter};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ fn default_speed() -> usize {
 #[adapter]
 impl Jobs {
     /// Export a table as JSON lines, row by row. Watch it with get_execution, stop it with cancel_execution.
-    #[example("Export all orders in the background", { "table": "orders" })]
+    #[operation(long_running, example("Export all orders in the background", { "table": "orders" }))]
     async fn execute_export(
         &self,
         /// The table to export.
@@ -73,7 +73,7 @@ impl Jobs {
         #[serde(default = "default_speed")]
         #[schemars(range(min = 1, max = 100_000))]
         rows_per_second: usize,
-        progress: Reporter,
+        progress: Progress,
     ) -> Answer<Export> {
         let lines = self.read(move |connection| json_lines(connection, table)).await?;
         let (total, mut rows, mut bytes) = (lines.len(), 0, 0);
@@ -90,7 +90,12 @@ impl Jobs {
     }
 
     /// Send a newsletter to customers. It cannot be called back, so a person has to agree first.
-    #[example("Who would get it?", { "subject": "Tents for less", "body": "All week.", "country": "Germany", "dry_run": true })]
+    #[operation(
+        danger = Destructive,
+        example("Who would get it?", {
+            "subject": "Tents for less", "body": "All week.", "country": "Germany", "dry_run": true
+        })
+    )]
     async fn execute_newsletter(
         &self,
         /// The subject of the mail.
@@ -121,9 +126,8 @@ impl Jobs {
         Self { memory: aquifer_sql::memory_name(memory) }
     }
 
-    pub(super) fn into_source(self, name: &str) -> Result<Arc<dyn Source>, AdapterError> {
-        // The newsletter is the last operation.
-        self.into_adapter(name).danger(Danger::Destructive).build()
+    pub(super) fn into_source(self, name: &str) -> Result<Arc<dyn Source>, AdapterErrors> {
+        self.into_adapter().named(name).build()
     }
 
     /// Reads from the sample, on a thread that may wait.
@@ -139,7 +143,7 @@ impl Jobs {
             connection.pragma_update(None, "query_only", true)?;
             read(&connection)
         });
-        read.await.map_err(Failure::internal)?.map_err(Failure::internal)
+        Ok(read.await??)
     }
 }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use aquifer_adapter::IntoAdapter as _;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
@@ -416,7 +417,8 @@ impl Plan {
                 shop::open(settings, &memory, key).await?
             }
             Kind::Tasks => {
-                let board = Board::default().into_adapter(&name).build().context("the task board cannot be built")?;
+                let board =
+                    Board::default().into_adapter().named(&name).build().context("the task board cannot be built")?;
                 hidden::hide(board, Vec::new(), origin.config.read_only)
             }
             Kind::Database(settings) => {

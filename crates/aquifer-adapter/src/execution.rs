@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aquifer_engine::clock::{SharedClock, random_id};
+use aquifer_engine::{Caller, ProgressUpdate, panic_message};
 use aquifer_protocol::error::{Code, Failure, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -14,11 +16,6 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use crate::caller::Caller;
-use crate::clock::{SharedClock, random_id};
-use crate::engine::panic_message;
-use crate::source::ProgressUpdate;
 
 /// Limits for executions, running or finished, for each owner and in total. The limit for each owner protects the results
 /// of others.
@@ -84,11 +81,8 @@ pub struct Execution {
 pub struct Reporter(Arc<Execution>);
 
 impl Reporter {
-    /// Reports progress in steps.
-    pub fn report(&self, current: usize, total: usize, message: impl Into<String>) {
-        #[expect(clippy::cast_precision_loss, reason = "nobody counts that many steps")]
-        let (current, total) = (current as f64, total as f64);
-        let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
+    /// Reports progress.
+    pub fn report(&self, update: ProgressUpdate) {
         self.0.state.send_modify(|state| state.progress = Some(update));
     }
 

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 /// The `dry_run` of an operation that changes something: validate, report what would change, change nothing (R-REQ-9).
 ///
-/// Declare it as `#[serde(default)] dry_run: DryRun`. An operation without it refuses the parameter, so a caller can never
-/// mistake a real change for a dry run.
+/// As an argument of a handler it adds the parameter `dry_run`. An operation without it refuses the parameter, so a caller
+/// can never mistake a real change for a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct DryRun(bool);

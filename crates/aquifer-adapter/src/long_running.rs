@@ -2,45 +2,32 @@
 
 use std::sync::Arc;
 
+use aquifer_engine::{Context, Outcome};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::operation::{Lifecycle, Operation, Returns};
+use aquifer_protocol::operation::{Lifecycle, Returns};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use futures::FutureExt;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Adapter, Ctx, Handler, collection, describe, parse_params, to_value};
-use crate::execution::{Execution, Executions, Reporter};
-use crate::source::{Context, Outcome};
+use crate::adapter::{Adapter, Handler};
+use crate::answer::Reply;
+use crate::describe::{OperationDraft, collection};
+use crate::execution::{Execution, Executions};
+use crate::extract::CallParts;
 
 impl<S: Send + Sync + 'static> Adapter<S> {
-    /// Adds an EXECUTE operation that runs in the background, with the lifecycle of the specification.
-    ///
-    /// The call returns the state of the execution at once, or with `wait: true` after it has ended. The first such operation
-    /// also adds `get_execution`, `list_executions` and `cancel_execution` to the adapter.
-    #[must_use]
-    pub fn execute_long<P, R, F>(mut self, handler: impl Fn(Ctx<S>, P, Reporter) -> F + Send + Sync + 'static) -> Self
+    /// Adds a finished draft as an operation that runs in the background.
+    pub(crate) fn add_long_running<F>(
+        mut self,
+        mut draft: OperationDraft,
+        handler: impl Fn(CallParts<S>) -> F + Send + Sync + 'static,
+    ) -> Self
     where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        R: Serialize + JsonSchema,
-        F: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Future<Output = Result<Reply, Failure>> + Send + 'static,
     {
-        let described = describe::describe_operation::<P>(Category::Execute, &mut self.types).and_then(|operation| {
-            // Registered, so that the type of `result` is documented.
-            describe::describe_returns::<R>(&mut self.types)?;
-            Ok(operation)
-        });
-        let mut operation = match described {
-            Ok(operation) => operation,
-            Err(problem) => {
-                self.problems.push(problem);
-                return self;
-            }
-        };
+        let operation = &mut draft.operation;
         let has_wait = operation.parameter("wait").is_some();
         if !has_wait {
             let wait = Schema { default: Some(Value::Bool(false)), ..Schema::new(Kind::Boolean) };
@@ -54,29 +41,39 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             operation.parameters.push(dry_run());
         }
         operation.lifecycle = Some(Lifecycle::standard());
-        operation.returns = register_state_type(&mut self.types);
+        operation.returns = register_state_type(&mut draft.types);
         let name = operation.name.clone();
         let executions = self.executions.clone();
         let handler = Arc::new(handler);
-        let run: Handler<S> = Box::new(move |cx, mut params| {
-            let wait = if has_wait { None } else { params.remove("wait") };
-            let wait = wait.and_then(|wait| wait.as_bool()).unwrap_or(false);
-            let is_dry_run = !has_dry_run && params.remove("dry_run") == Some(Value::Bool(true));
+        let run: Handler<S> = Box::new(move |mut call| {
+            let mut take = |name: &str, is_ours: bool| is_ours && call.take_flag(name);
+            let (wait, is_dry_run) = (take("wait", !has_wait), take("dry_run", !has_dry_run));
             if is_dry_run {
-                let state = parse_params::<P>(params)
-                    .map(|_| json!({ "operation": name, "status": "pending", "dry_run": true }));
-                return std::future::ready(Outcome::from(state)).boxed();
+                let state = json!({ "operation": name, "status": "pending", "dry_run": true });
+                return std::future::ready(Outcome::from(Ok(state))).boxed();
             }
-            let started = parse_params::<P>(params).and_then(|params| {
-                let (caller, handler) = (cx.context.caller.clone(), handler.clone());
-                let inner = cx.clone();
-                executions.start(&name, &caller, move |reporter| {
-                    async move { handler(inner, params, reporter).await.and_then(to_value) }.boxed()
-                })
+            let context = call.context().call().clone();
+            let (caller, handler) = (context.caller.clone(), handler.clone());
+            let operation = name.clone();
+            let started = executions.start(&name, &caller, move |reporter| {
+                call.execution = Some(reporter);
+                async move {
+                    let Reply { data, warnings } = handler(call).await?;
+                    // The state of an execution has no room for warnings.
+                    for warning in warnings {
+                        tracing::warn!(
+                            operation = &*operation,
+                            code = warning.code(),
+                            "a warning of a long-running operation"
+                        );
+                    }
+                    Ok(data)
+                }
+                .boxed()
             });
             async move {
                 match started {
-                    Ok(execution) if wait => Outcome::from(Ok(wait_to_end(&execution, &cx.context).await)),
+                    Ok(execution) if wait => Outcome::from(Ok(wait_to_end(&execution, &context).await)),
                     Ok(execution) => Outcome::from(Ok(execution.to_value())),
                     Err(failure) => Outcome::Failed(failure),
                 }
@@ -85,7 +82,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         });
         // Added last, so that following descriptions (an example, the danger level) apply to this operation.
         self = self.with_execution_operations();
-        self.operations.push((operation, run));
+        self.push(draft, run);
         self
     }
 
@@ -93,41 +90,41 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         if self.operations.iter().any(|(operation, _)| &*operation.name == "get_execution") {
             return self;
         }
-        let returns = register_state_type(&mut self.types);
+        let mut types = Types::new();
+        let returns = register_state_type(&mut types);
         let id = || Parameter::required("execution_id", Schema::string().describe("The execution's id."));
 
-        let mut get = Operation::new("get_execution", Category::Read, "Get the state of an execution.");
-        get.parameters = vec![id()];
-        get.returns = returns.clone();
-        self.operations.push((get, on_execution(&self.executions, |execution| execution.to_value())));
+        let mut get = OperationDraft::new("get_execution", Category::Read, "Get the state of an execution.");
+        get.types.clone_from(&types);
+        get.operation.parameters = vec![id()];
+        get.operation.returns = returns.clone();
+        let handler = on_execution(&self.executions, |execution| execution.to_value());
+        self.push(get, handler);
 
-        let mut list =
-            Operation::new("list_executions", Category::Read, "List the executions you started, newest first.");
-        list.returns = Returns::page(&returns.type_name);
+        let description = "List the executions you started, newest first.";
+        let mut list = OperationDraft::new("list_executions", Category::Read, description);
+        list.types.clone_from(&types);
+        list.returned = Some(collection::describe(&Schema::named(&returns.type_name), &types));
+        list.finish();
+        list.operation.returns = Returns::page(&returns.type_name);
         let executions = self.executions.clone();
-        let listing: Handler<S> = Box::new(move |cx, _| {
+        let listing: Handler<S> = Box::new(move |call| {
             let items: Vec<Value> =
-                executions.list(&cx.context.caller).iter().map(|execution| execution.to_value()).collect();
+                executions.list(call.caller()).iter().map(|execution| execution.to_value()).collect();
             std::future::ready(Outcome::from(Ok(json!({ "items": items })))).boxed()
         });
-        let collection = collection::describe(&Schema::named(&returns.type_name), &self.types);
-        match self.make_queryable(list, collection) {
-            Ok(list) => self.operations.push((list, listing)),
-            Err(problem) => self.problems.push(problem),
-        }
+        self.push(list, listing);
 
-        let mut cancel = Operation::new(
-            "cancel_execution",
-            Category::Execute,
-            "Cancel an execution. A finished one is not changed.",
-        );
-        cancel.parameters = vec![id(), dry_run()];
-        cancel.returns = returns;
-        cancel.danger = Danger::Reversible;
+        let description = "Cancel an execution. A finished one is not changed.";
+        let mut cancel = OperationDraft::new("cancel_execution", Category::Execute, description);
+        cancel.types = types;
+        cancel.operation.parameters = vec![id(), dry_run()];
+        cancel.operation.returns = returns;
+        cancel.operation.danger = Danger::Reversible;
         let executions = self.executions.clone();
-        let cancelling: Handler<S> = Box::new(move |cx, params| {
-            let found = executions.find(execution_id(&params), &cx.context.caller);
-            let is_dry_run = params.get("dry_run") == Some(&Value::Bool(true));
+        let cancelling: Handler<S> = Box::new(move |mut call| {
+            let is_dry_run = call.take_flag("dry_run");
+            let found = find_execution(&executions, &mut call);
             async move {
                 let execution = match found {
                     Ok(execution) => execution,
@@ -141,7 +138,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             .boxed()
         });
-        self.operations.push((cancel, cancelling));
+        self.push(cancel, cancelling);
         self
     }
 }
@@ -152,14 +149,15 @@ fn dry_run() -> Parameter {
     Parameter::optional("dry_run", schema.describe("Only check the request, do nothing."))
 }
 
-fn execution_id(params: &serde_json::Map<String, Value>) -> &str {
-    params.get("execution_id").and_then(Value::as_str).unwrap_or_default()
+fn find_execution<S>(executions: &Executions, call: &mut CallParts<S>) -> Result<Arc<Execution>, Failure> {
+    let id: String = call.parameter("execution_id")?;
+    executions.find(&id, call.caller())
 }
 
 fn on_execution<S: 'static>(executions: &Arc<Executions>, show: fn(&Execution) -> Value) -> Handler<S> {
     let executions = executions.clone();
-    Box::new(move |cx, params| {
-        let found = executions.find(execution_id(&params), &cx.context.caller).map(|execution| show(&execution));
+    Box::new(move |mut call| {
+        let found = find_execution(&executions, &mut call).map(|execution| show(&execution));
         std::future::ready(Outcome::from(found)).boxed()
     })
 }

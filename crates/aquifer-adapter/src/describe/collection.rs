@@ -18,7 +18,7 @@ const TITLES: &[&str] = &["title", "name", "summary", "subject", "label", "messa
 
 /// The schema of the items of a list: of an array, or of an object with only the field `items`. Only lists of objects can
 /// be queried.
-pub(super) fn items_of<'a>(answer: &'a Schema, types: &'a Types) -> Option<&'a Schema> {
+pub(crate) fn items_of<'a>(answer: &'a Schema, types: &'a Types) -> Option<&'a Schema> {
     let list = match &answer.resolve(types).kind {
         Kind::Object(Shape { fields, rest: Rest::Refused }) => match fields.as_slice() {
             [only] if &*only.name == "items" => only.schema.resolve(types),
@@ -45,7 +45,7 @@ fn is_object(schema: &Schema, types: &Types) -> bool {
 }
 
 /// The collection of items with this schema.
-pub(super) fn describe(item: &Schema, types: &Types) -> Collection {
+pub(crate) fn describe(item: &Schema, types: &Types) -> Collection {
     let shape = match &item.resolve(types).kind {
         Kind::Object(shape) => Some(shape),
         _ => None,
