@@ -1,9 +1,9 @@
-//! Who buys here.
+//! The customers.
 
 use std::collections::HashSet;
 
-use crate::value::dice::Dice;
 use crate::value::moment::{DAY, Moment};
+use crate::value::rng::Rng;
 use crate::value::text::email_name;
 use crate::words::places::{NICKNAMES, PLACES, Place};
 
@@ -28,45 +28,45 @@ impl Customer {
     }
 }
 
-/// In the order in which they signed up, so that whoever has a lower id was there before.
-pub(crate) fn draw() -> Vec<Customer> {
-    let mut dice = Dice::new(1);
+/// Generates the customers in the order in which they signed up: a lower id means an earlier date.
+pub(crate) fn generate() -> Vec<Customer> {
+    let mut rng = Rng::new(1);
     let mut sign_ups: Vec<Moment> = (0..CUSTOMERS)
         .map(|_| {
-            let day = Moment::START.after(dice.between(1, 905) * DAY);
-            day.awake(&mut dice, day)
+            let day = Moment::START.after(rng.between(1, 905) * DAY);
+            day.in_waking_hours(&mut rng, day)
         })
         .collect();
     sign_ups.sort_unstable();
     let mut emails = HashSet::new();
-    (1..).zip(sign_ups).map(|(id, created_at)| customer(&mut dice, &mut emails, id, created_at)).collect()
+    (1..).zip(sign_ups).map(|(id, created_at)| customer(&mut rng, &mut emails, id, created_at)).collect()
 }
 
-fn customer(dice: &mut Dice, emails: &mut HashSet<String>, id: i64, created_at: Moment) -> Customer {
-    let place = if dice.chance(40) { dice.any(PLACES) } else { dice.any_early(PLACES) };
+fn customer(rng: &mut Rng, emails: &mut HashSet<String>, id: i64, created_at: Moment) -> Customer {
+    let place = if rng.chance(40) { rng.choose(PLACES) } else { rng.choose_early(PLACES) };
     let place = place.copied().unwrap_or_default();
-    let name = format!("{} {}", dice.pick(place.given), dice.pick(place.family));
+    let name = format!("{} {}", rng.pick(place.given), rng.pick(place.family));
     Customer {
         id,
-        email: email(dice, emails, &name, id),
-        city: dice.pick(place.cities),
-        zip: dice.fill_pattern(place.zip),
-        phone: dice.chance(45).then(|| dice.fill_pattern(place.phone)),
-        referred_by: (id > 1 && dice.chance(30)).then(|| dice.between(1, id - 1)),
-        preferences: preferences(dice, place.language),
+        email: email(rng, emails, &name, id),
+        city: rng.pick(place.cities),
+        zip: rng.fill_pattern(place.zip),
+        phone: rng.chance(45).then(|| rng.fill_pattern(place.phone)),
+        referred_by: (id > 1 && rng.chance(30)).then(|| rng.between(1, id - 1)),
+        preferences: preferences(rng, place.language),
         name,
         place,
         created_at,
     }
 }
 
-fn email(dice: &mut Dice, emails: &mut HashSet<String>, name: &str, id: i64) -> String {
+fn email(rng: &mut Rng, emails: &mut HashSet<String>, name: &str, id: i64) -> String {
     let mut local = email_name(name);
     let has_letters = local.contains(|sign: char| sign.is_ascii_alphabetic());
-    if !has_letters || dice.chance(12) {
-        local = dice.pick(NICKNAMES).to_owned();
+    if !has_letters || rng.chance(12) {
+        local = rng.pick(NICKNAMES).to_owned();
     }
-    let domain = dice.pick(&["example.com", "example.com", "example.org", "example.net"]);
+    let domain = rng.pick(&["example.com", "example.com", "example.org", "example.net"]);
     let mut email = format!("{local}@{domain}");
     if !emails.insert(email.clone()) {
         email = format!("{local}{id}@{domain}");
@@ -75,14 +75,14 @@ fn email(dice: &mut Dice, emails: &mut HashSet<String>, name: &str, id: i64) -> 
     email
 }
 
-/// The word lists hold nothing that JSON would want escaped; the table's CHECK holds them to it.
-fn preferences(dice: &mut Dice, language: &str) -> String {
-    if dice.chance(10) {
+/// The word lists contain nothing that JSON has to escape; a CHECK of the table verifies it.
+fn preferences(rng: &mut Rng, language: &str) -> String {
+    if rng.chance(10) {
         return "{}".to_owned();
     }
-    let language = if dice.chance(25) { "en" } else { language };
-    let newsletter = dice.chance(40);
-    let interests = dice.pick(&[
+    let language = if rng.chance(25) { "en" } else { language };
+    let newsletter = rng.chance(40);
+    let interests = rng.pick(&[
         "[]",
         r#"["hiking"]"#,
         r#"["hiking","cooking"]"#,
@@ -90,7 +90,7 @@ fn preferences(dice: &mut Dice, language: &str) -> String {
         r#"["cycling","camping","photography"]"#,
         r#"["camping","kids"]"#,
     ]);
-    let contact = dice.pick(&[
+    let contact = rng.pick(&[
         r#"{"channel":"email","quiet_hours":null}"#,
         r#"{"channel":"email","quiet_hours":{"from":"22:00","to":"07:00"}}"#,
         r#"{"channel":"phone","quiet_hours":{"from":"18:00","to":"09:00"}}"#,

@@ -1,4 +1,4 @@
-//! What holds in the sample, as tables.
+//! Properties of the sample data, as tables.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use rusqlite::Connection;
@@ -21,8 +21,8 @@ fn texts(connection: &Connection, query: &str) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// FNV-1a over every value of every table, apart from what SQLite's word indexes keep for themselves. It is pinned
-/// below, so the hash must not be the standard library's to change.
+/// FNV-1a over every value of every table except the internal tables of the full-text indexes. The value is pinned below,
+/// and the standard library may change its hash at any time.
 fn fingerprint(connection: &Connection) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |bytes: &[u8]| {
@@ -58,7 +58,7 @@ fn each_fill_holds_the_same_data() {
     assert_eq!(first, fingerprint(&sample()));
     assert_eq!(
         first, 0xb835_637d_3e5e_6ac5,
-        "the sample has changed; if that was meant, this is its number: {first:#x}"
+        "the sample has changed; if that is intended, its fingerprint is {first:#x}"
     );
 }
 
@@ -82,7 +82,7 @@ fn a_second_fill_of_the_same_database_fails_and_changes_nothing() {
 }
 
 #[test]
-fn tables_have_about_as_many_rows_as_meant() {
+fn tables_have_the_expected_number_of_rows() {
     let connection = sample();
     for (table, range) in [
         ("customers", 400..=400),
@@ -234,7 +234,7 @@ fn references_run_in_a_circle() {
 fn word_indexes_find_and_follow_their_tables() {
     let connection = sample();
     let intact = |index: &str| {
-        // The 1 has the index compared with the table that it is about.
+        // Rank 1 compares the index with its table.
         let check = format!("INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)");
         connection.execute(&check, []).map(|_| ())
     };

@@ -1,25 +1,25 @@
-//! Which column takes what: one prepared statement for each table.
+//! Writes the rows, with one prepared statement for each table.
 
 use rusqlite::{Transaction, params};
 
+use crate::customer_stats::CustomerStats;
 use crate::customers::Customer;
 use crate::orders::Order;
 use crate::products::Product;
-use crate::standings::Standing;
 use crate::tickets::{Message, Ticket};
 use crate::words::kinds::CATEGORIES;
 use crate::words::topics::TAGS;
 
-pub(crate) fn customers(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
+pub(crate) fn customers(to: &Transaction<'_>, customers: &[Customer], stats: &[CustomerStats]) -> rusqlite::Result<()> {
     let mut insert = to.prepare("INSERT INTO customers VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)")?;
-    for (customer, standing) in customers.iter().zip(standings) {
+    for (customer, own_stats) in customers.iter().zip(stats) {
         insert.execute(params![
             customer.id,
             customer.name,
             customer.email,
             customer.place.country,
             customer.city,
-            standing.tier(),
+            own_stats.tier(),
             customer.phone,
             customer.referred_by,
             customer.preferences,
@@ -29,12 +29,16 @@ pub(crate) fn customers(to: &Transaction<'_>, customers: &[Customer], standings:
     Ok(())
 }
 
-/// Customers point at products and products at customers, so one of the two is told later. To defer the check of
-/// references instead makes SQLite look for orphans to adopt with each row, which is far slower.
-pub(crate) fn favourites(to: &Transaction<'_>, customers: &[Customer], standings: &[Standing]) -> rusqlite::Result<()> {
+/// Customers and products reference each other, so this column is set after both exist. Deferred foreign keys would work
+/// too, but SQLite then searches for orphaned rows on every insert, which is far slower.
+pub(crate) fn favourites(
+    to: &Transaction<'_>,
+    customers: &[Customer],
+    stats: &[CustomerStats],
+) -> rusqlite::Result<()> {
     let mut update = to.prepare("UPDATE customers SET favourite_product_id = ? WHERE id = ?")?;
-    for (customer, standing) in customers.iter().zip(standings) {
-        if let Some(product_id) = standing.favourite_product_id {
+    for (customer, own_stats) in customers.iter().zip(stats) {
+        if let Some(product_id) = own_stats.favourite_product_id {
             update.execute(params![product_id, customer.id])?;
         }
     }
@@ -124,7 +128,7 @@ pub(crate) fn tickets(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite:
     Ok(())
 }
 
-/// In the order in which they were sent, across all tickets, as a desk would have numbered them.
+/// Writes the messages of all tickets in the order in which they were sent.
 pub(crate) fn messages(to: &Transaction<'_>, tickets: &[Ticket<'_>]) -> rusqlite::Result<()> {
     let mut messages: Vec<(i64, &Message<'_>)> =
         (1..).zip(tickets).flat_map(|(id, ticket)| ticket.messages.iter().map(move |message| (id, message))).collect();

@@ -1,11 +1,11 @@
-//! Money, counted in whole cents so that an order's total is exactly the sum of its lines.
+//! Amounts of money in whole cents, so that an order's total is exactly the sum of its lines.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 
-/// Stored as a decimal number with two places.
+/// Stored as a number with two decimal places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cents(pub(crate) i64);
 

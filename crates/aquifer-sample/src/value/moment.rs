@@ -1,10 +1,10 @@
-//! The sample's own time: it begins with 2024 and stands still on the last evening of June 2026. No clock is read.
+//! The sample's own time, from the beginning of 2024 to the last evening of June 2026. No clock is read.
 
 use std::fmt;
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 
-use crate::value::dice::Dice;
+use crate::value::rng::Rng;
 
 pub(crate) const HOUR: i64 = 3_600;
 pub(crate) const DAY: i64 = 24 * HOUR;
@@ -15,26 +15,26 @@ pub(crate) struct Moment(i64);
 
 impl Moment {
     pub(crate) const START: Self = Self(0);
-    /// The sample's present, 2026-06-30 23:30:00: what would have happened later has not happened yet.
+    /// The sample's present, 2026-06-30 23:30:00. Nothing happens later.
     pub(crate) const PRESENT: Self = Self(911 * DAY + 23 * HOUR + HOUR / 2);
 
     pub(crate) fn after(self, seconds: i64) -> Self {
         Self(self.0 + seconds)
     }
 
-    /// A time of the same day at which people are awake, though never before `earliest`.
-    pub(crate) fn awake(self, dice: &mut Dice, earliest: Self) -> Self {
+    /// A time during waking hours of the same day, but not before `earliest`.
+    pub(crate) fn in_waking_hours(self, rng: &mut Rng, earliest: Self) -> Self {
         let midnight = self.0 - self.0.rem_euclid(DAY);
-        Self(midnight + dice.between(7 * HOUR, 23 * HOUR - 1)).max(earliest.after(dice.between(60, HOUR)))
+        Self(midnight + rng.between(7 * HOUR, 23 * HOUR - 1)).max(earliest.after(rng.between(60, HOUR)))
     }
 
-    pub(crate) fn has_come(self) -> bool {
+    pub(crate) fn is_past(self) -> bool {
         self <= Self::PRESENT
     }
 
-    /// This moment, unless it lies in the sample's future.
-    pub(crate) fn if_come(self) -> Option<Self> {
-        self.has_come().then_some(self)
+    /// This moment, or `None` if it is after the sample's present.
+    pub(crate) fn if_past(self) -> Option<Self> {
+        self.is_past().then_some(self)
     }
 
     pub(crate) fn seconds_since(self, earlier: Self) -> i64 {
@@ -55,7 +55,7 @@ impl Moment {
     }
 }
 
-/// Right from 1901 to 2099, which is more than the sample spans.
+/// Correct from 1901 to 2099.
 fn days_of(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 => 29,

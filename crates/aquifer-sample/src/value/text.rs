@@ -1,6 +1,6 @@
-//! Templates with `{named}` gaps, and names made plain enough for an email address.
+//! Templates with `{named}` placeholders, and the local part of email addresses.
 
-/// The template with each gap filled. A gap without a fact stays visible; a test looks for those.
+/// Replaces the placeholders of a template. Unknown ones stay in the text, where a test finds them.
 pub(crate) fn render(template: &str, facts: &[(&str, &str)]) -> String {
     let mut parts = template.split('{');
     let mut text = String::with_capacity(template.len() + 32);
@@ -16,7 +16,7 @@ pub(crate) fn render(template: &str, facts: &[(&str, &str)]) -> String {
     text
 }
 
-/// Lower-case ASCII with dots for spaces. Letters of other scripts are left out, all of them if need be.
+/// The name in lower-case ASCII with dots for spaces. Letters of other scripts are dropped, so it may be empty.
 pub(crate) fn email_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for letter in name.chars().flat_map(char::to_lowercase) {

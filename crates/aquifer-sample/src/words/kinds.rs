@@ -1,6 +1,6 @@
-//! What the shop sells: its categories and, for each kind of product, the words that its models are described with.
+//! The categories, and the texts that describe each kind of product.
 
-/// Position plus one is the id; the second part is the parent's id.
+/// Name and parent id. The id is the position plus one.
 pub(crate) const CATEGORIES: &[(&str, Option<i64>)] = &[
     ("Outdoor", None),
     ("Household", None),
@@ -22,14 +22,14 @@ pub(crate) struct Kind {
     /// The first part of the stock keeping unit.
     pub(crate) code: &'static str,
     pub(crate) noun: &'static str,
-    /// What the plainest model costs, in cents.
+    /// The price of the cheapest model, in cents.
     pub(crate) price: i64,
     pub(crate) grams: i64,
     pub(crate) materials: [&'static str; 2],
     pub(crate) about: [&'static str; 2],
 }
 
-#[rustfmt::skip] // A table: one kind to a block of three lines.
+#[rustfmt::skip] // A table with three lines per kind.
 pub(crate) const KINDS: &[Kind] = &[
     kind(4, "TNT", "Two-Person Tent", 18900, 2450, ["ripstop nylon", "aluminium"], [
         "A freestanding tent for two with a vestibule on either side, pitched in under five minutes.",
@@ -165,7 +165,7 @@ const fn kind(
     Kind { category, code, noun, price, grams, materials, about }
 }
 
-/// A kind comes in several models, each under one of these names.
+/// The names of the models.
 pub(crate) const MODELS: &[&str] = &[
     "Alder", "Bramble", "Curlew", "Drift", "Ember", "Fjell", "Gannet", "Heron", "Juniper", "Kestrel", "Linden", "Moor",
     "Nøkken", "Osprey", "Puffin", "Rowan", "Skerry", "Tarn", "Willow", "Yarrow",
@@ -174,7 +174,7 @@ pub(crate) const MODELS: &[&str] = &[
 pub(crate) const COLOURS: &[&str] =
     &["moss green", "slate", "ochre", "midnight blue", "brick red", "sand", "fog grey", "pine", "rust", "natural"];
 
-/// What can be said of any product.
+/// Sentences that fit any product.
 pub(crate) const REMARKS: &[&str] = &[
     "Made in small batches in a family workshop.",
     "Spare parts are kept in stock for ten years.",

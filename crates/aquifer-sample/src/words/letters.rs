@@ -1,13 +1,13 @@
-//! The rest of the desk's post: letters that are not about an order, and phrases that fit any letter.
+//! Messages that are not about an order, and phrases that fit any message.
 
-use crate::words::topics::{About, Topic};
+use crate::words::topics::{OrderScope, Topic};
 
 pub(crate) const AGENTS: &[&str] =
     &["Maren Holt", "Tomás Rivera", "Ngozi Eze", "Piotr Zieliński", "Jo Fairweather", "Leïla Haddad"];
 
 pub(crate) const LETTERS: &[Topic] = &[
     Topic {
-        about: About::Nothing,
+        orders: OrderScope::NoOrder,
         codes: &[],
         tags: &["account"],
         priorities: &["low", "normal", "high"],
@@ -33,7 +33,7 @@ pub(crate) const LETTERS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Nothing,
+        orders: OrderScope::NoOrder,
         codes: &[],
         tags: &["discount", "complaint"],
         priorities: &["low", "low", "normal"],
@@ -57,7 +57,7 @@ pub(crate) const LETTERS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Nothing,
+        orders: OrderScope::NoOrder,
         codes: &[],
         tags: &["stock", "product-question"],
         priorities: &["low", "normal"],
@@ -77,7 +77,7 @@ pub(crate) const LETTERS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Nothing,
+        orders: OrderScope::NoOrder,
         codes: &[],
         tags: &["bulk-order", "invoice"],
         priorities: &["normal", "high"],
@@ -102,7 +102,7 @@ pub(crate) const LETTERS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Nothing,
+        orders: OrderScope::NoOrder,
         codes: &[],
         tags: &["praise"],
         priorities: &["low"],
@@ -131,17 +131,17 @@ pub(crate) const CLOSINGS: &[&str] = &[
     "Thanks for reading this far.",
 ];
 
-/// How the desk begins its first answer.
+/// The beginning of an agent's first answer.
 pub(crate) const WELCOMES: &[&str] =
     &["Hello {first}!", "Thanks for writing, {first}.", "Good to hear from you, {first}.", "Hi {first}."];
 
-/// The desk's last word in a ticket, after the customer's last one and after none.
+/// The agent's last message in a ticket, after a reply of the customer and without one.
 pub(crate) const FAREWELLS: [&[&str]; 2] = [
     &["Glad that's sorted, {first}. Have a good week!", "Thanks for letting us know. I'm closing this ticket now."],
     &["As we haven't heard back, we'll assume it's solved.", "Closing this for now. Just answer if it isn't solved."],
 ];
 
-/// What customers ask the packers for.
+/// Requests of customers for packing and delivery.
 pub(crate) const ORDER_NOTES: &[&str] = &[
     "Please leave it with the neighbour, number 12.",
     "Gift: don't include the invoice.",

@@ -1,4 +1,4 @@
-//! The words that the rows are made of.
+//! The word lists that the rows are generated from.
 
 pub(crate) mod kinds;
 pub(crate) mod letters;

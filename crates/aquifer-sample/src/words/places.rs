@@ -1,11 +1,11 @@
-//! Where the customers live and what they are called there.
+//! Countries with their cities and names.
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
     pub(crate) country: &'static str,
     pub(crate) currency: &'static str,
     pub(crate) language: &'static str,
-    /// Patterns for the dice: `#` a digit, `@` a letter.
+    /// Patterns: `#` is a digit, `@` a letter.
     pub(crate) zip: &'static str,
     pub(crate) phone: &'static str,
     pub(crate) cities: &'static [&'static str],
@@ -13,7 +13,7 @@ pub(crate) struct Place {
     pub(crate) family: &'static [&'static str],
 }
 
-/// The earlier a country stands, the more customers live there.
+/// Earlier countries have more customers.
 pub(crate) const PLACES: &[Place] = &[
     Place {
         country: "Germany",
@@ -147,7 +147,7 @@ pub(crate) const PLACES: &[Place] = &[
     },
 ];
 
-/// For those who do not put their name into their address.
+/// For email addresses that do not contain the name.
 pub(crate) const NICKNAMES: &[&str] = &[
     "wet.socks",
     "trailmix",

@@ -1,32 +1,32 @@
-//! What customers write to the support desk about their orders, and how it goes on from there.
+//! What customers write about their orders, and the messages that follow.
 //!
-//! Gaps in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first name). The
-//! first three are only there for topics of an order.
+//! Placeholders in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first name). The
+//! first three exist only for topics about an order.
 
 use crate::products::Product;
 
 /// Which orders a topic can be about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum OrderScope {
     /// No order at all.
-    Nothing,
+    NoOrder,
     Any,
     Shipped,
-    /// Cancelled or sent back.
+    /// Cancelled or returned.
     Undone,
 }
 
 pub(crate) struct Topic {
-    pub(crate) about: About,
-    /// The kinds of product it can be about, by their codes; none stands for all.
+    pub(crate) orders: OrderScope,
+    /// The codes of the kinds of product that it applies to. Empty means all.
     pub(crate) codes: &'static [&'static str],
     pub(crate) tags: &'static [&'static str],
-    /// Repeated where likelier.
+    /// Repeated if more likely.
     pub(crate) priorities: &'static [&'static str],
-    /// Subjects, each with the sentence that the letter begins with.
+    /// Subjects, each with the first sentence of the message.
     pub(crate) letters: &'static [(&'static str, &'static str)],
     pub(crate) details: &'static [&'static str],
-    /// What is written afterwards, by the desk and by the customer in turns.
+    /// The messages that follow, by the agent and the customer in turns.
     pub(crate) threads: &'static [&'static [&'static str]],
 }
 
@@ -35,12 +35,12 @@ impl Topic {
         self.codes.is_empty() || self.codes.iter().any(|code| product.sku.starts_with(code))
     }
 
-    pub(crate) fn is_particular(&self) -> bool {
-        self.about == About::Undone || !self.codes.is_empty()
+    pub(crate) fn is_specific(&self) -> bool {
+        self.orders == OrderScope::Undone || !self.codes.is_empty()
     }
 }
 
-/// Position plus one is the id. Nothing is tagged `wholesale` yet.
+/// The id is the position plus one. No ticket is tagged `wholesale`.
 #[rustfmt::skip] // A list of words, not of lines.
 pub(crate) const TAGS: &[&str] = &[
     "delivery", "damaged", "refund", "return", "warranty", "invoice", "account", "discount", "sizing", "spare-parts",
@@ -50,7 +50,7 @@ pub(crate) const TAGS: &[&str] = &[
 
 pub(crate) const TOPICS: &[Topic] = &[
     Topic {
-        about: About::Undone,
+        orders: OrderScope::Undone,
         codes: &[],
         tags: &["refund", "payment", "complaint"],
         priorities: &["normal", "high", "urgent"],
@@ -80,7 +80,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Shipped,
+        orders: OrderScope::Shipped,
         codes: &["TNT", "TRP", "BPK", "DRY", "DFL"],
         tags: &["leak", "warranty", "product-question"],
         priorities: &["low", "normal", "normal", "high"],
@@ -109,7 +109,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Shipped,
+        orders: OrderScope::Shipped,
         codes: &[],
         tags: &["delivery", "complaint"],
         priorities: &["normal", "normal", "high", "high", "urgent"],
@@ -142,7 +142,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Shipped,
+        orders: OrderScope::Shipped,
         codes: &["POT", "MUG", "FLK", "LMP", "PWR", "SOL", "KTL", "JAR", "BSK", "BOX", "TIN", "CAN"],
         tags: &["damaged", "warranty", "return"],
         priorities: &["normal", "high", "high"],
@@ -172,7 +172,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Shipped,
+        orders: OrderScope::Shipped,
         codes: &[],
         tags: &["return", "sizing"],
         priorities: &["low", "normal", "normal"],
@@ -202,7 +202,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Any,
+        orders: OrderScope::Any,
         codes: &[],
         tags: &["address-change", "delivery"],
         priorities: &["normal", "high", "urgent"],
@@ -226,7 +226,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Any,
+        orders: OrderScope::Any,
         codes: &[],
         tags: &["invoice", "payment"],
         priorities: &["low", "low", "normal"],
@@ -246,7 +246,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
-        about: About::Any,
+        orders: OrderScope::Any,
         codes: &["SLP", "MAT", "STV", "FLT", "PAN", "KNF", "BRD", "KTL", "BRS", "RCK", "SHR", "SPD"],
         tags: &["product-question", "spare-parts"],
         priorities: &["low", "normal"],
