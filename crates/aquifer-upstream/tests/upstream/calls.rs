@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::source::Progress;
+use aquifer_engine::source::{FetchRequest, Progress};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::response::Attachment;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Gateway, context, fake, until};
+use crate::support::{Folder, Gateway, NEVER, context, fake, until};
 
 #[tokio::test]
 async fn r_dis_7_names_and_values_reach_the_upstream_unchanged() {
@@ -139,7 +139,7 @@ async fn progress_is_forwarded() {
     let gateway = Gateway::ready(fake(&[])).await;
     let (progress, mut updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = gateway.ask_as("slow", json!({ "seconds": 0.3, "steps": 3 }), context).await;
+    let answer = gateway.ask_as("slow", json!({ "steps": 3 }), context).await;
     assert_eq!(answer["data"], "done");
     let mut seen = Vec::new();
     while let Ok(update) = updates.try_recv() {
@@ -156,11 +156,20 @@ async fn progress_keeps_a_call_alive_beyond_its_timeout() {
     let mut settings = fake(&[]);
     settings.timeout = Duration::from_secs(2);
     let gateway = Gateway::ready(settings).await;
+    let folder = Folder::new();
+    let release = folder.file("release");
     let (progress, _updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = gateway.ask_as("slow", json!({ "seconds": 5, "steps": 50 }), context).await;
+    let reporting = gateway.ask_as("slow", json!({ "release": release }), context);
+    let silent = async {
+        until("the reporting call is under way", async || gateway.get("max_at_once", json!({})).await == json!([1]))
+            .await;
+        // This call starts later than the reporting one and times out.
+        gateway.refused("slow", json!({ "release": NEVER }), "UPSTREAM_TIMEOUT").await;
+        std::fs::write(&release, "").unwrap();
+    };
+    let (answer, ()) = tokio::join!(reporting, silent);
     assert_eq!(answer["data"], "done", "{answer}");
-    gateway.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT").await;
 }
 
 #[tokio::test]
@@ -170,7 +179,7 @@ async fn a_cancelled_call_is_cancelled_upstream() {
     let cancelled = context.cancelled.clone();
     let call = {
         let gateway = gateway.clone();
-        tokio::spawn(async move { gateway.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
+        tokio::spawn(async move { gateway.ask_as("slow", json!({ "release": NEVER }), context).await })
     };
     until("the call is under way", async || gateway.get("max_at_once", json!({})).await == json!([1])).await;
     cancelled.cancel();
@@ -183,19 +192,28 @@ async fn a_cancelled_call_is_cancelled_upstream() {
 
 #[tokio::test]
 async fn calls_run_concurrently_up_to_the_limit() {
-    let mut settings = fake(&[]);
+    let folder = Folder::new();
+    let (journal, release) = (folder.file("journal"), folder.file("release"));
+    let mut settings = fake(&["--journal", &journal]);
     settings.concurrency = 4;
-    let gateway = Arc::new(Gateway::ready(settings).await);
-    let calls = (0..8).map(|index| {
-        let gateway = gateway.clone();
-        tokio::spawn(async move {
-            gateway.get("slow", json!({ "seconds": 2 })).await;
-            gateway.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
-        })
+    let gateway = Gateway::ready(settings).await;
+    let calls = (0..8).map(async |index| {
+        gateway.get("slow", json!({ "release": release })).await;
+        gateway.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
     });
-    let answers = futures::future::join_all(calls).await;
+    let received = || std::fs::read_to_string(&journal).unwrap().matches("tools/call").count();
+    let observe = async {
+        until("the limit is reached", async || received() >= 4).await;
+        // Lists need no permit. They would arrive after a fifth call.
+        for _ in 0..10 {
+            gateway.engine.list(&FetchRequest::Resources, context()).await;
+        }
+        assert_eq!(received(), 4, "more calls than the limit allows");
+        std::fs::write(&release, "").unwrap();
+    };
+    let (answers, ()) = tokio::join!(futures::future::join_all(calls), observe);
     for (index, answer) in answers.into_iter().enumerate() {
-        assert_eq!(answer.unwrap(), index.to_string());
+        assert_eq!(answer, index.to_string());
     }
     assert_eq!(gateway.get("max_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Folder, Gateway, ROUNDS, fake, is_alive, kill, until};
+use crate::support::{Folder, Gateway, NEVER, ROUNDS, fake, is_alive, kill, until};
 
 /// Timeout for calls that must be answered in time even on a busy machine.
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -18,7 +18,9 @@ async fn a_server_killed_during_a_call_is_restarted() {
         let pid = gateway.pid().await;
         let call = {
             let gateway = gateway.clone();
-            tokio::spawn(async move { gateway.refused("slow", json!({ "seconds": 60 }), "UPSTREAM_UNAVAILABLE").await })
+            tokio::spawn(
+                async move { gateway.refused("slow", json!({ "release": NEVER }), "UPSTREAM_UNAVAILABLE").await },
+            )
         };
         until("the call is under way", async || gateway.get("max_at_once", json!({})).await == json!([1])).await;
         kill(pid);
@@ -76,7 +78,7 @@ async fn one_unanswered_call_does_not_end_the_server() {
     let gateway = Gateway::ready(settings).await;
     let pid = gateway.pid().await;
     // Concurrently, because each of them takes a full timeout.
-    let calls = (0..ROUNDS).map(|_| gateway.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT"));
+    let calls = (0..ROUNDS).map(|_| gateway.refused("slow", json!({ "release": NEVER }), "UPSTREAM_TIMEOUT"));
     futures::future::join_all(calls).await;
     assert_eq!(gateway.pid().await, pid, "a slow call is no reason to replace it");
 }

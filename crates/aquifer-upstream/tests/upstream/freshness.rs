@@ -1,7 +1,6 @@
 //! A cached catalog is served at once and refreshed in the background.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use aquifer_engine::Source as _;
 use aquifer_engine::source::CatalogState;
@@ -142,19 +141,17 @@ async fn r_dis_7a_a_call_does_not_run_if_its_definition_changed_while_it_was_que
         let mut settings = server.settings();
         settings.concurrency = 1;
         let gateway = Gateway::pinned_and_ready(settings, &store).await;
-        let change = async {
+        let rest = async {
             until("the first call is under way", async || server.called() == ["get_later"]).await;
-            // Long enough to be queued. Otherwise it is refused as well.
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            let mut second = std::pin::pin!(gateway.refused("get_it", json!({}), "PERMISSION_DENIED"));
+            // Nothing but the permit is missing, so the call is queued when it has been polled once.
+            assert!(second.as_mut().now_or_never().is_none(), "the second call does not wait");
             server.list(&tools("Something else."));
             until("the change is noticed", async || gateway.upstream.quarantined().len() == 1).await;
             std::fs::write(server.folder.file("tools.json.release"), "").unwrap();
+            second.await
         };
-        let second = async {
-            until("the first call is under way", async || server.called() == ["get_later"]).await;
-            gateway.refused("get_it", json!({}), "PERMISSION_DENIED").await;
-        };
-        let (first, (), ()) = tokio::join!(gateway.get("get_later", json!({})), second, change);
+        let (first, _) = tokio::join!(gateway.get("get_later", json!({})), rest);
         assert_eq!(first["tool"], "get_later");
         assert_eq!(server.called(), ["get_later"], "{transport:?}");
     }

@@ -51,6 +51,7 @@ for line in sys.stdin:
         answer = {"tools": []}
     elif method == "prompts/list":
         page += 1
+        # Far from the timeout of one page, and slow enough that the limit on pages is not reached.
         time.sleep(0.5)
         answer = {"prompts": [{"name": "p%d" % page}], "nextCursor": str(page)}
     said = {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
@@ -94,6 +95,6 @@ async fn several_sources_are_distinguished_and_unavailable_ones_left_out() {
     let got = engine.fetch(prompt("two_greet"), context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["text"], "greet you");
     assert!(engine.fetch(prompt("greet"), context()).await.is_err());
-    let completion = FetchRequest::Completion { of: "two_greet".to_owned(), by_uri: false, params: Map::new() };
+    let completion = FetchRequest::Completion { target: "two_greet".to_owned(), by_uri: false, params: Map::new() };
     assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["greet"]));
 }

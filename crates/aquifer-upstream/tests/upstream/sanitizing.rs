@@ -152,7 +152,7 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
         let client = Arc::new(Client::named("reader"));
         let (progress, mut updates) = Progress::channel();
         let listening = Context { progress, ..context_for(&client) };
-        assert_eq!(gateway.ask_as("slow", json!({ "seconds": 0.01 }), listening).await["data"], "done");
+        assert_eq!(gateway.ask_as("slow", json!({ "steps": 1 }), listening).await["data"], "done");
         // Over plain HTTP it arrives on a separate stream, possibly after the answer.
         if transport != "http" {
             assert_eq!(updates.recv().await.unwrap().message.as_deref(), Some(&*cleaned("step")), "{transport}");
@@ -186,7 +186,7 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
             assert_eq!(prompt["messages"][0]["content"]["text"], format!("{exact} you"), "contents are exact");
             assert_eq!(prompt["description"], cleaned("d"));
         }
-        let completion = FetchRequest::Completion { of: "greet".to_owned(), by_uri: false, params: Map::new() };
+        let completion = FetchRequest::Completion { target: "greet".to_owned(), by_uri: false, params: Map::new() };
         assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["fine"]));
         // Instructions.
         let interrogation = aquifer_upstream::interrogate(&settings).await.unwrap();

@@ -3,6 +3,7 @@
 import argparse
 import base64
 import http.server
+import itertools
 import json
 import os
 import queue
@@ -101,7 +102,7 @@ def tools():
     listed.append({"name": "elicit_often", "description": "Asks.", "annotations": {"readOnlyHint": True},
                    "inputSchema": schema(times={"type": "integer"})})
     listed.append({"name": "slow", "description": "Takes its time.",
-                   "inputSchema": schema(seconds={"type": "number"}, steps={"type": "integer"})})
+                   "inputSchema": schema(steps={"type": "integer"}, release={"type": "string"})})
     for number in range(options.many_tools):
         listed.append({"name": f"many_{number}", "description": "One of many.", "inputSchema": schema()})
     if options.many_properties:
@@ -161,7 +162,7 @@ def call(name, arguments, meta, send, mark):
     if name == "die":
         os._exit(3)
     if name == "hang":
-        time.sleep(10_000)
+        threading.Event().wait()
     if name == "garbage":
         raw("this is no message\n{\"neither\": is this\n\x00\xff\n")
         return text("after the garbage")
@@ -173,22 +174,23 @@ def call(name, arguments, meta, send, mark):
             return None
         return text("x" * size)
     if name == "slow":
-        steps = arguments.get("steps", 1)
+        # Ends after this many steps. With `release`, ends when that file exists, or when the call is cancelled.
+        steps, release = arguments.get("steps", 1), arguments.get("release")
         with lock:
             state["running"] += 1
             state["max_running"] = max(state["max_running"], state["running"])
-        for step in range(steps):
-            time.sleep(arguments.get("seconds", 1) / steps)
-            if step + 1 == steps:
-                with lock:
-                    state["running"] -= 1
+        for step in itertools.count(1):
             if meta.get("progressToken") is not None:
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
-                    "progressToken": meta["progressToken"], "progress": step + 1, "total": steps,
-                    "message": said.get("progress", f"step {step + 1}")}})
-            if mark in state["cancelled"]:
-                return None
-        return text("done")
+                    "progressToken": meta["progressToken"], "progress": step, "total": steps,
+                    "message": said.get("progress", f"step {step}")}})
+            if mark in state["cancelled"] or (os.path.exists(release) if release else step == steps):
+                break
+            if release:
+                time.sleep(0.02)
+        with lock:
+            state["running"] -= 1
+        return None if mark in state["cancelled"] else text("done")
     if name == "change":
         state["changed"] += 1
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -447,7 +449,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         respond(message, send)
         if message.get("method") == "subscriptions/listen":
-            time.sleep(3_600)
+            threading.Event().wait()
 
     def do_GET(self):
         if self.refused():

@@ -20,6 +20,9 @@ use serde_json::{Value, json};
 /// How long to wait for any event.
 pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A file that never exists: a call that waits for it ends when it is cancelled.
+pub(crate) const NEVER: &str = "/nonexistent/release";
+
 /// How often each fault is repeated.
 pub(crate) const ROUNDS: usize = 25;
 
