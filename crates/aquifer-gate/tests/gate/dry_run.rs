@@ -241,8 +241,8 @@ async fn r_saf_2_an_explanation_says_that_a_dry_run_asks_nobody() {
             aquifer_protocol::validate::route(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, parsed);
         let checked =
             routed.unwrap().check(snapshot.catalog(), aquifer_protocol::validate::Strictness::Strict).unwrap();
-        let told = harness.gate.explain(&checked, &anna()).await;
-        assert_eq!(told["decision"], decision, "{told}");
-        assert_eq!(told["dry_run"], "A dry run changes nothing, so nobody is asked", "{told}");
+        let explanation = harness.gate.explain(&checked, &anna()).await;
+        assert_eq!(explanation["decision"], decision, "{explanation}");
+        assert_eq!(explanation["dry_run"], "A dry run changes nothing, so nobody is asked", "{explanation}");
     }
 }

@@ -9,41 +9,29 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, OPERATIONS, anna, code, request, with_token};
+use crate::stores::setup::eventually;
 
 fn params() -> Value {
     json!({ "id": "x" })
 }
 
 /// A harness whose audit is in the state store, so that it can be read, and fails with the store.
-fn audited(settings: &GateSettings, trust: Trust) -> Harness {
-    Harness::with(settings, trust, |store, clock| {
+fn audited(settings: &GateSettings, trust: Trust) -> (Harness, Audit) {
+    let mut opened = None;
+    let harness = Harness::with(settings, trust, |store, clock| {
         let sinks = vec![Sink::Store { keep: Duration::from_secs(3600) }];
         let settings = AuditSettings { sinks, timeout: Duration::from_secs(2), ..AuditSettings::default() };
-        Audit::open(settings, clock, store).unwrap()
-    })
+        opened.insert(Audit::open(settings, clock, store).unwrap()).clone()
+    });
+    (harness, opened.unwrap())
 }
 
 /// The recorded entries.
-async fn recorded(harness: &Harness) -> Vec<Value> {
-    tokio::time::timeout(Duration::from_secs(10), async {
-        let mut before = usize::MAX;
-        loop {
-            let lines = harness.store.inner.list("", 100_000).await.unwrap();
-            let events: Vec<Value> = lines
-                .iter()
-                .filter_map(|(_, record)| serde_json::from_slice::<Value>(&record.value).ok())
-                .filter(|line| line["event"].is_string())
-                .collect();
-            // Nothing was added for a while.
-            if events.len() == before {
-                return events;
-            }
-            before = events.len();
-            tokio::time::sleep(Duration::from_millis(150)).await;
-        }
-    })
-    .await
-    .unwrap()
+async fn recorded(harness: &Harness, audit: &Audit) -> Vec<Value> {
+    eventually("the queue of the audit is written", async || audit.flush().await.is_ok()).await;
+    let lines = harness.store.inner.list("", 100_000).await.unwrap();
+    let entries = lines.iter().filter_map(|(_, record)| serde_json::from_slice::<Value>(&record.value).ok());
+    entries.filter(|line| line["event"].is_string()).collect()
 }
 
 fn find_events<'a>(events: &'a [Value], event: &str) -> Vec<&'a Value> {
@@ -77,15 +65,15 @@ async fn r_saf_2_danger_and_trust_decide_together() {
 #[tokio::test]
 async fn r_int_6_introspection_reports_policy_and_the_token() {
     let harness = Harness::new(&GateSettings::default());
-    let told = harness.ask(request("introspect", json!({ "query": "policy" }))).await;
-    let confirm = told["data"]["policy"]["confirm"].as_array().unwrap();
-    assert!(confirm.contains(&json!("alpha_delete_thing")), "{told}");
-    assert!(told["data"]["policy"]["allow"].as_array().unwrap().contains(&json!("alpha_get_thing")), "{told}");
+    let answer = harness.ask(request("introspect", json!({ "query": "policy" }))).await;
+    let confirm = answer["data"]["policy"]["confirm"].as_array().unwrap();
+    assert!(confirm.contains(&json!("alpha_delete_thing")), "{answer}");
+    assert!(answer["data"]["policy"]["allow"].as_array().unwrap().contains(&json!("alpha_get_thing")), "{answer}");
     let listed = harness.ask(request("introspect", json!({ "query": "operations" }))).await;
     assert_eq!(listed["data"]["_protocol"]["capabilities"]["confirmation"], true);
     for (name, takes) in [("alpha_get_thing", false), ("alpha_create_thing", false), ("alpha_delete_thing", true)] {
-        let told = harness.ask(request("introspect", json!({ "query": "operations", "name": name }))).await;
-        let parameters = told["data"]["operation"]["parameters"].as_array().unwrap();
+        let answer = harness.ask(request("introspect", json!({ "query": "operations", "name": name }))).await;
+        let parameters = answer["data"]["operation"]["parameters"].as_array().unwrap();
         let has = parameters.iter().any(|parameter| parameter["name"] == "confirmation_token");
         assert_eq!(has, takes, "{name}");
     }
@@ -93,25 +81,25 @@ async fn r_int_6_introspection_reports_policy_and_the_token() {
 
 #[tokio::test]
 async fn r_saf_6_an_allowed_read_without_limits_touches_neither_store_nor_audit() {
-    let harness = audited(&GateSettings::default(), Trust::Certified);
+    let (harness, audit) = audited(&GateSettings::default(), Trust::Certified);
     let before = *harness.store.asked.lock().unwrap();
     for name in ["alpha_get_thing", "beta_get_thing", "introspect"] {
         let params = if name == "introspect" { json!({ "query": "operations" }) } else { params() };
         assert_eq!(code(&harness.ask(request(name, params)).await), "done");
     }
     assert_eq!(*harness.store.asked.lock().unwrap(), before);
-    assert_eq!(recorded(&harness).await, Vec::<Value>::new());
+    assert_eq!(recorded(&harness, &audit).await, Vec::<Value>::new());
 }
 
 #[tokio::test]
 async fn r_saf_5_decisions_intents_and_outcomes_are_on_record() {
-    let harness = audited(&GateSettings::default(), Trust::CommunityReviewed);
+    let (harness, audit) = audited(&GateSettings::default(), Trust::CommunityReviewed);
     let delete = || request("alpha_delete_thing", json!({ "id": "x", "pass_code": "sesame-open" }));
     let token = harness.token(delete()).await;
     harness.ask(with_token(delete(), "conf_wrong")).await;
     assert_eq!(code(&harness.ask(with_token(delete(), &token)).await), "done");
     harness.ask(request("alpha_drop_thing", params())).await;
-    let events = recorded(&harness).await;
+    let events = recorded(&harness, &audit).await;
     assert_eq!(find_events(&events, "CONFIRMATION_REQUIRED").len(), 1, "{events:#?}");
     assert_eq!(find_events(&events, "TOKEN_REJECTED")[0]["code"], "TOKEN_INVALID");
     assert_eq!(find_events(&events, "CONFIRMATION_GRANTED").len(), 1);
@@ -133,7 +121,7 @@ async fn r_saf_5_decisions_intents_and_outcomes_are_on_record() {
 
 #[tokio::test]
 async fn r_saf_5_operations_that_cannot_be_recorded_do_not_run() {
-    let harness = audited(&GateSettings::default(), Trust::Certified);
+    let (harness, _) = audited(&GateSettings::default(), Trust::Certified);
     let loosened: GateSettings = GateSettings {
         policy: serde_json::from_value(json!({ "rule": [
             { "effect": "allow", "loosen": true, "operation": "*_delete_*" }
@@ -141,7 +129,7 @@ async fn r_saf_5_operations_that_cannot_be_recorded_do_not_run() {
         .unwrap(),
         ..GateSettings::default()
     };
-    let free = audited(&loosened, Trust::Certified);
+    let (free, _) = audited(&loosened, Trust::Certified);
     assert_eq!(code(&free.ask(request("alpha_delete_thing", params())).await), "done");
     assert_eq!(free.done().len(), 1);
     // The audit is in the store here: without the store nothing destructive runs, confirmed or not.
@@ -179,8 +167,8 @@ async fn r_saf_6_without_the_store_reads_continue_and_gated_operations_do_not() 
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("state store") && !message.contains("taken away"), "{message}");
     }
-    let told = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
-    assert_eq!(told["data"]["quotas"][0]["status"], "unknown", "{told}");
+    let answer = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
+    assert_eq!(answer["data"]["quotas"][0]["status"], "unknown", "{answer}");
     assert!(harness.done().is_empty());
     harness.store.set_down(false);
     assert_eq!(code(&harness.ask(with_token(delete(), &token)).await), "done", "and recovers without more ado");

@@ -161,8 +161,8 @@ async fn r_saf_4_a_quota_warns_pauses_and_ends() {
     let second = harness.ask(get("alpha")).await;
     assert_eq!(second["warnings"][0]["code"], "RATE_LIMIT_QUOTA_WARNING", "{second}");
     let details = &second["warnings"][0]["details"];
-    let told = ["metric", "current", "warn_threshold", "pause_threshold"].map(|name| details[name].clone());
-    assert_eq!(told, [json!("requests_per_hour"), json!(2), json!(2), json!(3)]);
+    let reported = ["metric", "current", "warn_threshold", "pause_threshold"].map(|name| details[name].clone());
+    assert_eq!(reported, [json!("requests_per_hour"), json!(2), json!(2), json!(3)]);
     assert_eq!(status(&ask_status().await), ("warn", &json!(2)));
     let third = harness.ask(get("alpha")).await;
     assert!(third.get("warnings").is_none(), "said once in a session: {third}");
@@ -221,8 +221,8 @@ async fn r_saf_4_costs_are_added_up_by_operation() {
     assert_eq!(code(&ended), "RATE_LIMIT_QUOTA_EXHAUSTED");
     assert_eq!(ended["error"]["details"]["current"], 0.021);
     assert_eq!(code(&harness.ask(get("alpha")).await), "done", "what is cheap still fits");
-    let told = harness.ask(request("introspect", json!({ "query": "quota_status" }))).await;
-    let quota = &told["data"]["quotas"][0];
+    let answer = harness.ask(request("introspect", json!({ "query": "quota_status" }))).await;
+    let quota = &answer["data"]["quotas"][0];
     assert_eq!((&quota["current"], &quota["hard_stop"]), (&json!(0.022), &json!(0.025)));
     assert_eq!((&quota["currency"], &quota["status"]), (&json!("USD"), &json!("warn")));
 }
@@ -237,8 +237,8 @@ async fn r_saf_4_calls_that_wait_for_confirmation_use_no_quota() {
     for _ in 0..5 {
         harness.token(delete()).await;
     }
-    let told = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
-    assert_eq!(status(&told), ("ok", &json!(0)));
+    let answer = harness.ask(request("introspect", json!({ "query": "quota" }))).await;
+    assert_eq!(status(&answer), ("ok", &json!(0)));
     assert_eq!(code(&harness.ask(get("alpha")).await), "done");
     // Paused and to be confirmed: both tokens are sent, and one of them continues both quotas.
     let paused = harness.ask(delete()).await;

@@ -96,14 +96,14 @@ impl Source for Shop {
 }
 
 /// An engine with such shops behind a gate, and the calls that reached them.
-struct Street {
+struct ShopGateway {
     engine: Engine,
     done: Arc<Mutex<Vec<String>>>,
     audit: Audit,
     folder: Folder,
 }
 
-impl Street {
+impl ShopGateway {
     fn new(settings: Value, mounts: impl FnOnce(&Arc<Mutex<Vec<String>>>) -> Vec<Mount>) -> Self {
         let part = |keys: &[&str]| -> Value {
             let all = settings.as_object().unwrap().iter();
@@ -201,7 +201,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
         { "effect": "deny", "when": [{ "param": "fee_limit", "greater": 100 }] },
         { "effect": "deny", "when": [{ "param": "targetURL", "matches": "*evil*" }] },
     ] });
-    let street = Street::new(rules, |_| vec![Mount::new(Arc::new(Bank { got: got.clone() }))]);
+    let gateway = ShopGateway::new(rules, |_| vec![Mount::new(Arc::new(Bank { got: got.clone() }))]);
     let spelled = |words: &[&str]| -> Vec<String> {
         let capital = |word: &&str| word[..1].to_uppercase() + &word[1..];
         let camel: String = words[0].to_owned() + &words[1..].iter().map(capital).collect::<String>();
@@ -235,7 +235,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
                 ]);
             }
             for request in requests {
-                street.ask(request.clone()).await;
+                gateway.ask(request.clone()).await;
                 for params in std::mem::take(&mut *got.lock().unwrap()) {
                     let text = params.to_string();
                     let is_bad = ["1000", "1_000", "evil"].iter().any(|bad| text.contains(bad));
@@ -245,7 +245,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
             }
         }
         // The rules do not affect harmless calls.
-        assert_eq!(code(&street.ask(request("pay", json!({ &canonical: good }))).await), "done", "{canonical}");
+        assert_eq!(code(&gateway.ask(request("pay", json!({ &canonical: good }))).await), "done", "{canonical}");
         assert_eq!(std::mem::take(&mut *got.lock().unwrap()).len(), 1);
     }
     assert!(sent > 250, "{sent}");
@@ -256,7 +256,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
 async fn r_saf_2_no_renaming_gets_past_a_rule() {
     type Mounts = fn(&Arc<Mutex<Vec<String>>>) -> Vec<Mount>;
     #[rustfmt::skip]
-    let streets: &[(&str, Mounts, Value)] = &[
+    let cases: &[(&str, Mounts, Value)] = &[
         ("alone", |done| vec![shop("db1", false, done)], request("delete_order", json!({}))),
         ("beside another", |done| vec![shop("db1", false, done), shop("db2", false, done)], request("db1_delete_order", json!({}))),
         ("with a prefix", |done| vec![prefixed(shop("db1", false, done), "my_")], request("my_delete_order", json!({}))),
@@ -266,7 +266,7 @@ async fn r_saf_2_no_renaming_gets_past_a_rule() {
             request("db1_delete_record", json!({ "table_name": "Orders" }))),
         ("generic, by its name", |done| vec![shop("db1", true, done)], request("delete_order", json!({}))),
     ];
-    for (street, mounts, call) in streets {
+    for (case, mounts, call) in cases {
         for rule in [
             json!({ "effect": "deny", "operation": "delete_order" }),
             json!({ "effect": "deny", "operation": "db1_delete_order" }),
@@ -274,14 +274,14 @@ async fn r_saf_2_no_renaming_gets_past_a_rule() {
             json!({ "effect": "deny", "table": "orders", "category": "DELETE" }),
             json!({ "effect": "deny", "operation": "delete_*", "caller": "anna" }),
         ] {
-            let street_of = Street::new(json!({ "rule": [rule] }), mounts);
-            let answer = street_of.ask(call.clone()).await;
-            assert_eq!(code(&answer), "PERMISSION_DENIED", "{street}: {rule} {answer}");
-            assert_eq!(street_of.done(), [""; 0], "{street}: {rule}");
+            let gateway = ShopGateway::new(json!({ "rule": [rule] }), mounts);
+            let answer = gateway.ask(call.clone()).await;
+            assert_eq!(code(&answer), "PERMISSION_DENIED", "{case}: {rule} {answer}");
+            assert_eq!(gateway.done(), [""; 0], "{case}: {rule}");
         }
         // Other operations are still allowed.
-        let free = Street::new(json!({ "rule": [{ "effect": "deny", "operation": "delete_orders" }] }), mounts);
-        assert_eq!(code(&free.ask(call.clone()).await), "CONFIRMATION_REQUIRED", "{street}");
+        let free = ShopGateway::new(json!({ "rule": [{ "effect": "deny", "operation": "delete_orders" }] }), mounts);
+        assert_eq!(code(&free.ask(call.clone()).await), "CONFIRMATION_REQUIRED", "{case}");
     }
 }
 
@@ -311,8 +311,8 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_the_operation_they_reso
     ];
     for (rule, denied) in &table {
         for alias in ["order", "orders", "Orders"] {
-            let street = Street::new(json!({ "rule": [rule] }), |done| vec![shop("db1", true, done)]);
-            let answer = street.ask(request("delete_record", json!({ "table_name": alias }))).await;
+            let gateway = ShopGateway::new(json!({ "rule": [rule] }), |done| vec![shop("db1", true, done)]);
+            let answer = gateway.ask(request("delete_record", json!({ "table_name": alias }))).await;
             let expected = if *denied { "PERMISSION_DENIED" } else { "CONFIRMATION_REQUIRED" };
             assert_eq!(code(&answer), expected, "{rule} {alias} {answer}");
         }
@@ -322,14 +322,14 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_the_operation_they_reso
         (json!({ "effect": "allow", "loosen": true, "operation": "delete_record" }), "CONFIRMATION_REQUIRED"),
         (json!({ "effect": "allow", "loosen": true, "operation": "delete_record", "source": "db1" }), "done"),
     ] {
-        let street = Street::new(json!({ "rule": [rule] }), |done| vec![shop("db1", true, done)]);
-        let answer = street.ask(request("delete_record", json!({ "table_name": "order" }))).await;
+        let gateway = ShopGateway::new(json!({ "rule": [rule] }), |done| vec![shop("db1", true, done)]);
+        let answer = gateway.ask(request("delete_record", json!({ "table_name": "order" }))).await;
         assert_eq!(code(&answer), expected, "{rule}");
     }
     let limit = json!({ "name": "l", "limit": 1, "window": "day", "operation": "delete_record" });
-    let street = Street::new(json!({ "rate_limit": [limit] }), |done| vec![shop("db1", true, done)]);
+    let gateway = ShopGateway::new(json!({ "rate_limit": [limit] }), |done| vec![shop("db1", true, done)]);
     for expected in ["CONFIRMATION_REQUIRED", "RATE_LIMIT_EXCEEDED"] {
-        let answer = street.ask(request("delete_record", json!({ "table_name": "order" }))).await;
+        let answer = gateway.ask(request("delete_record", json!({ "table_name": "order" }))).await;
         assert_eq!(code(&answer), expected);
     }
 }
@@ -337,42 +337,43 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_the_operation_they_reso
 #[tokio::test]
 async fn r_saf_2_a_rule_outlives_a_collision_and_a_remount() {
     let rule = json!({ "rule": [{ "effect": "deny", "operation": "delete_order" }] });
-    let street =
-        Street::new(rule, |done| vec![prefixed(shop("db1", false, done), ""), prefixed(shop("db2", false, done), "")]);
-    let names = |street: &Street| -> Vec<String> {
-        let snapshot = street.engine.snapshot();
+    let gateway = ShopGateway::new(rule, |done| {
+        vec![prefixed(shop("db1", false, done), ""), prefixed(shop("db2", false, done), "")]
+    });
+    let names = |gateway: &ShopGateway| -> Vec<String> {
+        let snapshot = gateway.engine.snapshot();
         let own = snapshot.unlisted().operations().iter().filter(|one| &*one.own_name == "delete_order");
         own.map(|one| one.name.to_string()).collect()
     };
-    let both = names(&street);
+    let both = names(&gateway);
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(both.iter().any(|name| name.starts_with("delete_order_")), "one of them got a suffix: {both:?}");
     for name in &both {
-        assert_eq!(code(&street.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
+        assert_eq!(code(&gateway.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
     }
     // A call has filled every cache; then the names change.
-    street.engine.remount(vec![shop("db1", false, &street.done), shop("db2", false, &street.done)]).unwrap();
+    gateway.engine.remount(vec![shop("db1", false, &gateway.done), shop("db2", false, &gateway.done)]).unwrap();
     for name in ["db1_delete_order", "db2_delete_order"] {
-        assert_eq!(code(&street.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
+        assert_eq!(code(&gateway.ask(request(name, json!({}))).await), "PERMISSION_DENIED", "{name}");
     }
-    assert_eq!(street.done(), [""; 0]);
+    assert_eq!(gateway.done(), [""; 0]);
 }
 
 #[tokio::test]
 async fn r_saf_4_renaming_does_not_reset_a_limit() {
     for (per, other_source) in [(json!(["operation"]), "done"), (json!([]), "RATE_LIMIT_EXCEEDED")] {
         let limit = json!({ "name": "reads", "limit": 2, "window": "day", "operation": "list_orders", "per": per });
-        let street = Street::new(json!({ "rate_limit": [limit] }), |done| vec![shop("db1", false, done)]);
-        assert_eq!(code(&street.ask(request("list_orders", json!({}))).await), "done");
-        street.engine.remount(vec![shop("db1", false, &street.done), shop("db2", false, &street.done)]).unwrap();
-        assert_eq!(code(&street.ask(request("db1_list_orders", json!({}))).await), "done");
-        assert_eq!(code(&street.ask(request("db1_list_orders", json!({}))).await), "RATE_LIMIT_EXCEEDED", "{per}");
-        street
+        let gateway = ShopGateway::new(json!({ "rate_limit": [limit] }), |done| vec![shop("db1", false, done)]);
+        assert_eq!(code(&gateway.ask(request("list_orders", json!({}))).await), "done");
+        gateway.engine.remount(vec![shop("db1", false, &gateway.done), shop("db2", false, &gateway.done)]).unwrap();
+        assert_eq!(code(&gateway.ask(request("db1_list_orders", json!({}))).await), "done");
+        assert_eq!(code(&gateway.ask(request("db1_list_orders", json!({}))).await), "RATE_LIMIT_EXCEEDED", "{per}");
+        gateway
             .engine
-            .remount(vec![shop("db1", true, &street.done), prefixed(shop("db2", false, &street.done), "p_")])
+            .remount(vec![shop("db1", true, &gateway.done), prefixed(shop("db2", false, &gateway.done), "p_")])
             .unwrap();
-        assert_eq!(code(&street.ask(request("db1_list_orders", json!({}))).await), "RATE_LIMIT_EXCEEDED", "{per}");
-        assert_eq!(code(&street.ask(request("p_list_orders", json!({}))).await), other_source, "{per}");
+        assert_eq!(code(&gateway.ask(request("db1_list_orders", json!({}))).await), "RATE_LIMIT_EXCEEDED", "{per}");
+        assert_eq!(code(&gateway.ask(request("p_list_orders", json!({}))).await), other_source, "{per}");
     }
 }
 
@@ -404,30 +405,30 @@ async fn r_saf_2_reading_indirectly_is_as_restricted_as_reading_directly() {
         for (rule, expected, message) in &table {
             let mut rule = rule.clone();
             rule.as_object_mut().unwrap().retain(|_, value| *value != json!([]));
-            let street = Street::new(json!({ "rule": [rule] }), |done| vec![shop("db1", is_generic, done)]);
-            let answer = street.ask(walk("secrets")).await;
+            let gateway = ShopGateway::new(json!({ "rule": [rule] }), |done| vec![shop("db1", is_generic, done)]);
+            let answer = gateway.ask(walk("secrets")).await;
             assert_eq!(code(&answer), *expected, "{rule} {answer}");
             if *expected == "done" {
-                assert_eq!(street.done(), ["walk"]);
+                assert_eq!(gateway.done(), ["walk"]);
             } else {
                 assert_eq!(answer["error"]["message"], *message, "{rule}");
-                assert_eq!(street.done(), [""; 0], "{rule}");
+                assert_eq!(gateway.done(), [""; 0], "{rule}");
             }
             // Another table is not affected.
-            let other = street.ask(walk("orders")).await;
+            let other = gateway.ask(walk("orders")).await;
             assert_eq!(code(&other), if rule["operation"] == "walk" { "PERMISSION_DENIED" } else { "done" }, "{rule}");
-            street.done();
+            gateway.done();
             if *expected == "CONFIRMATION_REQUIRED" {
                 assert_eq!(
                     answer["error"]["details"]["reasons"][0],
                     "This request also needs 'list_secrets', which a person has to confirm: An operator's rule requires a person to confirm this"
                 );
                 let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
-                assert_eq!(code(&street.ask(with_token(walk("secrets"), token)).await), "done");
-                assert_eq!(street.done(), ["walk"]);
+                assert_eq!(code(&gateway.ask(with_token(walk("secrets"), token)).await), "done");
+                assert_eq!(gateway.done(), ["walk"]);
             }
             if *expected == "PERMISSION_DENIED" {
-                let audited = street.audited().await;
+                let audited = gateway.audited().await;
                 let denial = audited.iter().find(|line| line["event"] == "OPERATION_DENIED").unwrap();
                 let reason = denial["reason"].as_str().unwrap();
                 assert!(
@@ -443,7 +444,7 @@ async fn r_saf_2_reading_indirectly_is_as_restricted_as_reading_directly() {
 async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     let loose = json!({ "rule": [{ "effect": "allow", "loosen": true, "operation": "*" }] });
     let shared = Arc::new(Mutex::new(None));
-    let street = Street::new(loose, |done| {
+    let gateway = ShopGateway::new(loose, |done| {
         let source =
             Arc::new(Shop { name: "db1", is_generic: false, quarantine: Mutex::default(), done: done.clone() });
         *shared.lock().unwrap() = Some(source.clone());
@@ -451,27 +452,27 @@ async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     });
     let source = shared.lock().unwrap().take().unwrap();
     let call = || request("list_orders", json!({}));
-    assert_eq!(code(&street.ask(call()).await), "done");
+    assert_eq!(code(&gateway.ask(call()).await), "done");
     *source.quarantine.lock().unwrap() = Some("its description changed".into());
-    assert!(street.engine.refresh().unwrap());
-    street.done();
+    assert!(gateway.engine.refresh().unwrap());
+    gateway.done();
     // Directly, and through an operation that reads the same.
     for call in [call(), request("walk", json!({ "table_name": "orders" }))] {
-        let refused = street.ask(call).await;
+        let refused = gateway.ask(call).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{refused}");
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.ends_with("This operation is quarantined: its description changed"), "{message}");
     }
-    assert_eq!(street.done(), [""; 0]);
-    let listed = street.ask(request("introspect", json!({ "query": "operations" }))).await.to_string();
+    assert_eq!(gateway.done(), [""; 0]);
+    let listed = gateway.ask(request("introspect", json!({ "query": "operations" }))).await.to_string();
     assert!(listed.contains("list_orders"), "{listed}");
-    let audited = street.audited().await;
+    let audited = gateway.audited().await;
     let denials: Vec<&Value> = audited.iter().filter(|line| line["event"] == "OPERATION_DENIED").collect();
     assert_eq!(denials.len(), 2, "{audited:?}");
     assert_eq!(denials[0]["reason"], "quarantined: its description changed", "{audited:?}");
     *source.quarantine.lock().unwrap() = None;
-    street.engine.refresh().unwrap();
-    assert_eq!(code(&street.ask(call()).await), "done");
+    gateway.engine.refresh().unwrap();
+    assert_eq!(code(&gateway.ask(call()).await), "done");
 }
 
 /// With every deletion denied, nothing that a caller can read mentions one.
@@ -480,7 +481,7 @@ async fn r_saf_2_operations_that_are_always_denied_are_not_advertised() {
     let by_name = json!([{ "effect": "deny", "operation": ["delete_*", "list_secrets"] }]);
     let by_table = json!([{ "effect": "deny", "table": "orders", "category": "DELETE" }, { "effect": "deny", "table": "secrets" }]);
     for (is_generic, rules) in [(false, &by_name), (true, &by_name), (false, &by_table), (true, &by_table)] {
-        let street = Street::new(json!({ "rule": rules }), |done| {
+        let gateway = ShopGateway::new(json!({ "rule": rules }), |done| {
             vec![shop("db1", is_generic, done), shop("db2", is_generic, done)]
         });
         let mut shown = String::new();
@@ -493,25 +494,25 @@ async fn r_saf_2_operations_that_are_always_denied_are_not_advertised() {
             json!({ "query": "types" }),
             json!({ "query": "policy" }),
         ] {
-            shown.push_str(&street.ask(request("introspect", params)).await.to_string());
+            shown.push_str(&gateway.ask(request("introspect", params)).await.to_string());
         }
-        for tool in street.engine.snapshot().tools().iter() {
+        for tool in gateway.engine.snapshot().tools().iter() {
             shown.push_str(&format!("{} {}", tool.name, tool.description));
         }
-        shown.push_str(&street.ask(request("db1_delete_orde", json!({}))).await.to_string());
+        shown.push_str(&gateway.ask(request("db1_delete_orde", json!({}))).await.to_string());
         for hidden in ["delete_order", "delete_record", "list_secrets", "mcp_aql_delete"] {
             assert!(!shown.contains(hidden), "{hidden} in {shown}");
         }
         assert!(shown.contains("db1_walk"), "{shown}");
         // A caller that guesses the name is refused, and learns nothing else.
-        let refused = street.ask(request("db1_delete_order", json!({}))).await;
+        let refused = gateway.ask(request("db1_delete_order", json!({}))).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{refused}");
         // Callers that may call it see it.
         let rule = json!({ "rule": [{ "effect": "deny", "operation": "delete_*", "caller": "anna" }] });
-        let street = Street::new(rule, |done| vec![shop("db1", is_generic, done)]);
-        let listed = street.ask(request("introspect", json!({ "query": "operations" }))).await.to_string();
+        let gateway = ShopGateway::new(rule, |done| vec![shop("db1", is_generic, done)]);
+        let listed = gateway.ask(request("introspect", json!({ "query": "operations" }))).await.to_string();
         assert!(listed.contains(if is_generic { "delete_record" } else { "delete_order" }), "{listed}");
         let berta = caller(Some("berta"), None);
-        assert_eq!(code(&street.ask_as(request("delete_order", json!({})), berta).await), "CONFIRMATION_REQUIRED");
+        assert_eq!(code(&gateway.ask_as(request("delete_order", json!({})), berta).await), "CONFIRMATION_REQUIRED");
     }
 }

@@ -288,7 +288,7 @@ async fn r_saf_5_the_audit_has_both_times_where_they_differ() {
             Some(wall),
             "{intent}"
         );
-        let told = differs.then(|| gate_time.to_string());
-        assert_eq!(intent["gate_time"].as_str(), told.as_deref(), "{intent}");
+        let expected = differs.then(|| gate_time.to_string());
+        assert_eq!(intent["gate_time"].as_str(), expected.as_deref(), "{intent}");
     }
 }

@@ -164,8 +164,8 @@ impl AuditHarness {
         let word = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
         let is_write =
             |entry: &&Value| ["OPERATION_INTENT", "OPERATION_OUTCOME"].contains(&entry["event"].as_str().unwrap());
-        let told = |entry: &Value| (word(entry, "event"), word(entry, "operation"), word(entry, "result"));
-        self.entries().await.iter().filter(is_write).map(told).collect()
+        let summary = |entry: &Value| (word(entry, "event"), word(entry, "operation"), word(entry, "result"));
+        self.entries().await.iter().filter(is_write).map(summary).collect()
     }
 }
 

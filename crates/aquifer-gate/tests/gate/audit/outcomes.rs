@@ -1,15 +1,16 @@
 //! Every intent has exactly one outcome, and it says no more than is known.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use aquifer_engine::Context;
-use futures::FutureExt;
 use serde_json::json;
 
 use super::harness::{AuditHarness, assert_paired};
 use super::support::*;
 use crate::harness::anna;
+use crate::stores::setup::eventually;
 
 #[tokio::test]
 async fn r_saf_5_outcomes_say_what_is_known() {
@@ -40,23 +41,28 @@ async fn r_saf_5_outcomes_say_what_is_known() {
     }
 }
 
+/// Polls a future this many times, whenever it is woken, and drops it.
+async fn poll_times(mut polls: usize, future: impl Future) {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| {
+        if polls == 0 || future.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        polls -= 1;
+        if polls == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
 /// A caller may be cancelled at any moment: while the intent is recorded, while the call runs, while its outcome is
 /// recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
     let harness = Arc::new(AuditHarness::new());
     for operation in ["create_item", "delete_item"] {
-        // Polled this often, then dropped. Some finish.
+        // Dropped after this many polls. The last ones finish.
         for polls in 0..40 {
-            let harness = harness.clone();
-            let asked = harness.ask_as(operation, json!({}), anna());
-            let mut asked = Box::pin(asked);
-            for _ in 0..polls {
-                if (&mut asked).now_or_never().is_some() {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_micros(200)).await;
-            }
+            poll_times(polls, harness.ask_as(operation, json!({}), anna())).await;
         }
     }
     let entries = harness.entries().await;
@@ -102,17 +108,12 @@ async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     for caller in callers {
         tokio::time::timeout(DEADLINE, caller).await.unwrap().unwrap();
     }
-    let complete = async {
-        loop {
-            let entries = harness.entries().await;
-            let outcomes = entries.iter().filter(|entry| entry["event"] == "OPERATION_OUTCOME").count();
-            if outcomes >= 50 {
-                return entries;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    assert_paired(&tokio::time::timeout(DEADLINE, complete).await.unwrap());
+    eventually("all outcomes are recorded", async || {
+        let entries = harness.entries().await;
+        entries.iter().filter(|entry| entry["event"] == "OPERATION_OUTCOME").count() >= 50
+    })
+    .await;
+    assert_paired(&harness.entries().await);
 }
 
 /// An intent that was written although its call was refused is followed by an outcome that says so.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use aquifer_gate::audit::{AuditError, AuditSettings, Head, Heads, Sink, verify};
 
 use super::support::*;
+use crate::stores::setup::eventually;
 
 /// Killed when its test ends.
 struct ChildProcess(Child);
@@ -34,14 +35,14 @@ async fn r_saf_5_a_killed_writer_leaves_an_intact_chain() {
     }
     let folder = Folder::new();
     let mut heads = Heads::default();
-    let mut told = Vec::new();
+    let mut reported_heads = Vec::new();
     for round in 0..4 {
         let mut both: Vec<_> = (0..2).map(|_| start(TEST, &folder.0, Stdio::null())).collect();
         for (_, out) in &mut both {
             for line in out.by_ref().lines().map_while(Result::ok) {
                 if let Some(head) = line.strip_prefix("head ") {
-                    told.push(serde_json::from_str::<Head>(head).unwrap());
-                    if told.len() % (50 + round * 37) == 0 {
+                    reported_heads.push(serde_json::from_str::<Head>(head).unwrap());
+                    if reported_heads.len() % (50 + round * 37) == 0 {
                         break;
                     }
                 }
@@ -54,10 +55,11 @@ async fn r_saf_5_a_killed_writer_leaves_an_intact_chain() {
         }
         for (_, out) in &mut both {
             let rest = out.lines().map_while(Result::ok);
-            told.extend(rest.filter_map(|line| serde_json::from_str::<Head>(line.strip_prefix("head ")?).ok()));
+            reported_heads
+                .extend(rest.filter_map(|line| serde_json::from_str::<Head>(line.strip_prefix("head ")?).ok()));
         }
     }
-    for head in told {
+    for head in reported_heads {
         heads.known.retain(|known| known.chain != head.chain);
         heads.known.push(head);
     }
@@ -169,11 +171,6 @@ async fn write_to_stderr() {
         assert_eq!(audit.record(entry()).await, Err(AuditError::Busy));
     }
     println!("stuck");
-    let recovered = async {
-        while audit.record(entry()).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, recovered).await.unwrap();
+    eventually("entries are recorded again", async || audit.record(entry()).await.is_ok()).await;
     println!("free");
 }

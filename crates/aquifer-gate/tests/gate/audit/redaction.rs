@@ -204,7 +204,7 @@ async fn r_saf_5_an_entry_has_a_maximum_size() {
         assert!(size < 32 * 1024, "{size}");
     }
     let lines = lines(&folder.0);
-    let told = lines[4]["parameters"]["long"].as_str().unwrap();
-    assert!(told.starts_with("xxx") && told.ends_with("(1048576 characters)"), "{told}");
+    let shortened = lines[4]["parameters"]["long"].as_str().unwrap();
+    assert!(shortened.starts_with("xxx") && shortened.ends_with("(1048576 characters)"), "{shortened}");
     assert!(verify_directory(&folder.0, &store).await.is_intact());
 }

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::support::*;
 use crate::harness::ManualClock;
+use crate::stores::setup::eventually;
 
 /// The audit of a process that has ended.
 struct StoppedAudit {
@@ -33,12 +34,7 @@ impl StoppedAudit {
 
     async fn stop(folder: Folder, store: Arc<dyn StateStore>, audit: Audit) -> Self {
         drop(audit);
-        let stopped = async {
-            while is_being_written(std::slice::from_ref(&folder.0)) {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, stopped).await.unwrap();
+        eventually("the writer has ended", async || !is_being_written(std::slice::from_ref(&folder.0))).await;
         let heads = Heads::load(&*store).await.unwrap();
         Self { folder, store, heads }
     }
@@ -245,8 +241,8 @@ async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do
         assert_eq!(report.is_proven(), is_sound, "{what}: {report}");
         assert_eq!(report.to_string().lines().count() > 1, !is_sound, "{what} is told: {report}");
         // The JSON report has the same problems.
-        let told: Value = serde_json::to_value(&report).unwrap();
-        assert_eq!(told["problems"].as_array().map_or(0, Vec::len), report.problems.len(), "{told}");
+        let serialized: Value = serde_json::to_value(&report).unwrap();
+        assert_eq!(serialized["problems"].as_array().map_or(0, Vec::len), report.problems.len(), "{serialized}");
         let _ = std::fs::create_dir_all(&stopped.folder.0);
         drop(stopped.store);
     }

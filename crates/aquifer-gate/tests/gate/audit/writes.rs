@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::harness::{AuditHarness, assert_paired};
 use super::support::*;
+use crate::stores::setup::eventually;
 
 #[tokio::test]
 async fn r_saf_5_every_write_is_recorded_and_no_read() {
@@ -43,8 +44,8 @@ async fn r_saf_5_every_write_is_recorded_and_no_read() {
         let row = |event: &str, result: &str| (event.to_owned(), operation.to_owned(), result.to_owned());
         assert_eq!(writes, [row("OPERATION_INTENT", "intended"), row("OPERATION_OUTCOME", "done")], "{operation}");
         let intent = entries.iter().find(|entry| entry["event"] == "OPERATION_INTENT").unwrap();
-        let told = intent.get("fields").cloned().unwrap_or_else(|| json!("none"));
-        assert_eq!(told, fields, "{operation} {params}");
+        let recorded = intent.get("fields").cloned().unwrap_or_else(|| json!("none"));
+        assert_eq!(recorded, fields, "{operation} {params}");
         assert!(intent["parameters"].is_object() && intent["user_id"] == "anna", "{intent}");
     }
 }
@@ -86,12 +87,7 @@ async fn r_saf_5_writes_are_refused_while_the_audit_fails() {
         harness.store.set_mode(StoreMode::Down);
         // The first write does not wait, because the failure is not known yet; its entries make it known.
         harness.code("create_item", json!({})).await;
-        let failing = async {
-            while !harness.audit.is_failing() {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, failing).await.unwrap();
+        eventually("the failure is known", async || harness.audit.is_failing()).await;
         harness.source.started.lock().unwrap().clear();
         let expected = if required { "INTERNAL_ERROR" } else { "done" };
         for operation in ["create_item", "update_remote", "run_job", "delete_item", "peek_item"] {

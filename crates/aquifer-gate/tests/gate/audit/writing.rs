@@ -41,7 +41,7 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
     assert_eq!(lines[0]["process"], std::process::id());
     assert_eq!(lines[0]["version"], env!("CARGO_PKG_VERSION"));
     assert!(lines[0]["started"].is_string());
-    let told = &lines[1];
+    let entry = &lines[1];
     for (name, value) in [
         ("sequence", json!(2)),
         ("event", json!("TOKEN_REJECTED")),
@@ -60,12 +60,12 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
         ("previous", lines[0]["hash"].clone()),
         ("chain", lines[0]["chain"].clone()),
     ] {
-        assert_eq!(told[name], value, "{name}");
+        assert_eq!(entry[name], value, "{name}");
     }
-    assert!(told["timestamp"].as_str().unwrap().ends_with('Z'));
-    assert!(told["token_id"].as_str().unwrap().starts_with("token_"));
-    assert!(told["session_id"].as_str().unwrap().starts_with("session_"));
-    assert!(!told.to_string().contains("conf_") && !told.to_string().contains("sess-4711"));
+    assert!(entry["timestamp"].as_str().unwrap().ends_with('Z'));
+    assert!(entry["token_id"].as_str().unwrap().starts_with("token_"));
+    assert!(entry["session_id"].as_str().unwrap().starts_with("session_"));
+    assert!(!entry.to_string().contains("conf_") && !entry.to_string().contains("sess-4711"));
     assert_eq!(lines[3]["intent"], format!("{}/{}", intent.chain, intent.sequence));
     assert_eq!((&lines[3]["result"], &lines[3]["code"]), (&json!("failed"), &json!("UPSTREAM_ERROR")));
     assert_eq!(lines[4]["quota"], json!({ "name": "calls per hour", "used": 100, "most": 100 }));

@@ -34,18 +34,18 @@ async fn r_saf_3_a_client_that_can_ask_its_user_does() {
 #[tokio::test]
 async fn r_saf_3_declined_cancelled_and_unanswered_have_their_own_messages() {
     let harness = Harness::new(&GateSettings::default());
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for action in ["decline", "cancel", "timeout", "", "ACCEPT", "yes"] {
         let key = question(&harness, delete("x")).await;
         let answered = |action: &str| answering(with_person(anna()), &key, action);
         let refused = harness.ask_as(delete("x"), answered(action)).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{action}");
-        said.push(refused["error"]["message"].as_str().unwrap().to_owned());
+        messages.push(refused["error"]["message"].as_str().unwrap().to_owned());
         // After a no, a yes to the same question is refused.
         assert_eq!(code(&harness.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
     }
     assert!(harness.done().is_empty());
-    assert!(said[0] != said[1] && said[1] != said[2] && said[0] != said[2], "{said:?}");
+    assert!(messages[0] != messages[1] && messages[1] != messages[2] && messages[0] != messages[2], "{messages:?}");
 }
 
 #[tokio::test]

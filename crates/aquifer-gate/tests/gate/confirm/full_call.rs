@@ -135,7 +135,7 @@ async fn r_saf_3_calls_that_cannot_be_shown_cannot_be_approved() {
         [(approving(), anna()), (GateSettings::default(), anna()), (GateSettings::default(), with_person(anna()))]
     {
         let harness = Harness::new(&settings);
-        for (what, note, deep, said) in [
+        for (what, note, deep, expected) in [
             ("large text", "x".repeat(MAX_CALL_BYTES), json!(1), "too large"),
             ("many values", String::new(), json!(vec!["x".repeat(1_000); MAX_CALL_BYTES / 1_000]), "too large"),
             ("too deep", String::new(), nested(70, json!("the leaf")), "nested too deeply"),
@@ -144,7 +144,7 @@ async fn r_saf_3_calls_that_cannot_be_shown_cannot_be_approved() {
             let answer = harness.ask_as(sent(), context.clone()).await;
             assert_eq!(code(&answer), "PERMISSION_DENIED", "{what}");
             let message = answer["error"]["message"].as_str().unwrap();
-            assert!(message.contains(said) && message.contains("Nothing was done"), "{message}");
+            assert!(message.contains(expected) && message.contains("Nothing was done"), "{message}");
             assert!(!answer.to_string().contains("conf_"), "{what}: no token is given out");
         }
         let kept = harness.store.list("gate/", 1_000).await.unwrap();

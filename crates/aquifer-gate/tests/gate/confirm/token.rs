@@ -216,8 +216,8 @@ async fn r_saf_3_the_operator_sets_the_question_and_the_cooldown() {
     let expected = "Said later, not heard\n1 parameter:\n  id = \"x\"";
     assert_eq!(erase["error"]["details"]["confirmation_message"], expected);
     let other = harness.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
-    let said = other["error"]["details"]["confirmation_message"].as_str().unwrap();
-    assert!(said.contains("Its source says: Erase 'x' ((not given))? It is gone then.\n1 parameter:\n"), "{said}");
+    let shown = other["error"]["details"]["confirmation_message"].as_str().unwrap();
+    assert!(shown.contains("Its source says: Erase 'x' ((not given))? It is gone then.\n1 parameter:\n"), "{shown}");
 }
 
 /// A caller decides what is sent. It must not decide what a person sees of it.

@@ -7,22 +7,21 @@ use std::time::Duration;
 use aquifer_engine::store::{Record, SpendResult, StateStore, StoreError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 
 use super::callers::Fault;
 
-/// The stages of slowness: the work is done but the answer comes too late; the work is never done.
+/// The stages of slowness: the work is done and not answered; the work is not begun. Either lasts until the next stage,
+/// and the gate does not wait that long.
 pub(super) const STAGES: usize = 2;
-/// Longer than the gate waits.
-const TOO_LONG: Duration = Duration::from_secs(6);
-const NEVER: Duration = Duration::from_secs(3600);
 
 /// The slowness of all stores that share it.
 #[derive(Clone, Default)]
-pub(super) struct Slowness(Arc<AtomicUsize>);
+pub(super) struct Slowness(watch::Sender<usize>);
 
 impl Fault for Slowness {
     fn set(&mut self, stage: usize) {
-        self.0.store(stage, Ordering::SeqCst);
+        self.0.send_replace(stage);
     }
 }
 
@@ -42,20 +41,24 @@ impl Slow {
         asked: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
         async move {
-            match self.slowness.0.load(Ordering::SeqCst) {
+            let mut stage = self.slowness.0.subscribe();
+            let begun_in = *stage.borrow();
+            match begun_in {
                 0 => {
-                    // Even without a fault it is not always fast.
+                    // Even without a fault, others sometimes come first.
                     let turn = self.asked.fetch_add(1, Ordering::SeqCst);
-                    tokio::time::sleep(Duration::from_millis([0, 0, 1, 3][turn % 4])).await;
+                    for _ in 0..turn % 4 {
+                        tokio::task::yield_now().await;
+                    }
                     asked.await
                 }
                 1 => {
                     let answer = asked.await;
-                    tokio::time::sleep(TOO_LONG).await;
+                    let _ = stage.wait_for(|stage| *stage != begun_in).await;
                     answer
                 }
                 _ => {
-                    tokio::time::sleep(NEVER).await;
+                    let _ = stage.wait_for(|stage| *stage != begun_in).await;
                     asked.await
                 }
             }

@@ -136,9 +136,9 @@ fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
         let operation = operation("do_it", category, danger, trust);
         let decision = decide(&policy(toml), &operation, &json!({}));
         assert_ne!(decision.effect.as_str(), "allow", "{toml} {danger}");
-        let told = decision.reason_for_caller();
-        assert_eq!(told, expected, "{toml} {danger} {trust}");
-        let mut all = format!("{told} {}", decision.for_caller());
+        let explanation = decision.reason_for_caller();
+        assert_eq!(explanation, expected, "{toml} {danger} {trust}");
+        let mut all = format!("{explanation} {}", decision.for_caller());
         if let Some(failure) = decision.failure(&operation) {
             all.push_str(failure.message());
             all.push_str(&failure.details()["policy"].to_string());
@@ -148,12 +148,12 @@ fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
         {
             assert!(!all.contains(taught), "{all} teaches {taught}");
         }
-        assert!(!looks_like_a_leak(&told), "{told}");
+        assert!(!looks_like_a_leak(&explanation), "{explanation}");
     }
     let mut asked_for = operation("export_all", Read, Safe, Certified);
     asked_for.safeguards.always_confirm = true;
-    let told = decide(&Policy::default(), &asked_for, &json!({})).reason_for_caller();
-    assert_eq!(told, "The source 'shop' requires a person to confirm this");
+    let explanation = decide(&Policy::default(), &asked_for, &json!({})).reason_for_caller();
+    assert_eq!(explanation, "The source 'shop' requires a person to confirm this");
 }
 
 /// Settings, the operation's danger and trust, the reason, and the beginning of what could be changed.
@@ -199,10 +199,10 @@ fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
         let explained = decision.explain(&operation, None);
         assert_eq!(explained["decision"], decision.effect.as_str());
         assert_eq!(explained["decided_by"]["words"], *why);
-        let told = decision.to_change(&operation);
-        assert_eq!(told.len(), ways.len(), "{toml}: {told:?}");
-        for (told, begin) in told.iter().zip(*ways) {
-            assert!(told.starts_with(begin), "{toml}: {told}");
+        let explanation = decision.to_change(&operation);
+        assert_eq!(explanation.len(), ways.len(), "{toml}: {explanation:?}");
+        for (explanation, begin) in explanation.iter().zip(*ways) {
+            assert!(explanation.starts_with(begin), "{toml}: {explanation}");
         }
         let message = decision.failure(&operation).map(|failure| failure.message().to_owned());
         assert!(message.is_none_or(|words| !looks_like_a_leak(&words)), "{toml}");

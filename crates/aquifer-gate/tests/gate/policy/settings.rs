@@ -64,20 +64,20 @@ fn r_saf_2_settings_are_refused_with_a_place() {
         ("rules = []\n".to_owned(), ["line 1", "expected one of `matrix`, `trust_policy`, `strength`, `rule`"]),
     ];
     for (toml, words) in table {
-        let told = refused(&toml);
+        let message = refused(&toml);
         for words in words {
-            assert!(told.contains(words), "{toml}\nsays: {told}\nwithout: {words}");
+            assert!(message.contains(words), "{toml}\nsays: {message}\nwithout: {words}");
         }
     }
 }
 
 #[test]
 fn r_saf_2_all_problems_are_reported_at_once() {
-    let told = refused(
+    let message = refused(
         "[matrix.x]\nsafe = \"deny\"\n[strength]\ny = \"token\"\n[trust_policy]\nminimum_trust_for_reads = \"z\"\n\
          [[rule]]\neffect = \"deny\"\noperation = \"\"\ndanger = \"w\"\n[[rule]]\neffect = \"deny\"\nloosen = true\n",
     );
-    assert_eq!(told.lines().count(), 8, "{told}");
+    assert_eq!(message.lines().count(), 8, "{message}");
 }
 
 #[test]

@@ -33,10 +33,10 @@ async fn r_saf_6_processes_on_one_store_behave_as_one() {
         }
         let (mut won, mut spent) = (0, 0);
         for (process, output) in &mut others {
-            let mut said = String::new();
-            output.read_to_string(&mut said).unwrap();
+            let mut text = String::new();
+            output.read_to_string(&mut text).unwrap();
             process.succeeds();
-            let mut stats = said.lines().find_map(|line| line.strip_prefix("won ")).unwrap().split(" spent ");
+            let mut stats = text.lines().find_map(|line| line.strip_prefix("won ")).unwrap().split(" spent ");
             won += stats.next().unwrap().parse::<u32>().unwrap();
             spent += stats.next().unwrap().parse::<u32>().unwrap();
         }
