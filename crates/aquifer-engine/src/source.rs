@@ -201,7 +201,7 @@ pub enum FetchRequest {
     /// Completions for a parameter.
     Completion {
         /// The name of a prompt, or the URI of a template.
-        of: String,
+        target: String,
         /// Whether that is a URI.
         by_uri: bool,
         /// The rest of the request, in the form of MCP.
@@ -215,7 +215,7 @@ impl FetchRequest {
         match self {
             FetchRequest::Resource(name)
             | FetchRequest::Prompt { name, .. }
-            | FetchRequest::Completion { of: name, .. } => Some(name),
+            | FetchRequest::Completion { target: name, .. } => Some(name),
             FetchRequest::Resources | FetchRequest::ResourceTemplates | FetchRequest::Prompts => None,
         }
     }
@@ -225,7 +225,7 @@ impl FetchRequest {
     pub fn with_name(mut self, other: &str) -> Self {
         if let FetchRequest::Resource(name)
         | FetchRequest::Prompt { name, .. }
-        | FetchRequest::Completion { of: name, .. } = &mut self
+        | FetchRequest::Completion { target: name, .. } = &mut self
         {
             other.clone_into(name);
         }

@@ -126,8 +126,8 @@ impl ClientSide for SessionClient {
         }
         let peer = self.peer.clone();
         tokio::spawn(async move {
-            let told = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
-            if let Ok(Err(cause)) = told {
+            let sent = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
+            if let Ok(Err(cause)) = sent {
                 tracing::debug!(%cause, "could not forward a log line to the client");
             }
         });
@@ -165,7 +165,7 @@ async fn ask(peer: &Peer<RoleServer>, question: Question) {
         }
         Err(failure) => Err(failure),
     };
-    // Whoever asked may have given up.
+    // The receiver may have stopped waiting.
     let _ = question.answer.send(answer);
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
 /// A failure as the result of a tool call.
 fn result(failure: Failure, limits: &Limits) -> Value {
     let mut rendered = Response::Failure(failure).render(limits);
-    // The newest revision demands the type of the result; older clients do not mind it.
+    // The newest revision requires the type of the result. Older clients ignore it.
     json!({
         "resultType": "complete",
         "content": [{ "type": "text", "text": rendered.text }],

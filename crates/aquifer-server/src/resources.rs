@@ -25,7 +25,7 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
     let found = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
     let mut found =
         found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(to_error_data)?;
-    // Older servers do not say it and newer clients insist on it; the SDK takes it away again for older clients.
+    // Older servers omit it and newer clients require it. The SDK removes it for older clients.
     if let Value::Object(found) = &mut found {
         found.entry("resultType").or_insert_with(|| "complete".into());
     }
@@ -35,7 +35,7 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
 
 /// A completion as sources are asked for it.
 pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
-    let (of, by_uri) = match &request.r#ref {
+    let (target, by_uri) = match &request.r#ref {
         Reference::Resource(template) => (template.uri.clone(), true),
         Reference::Prompt(prompt) => (prompt.name.clone(), false),
         _ => (String::new(), false),
@@ -47,7 +47,7 @@ pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
         }
         _ => Map::new(),
     };
-    FetchRequest::Completion { of, by_uri, params }
+    FetchRequest::Completion { target, by_uri, params }
 }
 
 /// These are no tool calls, so a failure is an error of the protocol.

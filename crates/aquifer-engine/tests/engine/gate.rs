@@ -158,8 +158,8 @@ async fn r_saf_5_the_gate_receives_the_outcome_of_an_allowed_call() {
     cancelled.cancelled.cancel();
     ask_as(&engine, operation("get_slow", json!({})), cancelled).await;
     assert_eq!(journal.read(), ["get_slow", "unknown"]);
-    let given_up = ask(&engine, operation("get_slow", json!({})));
-    assert!(tokio::time::timeout(std::time::Duration::from_millis(20), given_up).await.is_err());
+    // Polled once, then dropped: the source is never going to answer.
+    assert!(ask(&engine, operation("get_slow", json!({}))).now_or_never().is_none());
     assert_eq!(journal.read(), ["get_slow", "unknown"]);
 }
 

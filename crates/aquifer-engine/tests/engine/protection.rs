@@ -338,7 +338,7 @@ async fn r_dis_7_only_the_source_named_in_a_uri_is_asked_for_it() {
     let read = engine.fetch(FetchRequest::Resource(qualified.clone()), context()).await.unwrap();
     assert_eq!(read["contents"][0], json!({ "uri": qualified, "text": "bank" }));
     for wanted in [
-        FetchRequest::Completion { of: secret.to_owned(), by_uri: true, params: Map::new() },
+        FetchRequest::Completion { target: secret.to_owned(), by_uri: true, params: Map::new() },
         FetchRequest::Prompt { name: "bank_greet".to_owned(), arguments: None },
         FetchRequest::Prompt { name: "greet".to_owned(), arguments: None },
     ] {

@@ -42,7 +42,7 @@ const SEND_BUFFER: u32 = 256 * 1024;
 const BACKLOG: u32 = 1_024;
 
 /// How long to pause when the system cannot accept another connection.
-const BREATH: Duration = Duration::from_millis(500);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How often to look for an idle connection while another one waits.
 const PLACE_INTERVAL: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ impl ConnectionLimits {
 pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
-    // Connections that are accepted have the same.
+    // Accepted connections inherit it.
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -162,7 +162,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Nagle's algorithm would hold the last bytes of every streamed answer back for 40 ms.
+                // Nagle's algorithm would delay the last bytes of every streamed answer by 40 ms.
                 if let Err(cause) = stream.set_nodelay(true) {
                     tracing::debug!(%cause, "TCP_NODELAY could not be set");
                 }
@@ -173,7 +173,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             }
             Err(cause) => {
                 tracing::error!(%cause, "cannot accept connections; retrying shortly");
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
     }
@@ -285,7 +285,7 @@ mod tests {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         let mut patient = server.busy().await;
         server.wait_for_busy(1).await;
-        // Another one that says nothing is let go meanwhile, so the time is over.
+        // Another silent connection is closed meanwhile, so the timeout has passed.
         assert!(is_closed(&mut server.connect().await).await);
         server.endpoint.0.add_permits(1);
         let mut answer = String::new();
@@ -315,7 +315,7 @@ mod tests {
         server.wait_for_busy(1).await;
         let mut used = server.connect().await;
         assert!(ask(&mut used).await.ends_with("here"));
-        // Whatever comes beyond takes the places of those that say nothing or never finish.
+        // Further connections replace those that are silent or never finish.
         let mut half_open = Vec::new();
         for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nhost: he"].into_iter().cycle().take(50) {
             let mut stream = server.connect().await;
@@ -334,7 +334,7 @@ mod tests {
         let mut stream = server.connect().await;
         let mut head = b"GET / HTTP/1.1\r\nhost: here\r\nx: ".to_vec();
         head.resize(2 * MAX_HEAD_BYTES, b'x');
-        // It may be refused before all of it was sent.
+        // It may be refused before it was sent completely.
         let _ = stream.write_all(&head).await;
         let mut answer = Vec::new();
         let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await.unwrap();

@@ -117,7 +117,7 @@ impl<S: AsRef<str>> Origin<S> {
     /// Whether both are the same origin: scheme, host and port.
     pub(super) fn is_same<T: AsRef<str>>(&self, other: &Origin<T>) -> bool {
         let scheme = self.scheme.as_ref();
-        // Origins of other schemes have no default port; zero is none that could be written.
+        // Origins of other schemes have no default port. Zero is not a valid port.
         let default_port = [("http", 80), ("https", 443)]
             .into_iter()
             .find_map(|(name, port)| scheme.eq_ignore_ascii_case(name).then_some(port))
@@ -137,8 +137,8 @@ fn parse_name(text: &str) -> Option<&str> {
         (1..=MAX_LABEL_LENGTH).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    // Clients take whatever ends in a number for an IPv4 address: `127.1`, `2130706433`, `0x7f.1`. Only the usual
-    // spelling of addresses is accepted, and that was tried before.
+    // Clients treat any host that ends in a number as an IPv4 address: `127.1`, `2130706433`, `0x7f.1`. Only the usual
+    // spelling is accepted, and it was tried above.
     let last = name.rsplit('.').next().unwrap_or_default();
     let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
     let is_number = last.bytes().all(|byte| byte.is_ascii_digit())

@@ -79,7 +79,7 @@ impl<B: RequestBody> IncomingBody<'_, B> {
             let frame = match self.body.frame().now_or_never() {
                 Some(frame) => frame,
                 None => {
-                    // Nearly every body is here with its head. The clock is read only for the others.
+                    // Nearly every body arrives together with its head. The clock is read only for the others.
                     if !self.is_awaited {
                         self.is_awaited = true;
                         self.connection.await_body();

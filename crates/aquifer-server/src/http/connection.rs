@@ -266,7 +266,7 @@ impl MeteredStream {
 
 impl Drop for MeteredStream {
     fn drop(&mut self) {
-        // The system would go on offering what a peer does not take, and hold it meanwhile.
+        // Otherwise the system would keep the unsent data and continue to offer it to the peer.
         if self.is_blocked
             && self.connection.is_condemned()
             && let Err(cause) = self.stream.set_zero_linger()

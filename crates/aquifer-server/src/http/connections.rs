@@ -120,7 +120,7 @@ impl Connections {
     /// Sets bytes aside for the answer to a call and says how many; `None`: there is no room, and the call must not
     /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
-        // One call on its own always fits.
+        // A single call always fits.
         let bytes = bytes.min(self.max_bytes / 4);
         let reserved = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let room = self.max_bytes.saturating_sub(reserved);
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn the_peer_that_moved_least_is_closed_first() {
         let all = connections(100);
-        // The clock of this server has just started, so everything here has waited for less than the grace period and
-        // only what was moved and how long ago decides.
+        // The server's clock has just started, so everything here has waited for less than the grace period. Only the
+        // amount and the time of the last progress decide.
         let open = blocked(&all, &[(0, 30), (0, 30), (0, 30)]);
         open[0].0.progressed_at(1, 5_000);
         open[1].0.progressed_at(1, 10);
@@ -351,7 +351,7 @@ mod tests {
         let open: Vec<_> = (0..2).map(|_| all.register(PEER)).collect();
         open[0].0.note_read();
         for second in 1..60 {
-            // The other one makes a request every second, and each is seen half-way.
+            // The other one makes a request every second, and each is observed half-way.
             open[1].0.note_read();
             all.sweep_at(second * SECOND);
             open[1].0.begin_request();

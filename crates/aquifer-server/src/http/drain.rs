@@ -52,7 +52,7 @@ impl InFlight {
             Kind::Listener => (MAX_LISTENERS, "too many event streams are open"),
         };
         let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);
-        // From here on the count is given back when this is dropped.
+        // From here on, dropping this decrements the count.
         let counted = EntryInner { inner: self.0.clone(), kind, reserved: AtomicUsize::new(0) };
         if before >= max {
             return Err(refusal);
@@ -93,7 +93,7 @@ impl Inner {
 
 fn is_listener(headers: &HeaderMap) -> bool {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // Only from this revision on does the SDK hold the header against the body; before, anybody could claim it.
+    // The SDK compares the header with the body since this revision. In earlier ones, any client could claim it.
     header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
         && header("mcp-method") == Some("subscriptions/listen")
 }
@@ -175,7 +175,7 @@ mod tests {
         for (method, max) in [("subscriptions/listen", MAX_LISTENERS), ("tools/call", MAX_CALLS)] {
             let mut entries: Vec<Entry> = (0..max).map(|_| enter(&in_flight, method, "{}").unwrap()).collect();
             assert!(enter(&in_flight, method, "{}").is_err(), "{method}");
-            // One that leaves makes room for one, and one that was refused has taken none.
+            // Each one that ends makes room for another, and a refused one takes no room.
             drop(entries.pop());
             entries.push(enter(&in_flight, method, "{}").unwrap());
             assert!(enter(&in_flight, method, "{}").is_err(), "{method}");

@@ -63,7 +63,7 @@ impl McpEndpoint {
             .with_json_response(true)
             .with_cancellation_token(streams.clone())
             .with_max_request_body_bytes(limits.max_request_size + crate::refusal::FRAME)
-            // The guard has looked at Host and Origin already, on every path.
+            // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
         let faces = engine.clone();
@@ -91,7 +91,7 @@ impl McpEndpoint {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
         }
-        // The guard has let it pass, so an origin that is there is one the operator allowed.
+        // The guard has accepted the request, so an origin in it is one that the operator allowed.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut response = match *request.method() {
             Method::OPTIONS if origin.is_some() => respond(StatusCode::NO_CONTENT, ""),
@@ -130,7 +130,7 @@ impl McpEndpoint {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal,
         };
-        // Counted once it is whole: a body that never ends is nobody's call.
+        // Counted when the body is complete: an unfinished body is not a call.
         let entry = match self.in_flight.enter(&head, &bytes) {
             Ok(entry) => entry,
             Err(why) => return respond_busy(why, RETRY_SOON),
@@ -141,11 +141,11 @@ impl McpEndpoint {
             drop((head, bytes));
             return self.stateless.make(call, entry.clone()).await.map(|content| content.counted(entry.clone()));
         }
-        // A call of a session goes on when its client leaves, and is counted until it is over.
+        // A call in a session continues when its client disconnects, and is counted until it ends.
         if let Some(entry) = &entry {
             head.extensions.insert(entry.clone());
         }
-        // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
+        // The SDK keeps the messages of a session for resumption, so they must be complete.
         let splice = (!head.headers.contains_key(SESSION)).then(Splice::default);
         if let Some(splice) = &splice {
             head.extensions.insert(splice.clone());
@@ -158,7 +158,7 @@ impl McpEndpoint {
             Err(refusal) => return refuse(refusal),
         };
         let (mut head, body) = response.into_parts();
-        // The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
+        // The SDK answers 202 when a session ends, which some clients report as a failure.
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }

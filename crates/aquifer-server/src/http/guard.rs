@@ -72,7 +72,7 @@ impl Guard {
             .into_iter()
             .filter_map(|host| Some(Authority::parse(host)?.into_owned()))
             .collect();
-        // Whoever listens on an address wants to be reached under it.
+        // A server that listens on an address can be reached under it.
         if !settings.address.ip().is_unspecified() {
             hosts.push(Authority::from_ip(settings.address.ip()));
         }
@@ -119,7 +119,7 @@ impl Guard {
             return Ok(());
         }
         let text = only(headers, &header::ORIGIN).ok_or(Refusal::MalformedOrigin)?;
-        // What a sandboxed page or a local file sends: well-formed, and anybody's.
+        // Sandboxed pages and local files send this. It is well-formed, but identifies no origin.
         if text == "null" {
             return Err(Refusal::OriginNotAllowed);
         }

@@ -35,11 +35,11 @@ use drain::InFlight;
 use endpoint::McpEndpoint;
 use tracked_body::Content;
 
-/// How long calls under way may take to finish once we are told to stop.
+/// How long running calls may take to finish after a stop was requested.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// How long connections may take to close after that.
-const CLOSE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often to look for connections and sessions that are to be closed, at most.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -142,14 +142,14 @@ impl HttpServer {
     }
 }
 
-/// Lets calls finish once we are told to stop, then ends the streams that only wait for news and would wait for ever.
+/// Lets calls finish after a stop was requested, then ends the streams that only wait for notifications.
 async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
     stop.cancelled().await;
     if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
         tracing::warn!("stopping while calls are still running");
     }
     streams.cancel();
-    tokio::time::sleep(CLOSE).await;
+    tokio::time::sleep(CLOSE_TIMEOUT).await;
 }
 
 /// Closes what has kept us waiting for too long, again and again.

@@ -63,7 +63,7 @@ impl TrackedBody {
             Source::Whole(bytes) => State::Whole(TrackedBytes::new(bytes, &connection)),
             Source::Stream(body) => State::Stream(body),
         };
-        // Once the answer is there, what was reserved for it is not needed any more.
+        // The answer exists, so its reservation can be released.
         if let (State::Whole(_) | State::Done, Some(entry)) = (&state, &entry) {
             entry.settle();
         }
@@ -132,7 +132,7 @@ pub(super) struct TrackedBytes {
 impl TrackedBytes {
     fn new(bytes: Bytes, connection: &Arc<Connection>) -> Self {
         let held = bytes.len();
-        // The call has been made: its answer is kept, and others have to make room for it.
+        // The call has been made, so its answer is kept even over the budget; others make room for it.
         connection.hold(held);
         Self { bytes, held, connection: connection.clone() }
     }

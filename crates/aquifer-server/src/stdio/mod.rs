@@ -60,7 +60,7 @@ pub async fn serve_streams(
     let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
     let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
-        // A client that leaves before saying anything is no error of ours.
+        // It is not an error if the client disconnects before its first message.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
         Err(cause) => return Err(StdioError::Handshake(short(&cause))),
     };
@@ -75,7 +75,7 @@ fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
-/// How long requests under way may take to finish once the client has left or we are told to stop.
+/// How long running requests may take to finish after the client has disconnected or a stop was requested.
 const DRAIN: Duration = Duration::from_secs(10);
 
 struct Lines<R, W> {
@@ -139,7 +139,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         };
         if arrived.is_empty() {
             self.ended = Some(Instant::now() + DRAIN);
-            // The last line may come without its end.
+            // The last line may lack its line feed.
             return match self.salvage.take() {
                 Some(salvage) => ReadProgress::Discarded(salvage),
                 None => ReadProgress::Line,
@@ -176,7 +176,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
         let message = if bytes.is_empty() { Ok(None) } else { self.read_message(bytes) };
-        // The buffer is kept for the next line, unless an unusually long one has blown it up.
+        // The buffer is reused for the next line, unless an unusually long line has made it large.
         if line.capacity() <= 256 * 1024 {
             self.line = line;
             self.line.clear();

@@ -93,10 +93,10 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let write = Arc::new(tokio::sync::Mutex::new(ours));
         for id in 0..100 {
-            // They were let in while nobody knew how large their answers would be.
+            // They were accepted before the size of their answers was known.
             pending.begin(&NumberOrString::Number(id), false, 0);
         }
-        // Some are small, and stay whatever happens.
+        // Some are small and are always kept.
         let bytes = |id: i64| if id % 10 == 9 { 1_000 } else { MIB / 2 };
         let send_one = |id| send(answer(id, bytes(id)), write.clone(), &pending, &limits);
         let mut sending: Vec<_> = (0..100).map(|id| Box::pin(send_one(id))).collect();

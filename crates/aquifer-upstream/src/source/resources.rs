@@ -72,17 +72,18 @@ async fn fetch_from(
             }
             return Ok(prompt);
         }
-        FetchRequest::Completion { of, by_uri, params } => {
+        FetchRequest::Completion { target, by_uri, params } => {
             let mut params = params.clone();
-            let (of, reference) = if *by_uri {
-                (of.clone(), json!({ "type": "ref/resource", "uri": of }))
+            let (target, reference) = if *by_uri {
+                (target.clone(), json!({ "type": "ref/resource", "uri": target }))
             } else {
-                let name = sanitizer.exact_name(PROMPTS, of);
+                let name = sanitizer.exact_name(PROMPTS, target);
                 (name.clone(), json!({ "type": "ref/prompt", "name": name }))
             };
             params.insert("ref".to_owned(), reference);
             let mut found =
-                request_one(supervisor, connection, "completion/complete", &of, Value::Object(params), context).await?;
+                request_one(supervisor, connection, "completion/complete", &target, Value::Object(params), context)
+                    .await?;
             // A suggestion is sent back unchanged, so an unclean one is left out.
             if let Some(Value::Array(values)) = found.get_mut("completion").and_then(|found| found.get_mut("values")) {
                 values.retain(|value| value.as_str().is_none_or(|text| sanitizer.presentable(text) == text));

@@ -114,7 +114,7 @@ impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_AFTER));
-        // The SDK would cache only streams of cancelled requests, which get no answer, so that no client resumes them.
+        // The SDK would only cache streams of cancelled requests. They get no answer, so no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let table = Mutex::new(Table::new(max));
         Self {
@@ -164,7 +164,7 @@ impl BoundedSessions {
         for id in given_up {
             if let Some(handle) = sessions.remove(&id) {
                 tracing::debug!(session = %id, "closed an idle session");
-                // One that cannot take this message now ends because nobody can send it another.
+                // A session that cannot take this message now ends anyway, because its last sender is dropped.
                 let _ = handle.close().now_or_never();
             }
         }
@@ -259,7 +259,7 @@ impl SessionManager for BoundedSessions {
             false => Err(SessionLimit::AllBusy),
         };
         let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
-        // It is the newcomer itself that is given up where it has no place.
+        // If there is no room, the new session itself is closed.
         let given_up = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
         given_up.into_iter().for_each(|id| self.shared.give_up(id));
         self.close_given_up().await;
@@ -271,7 +271,7 @@ impl SessionManager for BoundedSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        // It is answered in any case, or its session ends.
+        // It is either answered or its session ends.
         let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_on();
         let answer = self.inner.initialize_session(id, message).await?;
         awaited.arrive();
@@ -283,7 +283,7 @@ impl SessionManager for BoundedSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        // Within a request it is the client that ends it, otherwise the SDK.
+        // Inside a request, the client ends the session; otherwise the SDK does.
         match SCOPE.try_with(|_| ()) {
             Ok(()) => self.shared.table().end(id),
             Err(_) => drop(self.shared.table().remove(id)),
@@ -323,7 +323,7 @@ impl SessionManager for BoundedSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         let session = self.get(id)?;
         session.set_initialized();
-        // Too late to cancel an answer that is on its way: the SDK would keep it for whoever may want it.
+        // An answer that is being sent cannot be cancelled any more: the SDK would cache it for resumption.
         if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
             return Ok(());
         }

@@ -35,7 +35,7 @@ impl TokenBucket {
         let elapsed = now.saturating_sub(self.filled);
         let more = elapsed.saturating_mul(self.rate) / SECOND;
         self.tokens = self.tokens.saturating_add(more).min(self.capacity);
-        // Only the time that was paid out: the rest counts next time, however often somebody asks.
+        // Advances only by the time that was converted to tokens. The rest counts next time, however often this is called.
         self.filled += more.saturating_mul(SECOND) / self.rate;
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn many_peers_take_bounded_memory() {
         let mut rate = OpeningRate::new(1_000);
         for index in 0..3 * MAX_PEERS as u32 {
-            // A second apart each, so that the total never runs out.
+            // One second apart, so that the total limit is never reached.
             let _ = rate.take(IpAddr::V4(index.into()), u64::from(index) * SECOND);
             assert!(rate.peers.len() <= MAX_PEERS);
         }

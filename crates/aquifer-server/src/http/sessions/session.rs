@@ -46,7 +46,7 @@ pub(super) struct Session {
     waiting: AtomicUsize,
     /// The size of the request that opened the session.
     introduction: usize,
-    kept: AtomicUsize,
+    kept_bytes: AtomicUsize,
     requests: Mutex<Requests>,
 }
 
@@ -197,7 +197,7 @@ impl Session {
             requests_made: AtomicU64::new(0),
             streams: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
-            kept: AtomicUsize::new(0),
+            kept_bytes: AtomicUsize::new(0),
             requests: Mutex::default(),
         }
     }
@@ -259,7 +259,7 @@ impl Session {
             requests.by_id.retain(|_, request| !request.is_over(now));
             let discarded = |request: &&Request| matches!(request.state, RequestState::Discarded(_));
             let discarded = requests.by_id.values().filter(discarded).count();
-            // Cancelling often is no reason to be locked out.
+            // Cancelled requests have a limit of their own, so that cancelling often does not block a client.
             if discarded >= MAX_DISCARDED || requests.by_id.len() - discarded >= MAX_REQUESTS {
                 return Err(RequestRejection::TooManyRequests);
             }
@@ -291,7 +291,7 @@ impl Session {
         let mut requests = self.lock();
         let request = requests.by_id.get_mut(id)?;
         let Some(answer) = request.answer.clone() else {
-            // It was cancelled, and nothing else of it can come.
+            // It was cancelled, and nothing follows its answer.
             requests.by_id.remove(id);
             return None;
         };
@@ -336,15 +336,15 @@ impl Session {
 
     /// Accounts for a message that is not an answer, if there is room for it. It counts until the guard is dropped.
     pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<KeptBytes> {
-        let before = self.kept.fetch_add(bytes, Ordering::SeqCst);
+        let before = self.kept_bytes.fetch_add(bytes, Ordering::SeqCst);
         self.connections.charge_for_sessions(bytes);
         let kept = KeptBytes { session: self.clone(), bytes };
         (before + bytes <= MAX_KEPT_BYTES).then_some(kept)
     }
 
     /// The number of bytes kept for it.
-    pub(super) fn kept(&self) -> usize {
-        self.introduction + self.kept.load(Ordering::SeqCst)
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.introduction + self.kept_bytes.load(Ordering::SeqCst)
     }
 
     /// Counts a message that waits for the session, unless there are too many.
@@ -377,7 +377,7 @@ pub(super) struct KeptBytes {
 
 impl Drop for KeptBytes {
     fn drop(&mut self) {
-        self.session.kept.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.session.kept_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
         self.session.connections.release_for_sessions(self.bytes);
     }
 }

@@ -115,8 +115,8 @@ impl Table {
     /// would not make enough room.
     pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
         let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
-        let (id, largest) = unused.max_by_key(|(_, session)| session.kept())?;
-        let id = (largest.kept() >= bytes).then(|| id.clone())?;
+        let (id, largest) = unused.max_by_key(|(_, session)| session.kept_bytes())?;
+        let id = (largest.kept_bytes() >= bytes).then(|| id.clone())?;
         self.remove(&id);
         Some(id)
     }
@@ -234,7 +234,7 @@ mod tests {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         all.use_session("used", SECOND);
-        // Slowly enough for the rate, and for so long that the used one is idle by far.
+        // Slow enough for the rate limit, and long enough for the used session to be idle.
         for index in 0..5_000_u64 {
             let _ = all.open(&format!("flood-{index}"), 100 * SECOND + index * 20);
             assert!(all.table.len() <= 100);
@@ -277,7 +277,7 @@ mod tests {
         for index in 0..2_000_u64 {
             let (id, now) = (format!("flood-{index}"), 2 * SECOND + index * 25);
             if all.open(&id, now).is_ok() {
-                // Used as eagerly as can be.
+                // Used as often as possible.
                 (0..10).for_each(|_| all.use_session(&id, now));
             }
             assert!(all.table.get(&"used".into()).is_some(), "{index}");
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_newcomer_has_time_to_use_its_session_during_any_flood() {
-        // The flood holds all places with sessions that it has used, and opens others as fast as it can.
+        // The flood fills the table with sessions that it has used, and opens others as fast as it can.
         let mut all = Sessions::new(100);
         for index in 0..100_u64 {
             let (id, now) = (format!("used-{index}"), SECOND + index * 200);

@@ -91,7 +91,7 @@ impl SessionTransport {
             tracing::debug!("dropped a message to a client: too many messages are waiting for it");
             return otherwise;
         };
-        // The count lives as long as the message does, wherever the SDK keeps it.
+        // The count lasts as long as the message, wherever the SDK keeps it.
         let kept = Arc::new(kept);
         match message {
             JsonRpcMessage::Notification(notification) => {
@@ -245,16 +245,16 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
         let mut opened = open(256 << 20).await;
-        // Nobody listens: the SDK keeps the last sixteen.
+        // Without a listener, the SDK keeps the last sixteen.
         for _ in 0..200 {
             opened.transport.send(log(60_000)).await.unwrap();
         }
-        let kept = opened.session.kept();
+        let kept = opened.session.kept_bytes();
         assert!((60_000..=17 * 64 * 1024).contains(&kept), "{kept} bytes");
         assert_eq!(opened.connections.held(), kept);
-        // One that is too large is left out, and pushes out nothing.
+        // A message that is too large is skipped and evicts nothing.
         opened.transport.send(log(100_000)).await.unwrap();
-        assert_eq!(opened.session.kept(), kept);
+        assert_eq!(opened.session.kept_bytes(), kept);
         drop(opened.transport);
         drop(opened.handle);
         let released = async {
@@ -268,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn unread_messages_are_bounded() {
         let mut opened = open(256 << 20).await;
-        // Somebody listens, and reads nothing: sixteen messages fit, then everything behind them waits.
+        // With a listener that does not read, sixteen messages fit and the rest waits.
         let stream = opened.handle.establish_common_channel().await.unwrap();
         let mut sending: Vec<BoxFuture<'static, _>> = Vec::new();
         for _ in 0..1_000 {
@@ -277,7 +277,7 @@ mod tests {
         for one in &mut sending {
             let _ = futures::poll!(one);
         }
-        assert!(opened.session.kept() < 100 * 2_000, "{} bytes are kept", opened.session.kept());
+        assert!(opened.session.kept_bytes() < 100 * 2_000, "{} bytes are kept", opened.session.kept_bytes());
         drop(stream);
     }
 
@@ -297,7 +297,7 @@ mod tests {
         assert!(opened.session.cancel(&id));
         opened.transport.send(answer(5, "too late")).await.unwrap();
         opened.transport.send(answer(6, "never asked")).await.unwrap();
-        // Answers without a stream of their own would come here.
+        // Answers without their own stream would arrive here.
         let mut stream = opened.handle.establish_common_channel().await.unwrap();
         opened.transport.send(log(1)).await.unwrap();
         let first = tokio::time::timeout(DEADLINE, stream.inner.recv()).await.unwrap().unwrap();
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(opened.connections.held(), 300_000, "a stream that nobody reads holds it");
         drop(slot);
         assert_eq!(opened.connections.held(), 0);
-        // One that cannot be held is not lost without a word.
+        // An answer that cannot be held is reported.
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
         let mut too_large = answer(5, &"x".repeat(1 << 20));
@@ -348,7 +348,7 @@ mod tests {
         let guard = opened.session.guard(first.clone());
         let mut late = answer(5, "first");
         let SendDecision::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
-        // The stream of the answer has it, and whoever sent it does not know yet.
+        // The answer is in its stream, and its sender has not been notified yet.
         opened.session.end_request(&first);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         drop((sending, guard));
@@ -374,7 +374,7 @@ mod tests {
         assert!(session.cancel(&id), "done, but not answered");
         assert!(begin().is_err());
         assert!(session.begin_answer(&id).is_none());
-        // Whoever has the answer can use the id at once.
+        // A client that has the answer can reuse the id at once.
         let again = begin().unwrap();
         assert!(session.begin_answer(&id).is_some());
         session.end_request(&again);

@@ -1,5 +1,8 @@
 //! Answers that the client does not read.
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+
 use super::*;
 
 /// Answers that can be in the making at the same moment, beside what the budget holds.
@@ -72,27 +75,26 @@ async fn batches_reserve_for_all_their_operations() {
     let server = Server::start(|settings| settings.max_unread_bytes = 4 * MIB).await;
     let batch = |operation: &str| call_with(json!({ "operations": vec![json!({ "operation": operation }); 100] }));
     // Such a batch alone may fill a quarter of the budget, so that four fit.
-    let mut waiting = Vec::new();
+    let mut answers = FuturesUnordered::new();
     for _ in 0..8 {
         let mut client = server.connect().await;
         client.send(&batch("get_slow")).await;
-        waiting.push(client);
+        answers.push(async move { client.answer().await.expect("an answer") });
     }
-    let (mut refused, mut rest) = (0, Vec::new());
-    for mut client in waiting {
-        // Those that were refused are told so while the others wait.
-        let told = tokio::time::timeout(Duration::from_millis(300), client.answer()).await;
-        match told {
-            Ok(answer) => refused += usize::from(answer.unwrap().status == 503),
-            Err(_) => rest.push(client),
+    // The others cannot be answered yet, so the first four answers are refusals.
+    for _ in 0..4 {
+        assert_eq!(answers.next().await.unwrap().status, 503);
+    }
+    server.board.slow.add_permits(10_000);
+    let mut succeeded = 0;
+    while let Some(answer) = answers.next().await {
+        if answer.status != 503 {
+            let answer = answer.json();
+            assert_eq!(answer["result"]["structuredContent"]["summary"]["succeeded"], 100, "{answer}");
+            succeeded += 1;
         }
     }
-    assert!(refused >= 4 && !rest.is_empty(), "{refused} of 8 refused");
-    server.board.slow.add_permits(10_000);
-    for mut client in rest {
-        let answer = client.answer().await.expect("an answer").json();
-        assert_eq!(answer["result"]["structuredContent"]["summary"]["succeeded"], 100, "{answer}");
-    }
+    assert!(succeeded > 0, "all batches were refused");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -106,7 +108,9 @@ async fn a_stuck_reader_is_closed_and_a_slow_reader_is_not() {
     let mut idle = server.connect().await;
     assert_eq!(idle.ask(&call("get_small")).await.status, 200);
     until("both wait", || server.held() >= 2 * LARGE_MESSAGE).await;
-    // The slow one takes some three times as long as anybody may take nothing.
+    let is_stuck_open = || server.open_connections() == 3;
+    assert!(is_stuck_open());
+    // The slow one reads piece by piece while the stuck one is open, and the rest at once.
     let mut read = 0;
     let mut piece = vec![0_u8; 16 * 1024];
     while let Ok(Ok(count)) = tokio::time::timeout(DEADLINE, steady.stream.read(&mut piece)).await {
@@ -114,10 +118,13 @@ async fn a_stuck_reader_is_closed_and_a_slow_reader_is_not() {
         if count == 0 || read >= LARGE_MESSAGE {
             break;
         }
-        tokio::time::sleep(timeout * 3 / (LARGE_MESSAGE / piece.len()) as u32).await;
+        if is_stuck_open() {
+            // Some pieces are left when the timeout is over.
+            tokio::time::sleep(timeout * 3 / (LARGE_MESSAGE / piece.len()) as u32).await;
+        }
     }
     assert!(read >= LARGE_MESSAGE, "only {read} bytes came");
-    until("the stuck one is closed", || server.held() < LARGE_MESSAGE).await;
+    until("the stuck one is closed", || !is_stuck_open() && server.held() < LARGE_MESSAGE).await;
     assert!(stuck.answer().await.is_none(), "its answer is not whole");
     assert_eq!(idle.ask(&call("get_small")).await.status, 200, "nothing waits for an idle one");
 }
@@ -151,7 +158,7 @@ async fn requests_in_a_row_on_one_connection_run_one_by_one() {
     .await;
     assert!(calls <= 2, "{calls} calls were made");
     assert!(server.held() <= 2 * LARGE_MESSAGE + MIB, "{} bytes are held", server.held());
-    // Whoever reads gets everything.
+    // A client that reads gets everything.
     let reading = tokio::spawn(async move {
         let (mut whole, mut piece) = (0, vec![0_u8; MIB]);
         while whole < 50 * LARGE_MESSAGE {

@@ -18,7 +18,7 @@ async fn half_sent_bodies_stay_within_the_budget_and_lock_nobody_out() {
     // Connections that make room let go a moment later, and a growing vector may take twice its size.
     assert!(most <= 2 * 8 * MIB, "{most} bytes were held");
     until("it is within the budget", || server.held() <= 8 * MIB).await;
-    // Calls are made meanwhile by whoever repeats them when told to.
+    // Meanwhile, clients that retry when refused can make calls.
     for _ in 0..20 {
         let answered = async {
             while server.ask(&call("get_small")).await.status != 200 {

@@ -31,7 +31,7 @@ use super::{HttpServer, HttpSettings};
 
 const MIB: usize = 1024 * 1024;
 
-/// Long enough for a busy machine; nothing here takes that long when it works.
+/// Long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The data of a large answer, and about what its message has: the text twice, once with quotes.
@@ -134,7 +134,7 @@ impl Server {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let reached = async {
         while !is_so() {

@@ -25,7 +25,7 @@ async fn a_thousand_sessions_lock_nobody_out() {
     assert!(opened > 0 && refused > 0, "{opened} opened, {refused} refused");
     let still = server.in_session(&used, &session_call(3, "get_small")).await;
     assert_eq!(still.status, 200, "whoever uses a session keeps it");
-    // Whoever does what the answer says gets in, and can use what it got.
+    // A client that retries as the answer says gets a session and can use it.
     let newcomer = async {
         loop {
             match server.open_session().await {
@@ -104,7 +104,7 @@ async fn the_size_of_initialize_is_bounded() {
         assert!(opened > 0);
         assert!(server.endpoint.sessions().count() < 10);
     }
-    // Whoever says no more than usual gets a session all the same, however much the others keep.
+    // A client that sends an ordinary handshake still gets a session, however much the others keep.
     for _ in 0..20 {
         assert!(server.open_session().await.is_ok());
     }
@@ -165,8 +165,8 @@ async fn cancelled_calls_leave_nothing_behind() {
     news.send(get.as_bytes()).await;
     assert!(news.more().await);
     assert_eq!(server.in_session(&session, &session_call(1, "get_small")).await.status, 200);
-    let told = String::from_utf8_lossy(&news.buffer).into_owned();
-    assert!(told.len() < 4_096 && !told.contains("xxxx"), "{} bytes came for nobody", told.len());
+    let received = String::from_utf8_lossy(&news.buffer).into_owned();
+    assert!(received.len() < 4_096 && !received.contains("xxxx"), "{} bytes came for nobody", received.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
