@@ -147,10 +147,10 @@ pub(crate) fn declared_computed_fields(operation: &Operation) -> Vec<String> {
 /// The presets that an operation documents, smallest first.
 pub(crate) fn presets(operation: &Operation) -> Vec<&'static str> {
     const KNOWN: [&str; 3] = ["minimal", "standard", "full"];
-    let told = |name: &str, preset: &str| {
+    let describes = |name: &str, preset: &str| {
         operation.parameter(name).is_some_and(|parameter| {
             parameter.allowed.iter().any(|allowed| allowed == preset) || parameter.description.contains(preset)
         })
     };
-    KNOWN.into_iter().filter(|preset| told("fields", preset) || told("preset", preset)).collect()
+    KNOWN.into_iter().filter(|preset| describes("fields", preset) || describes("preset", preset)).collect()
 }

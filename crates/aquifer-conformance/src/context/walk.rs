@@ -145,8 +145,8 @@ impl CheckContext<'_> {
                     (info.is_some_and(|(more, _)| more), info.and_then(|(_, cursor)| cursor.map(str::to_owned)))
                 }
                 Paging::Offset | Paging::Number => {
-                    let said = reply.data().pointer("/pagination/has_more").and_then(Value::as_bool);
-                    (said.unwrap_or(came == size), None)
+                    let reported = reply.data().pointer("/pagination/has_more").and_then(Value::as_bool);
+                    (reported.unwrap_or(came == size), None)
                 }
                 Paging::Whole => (false, None),
             };

@@ -98,8 +98,8 @@ impl Page {
     }
 
     fn finding(&mut self, finding: &Finding, with_exchange: bool) {
-        let said = format!("{}: {}", make_visible(&finding.subject), make_visible(&finding.problem));
-        self.wrapped(&said, "        - ", "          ");
+        let message = format!("{}: {}", make_visible(&finding.subject), make_visible(&finding.problem));
+        self.wrapped(&message, "        - ", "          ");
         let Some(seen) = finding.exchange.as_ref().filter(|_| with_exchange) else { return };
         let arguments = truncate(&make_visible(&seen.arguments.to_string()), MAX_OF_EXCHANGE);
         let answer = truncate(&make_visible(&seen.answer.to_string()), MAX_OF_EXCHANGE);

@@ -46,7 +46,7 @@ impl Outcome {
             self.result = Verdict::Skip;
             self.detail = match self.detail.as_str() {
                 "" => "There was nothing to check.".to_owned(),
-                said => format!("There was nothing to check. {said}"),
+                detail => format!("There was nothing to check. {detail}"),
             };
         }
         self

@@ -72,11 +72,12 @@ fn r_con_1_an_empty_or_vacuous_run_gets_no_level() {
 
 #[test]
 fn a_verdict_over_nothing_is_skipped_and_says_so() {
-    let said = |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.skip_if_vacuous();
-    assert_eq!(said(Pass, "").detail, "There was nothing to check.");
-    assert_eq!(said(Warn, "No list pages.").detail, "There was nothing to check. No list pages.");
-    assert_eq!(said(Skip, "Writes are not allowed.").detail, "Writes are not allowed.");
-    assert_eq!(said(Fail, "It is gone.").result, Fail);
+    let outcome_with =
+        |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.skip_if_vacuous();
+    assert_eq!(outcome_with(Pass, "").detail, "There was nothing to check.");
+    assert_eq!(outcome_with(Warn, "No list pages.").detail, "There was nothing to check. No list pages.");
+    assert_eq!(outcome_with(Skip, "Writes are not allowed.").detail, "Writes are not allowed.");
+    assert_eq!(outcome_with(Fail, "It is gone.").result, Fail);
 }
 
 #[test]

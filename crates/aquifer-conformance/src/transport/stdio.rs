@@ -86,10 +86,10 @@ impl StdioConnection {
         };
         let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.stderr_task).await;
         let tail: Vec<u8> = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let said = String::from_utf8_lossy(&tail);
-        match said.trim() {
+        let stderr = String::from_utf8_lossy(&tail);
+        match stderr.trim() {
             "" => TransportError(how),
-            said => TransportError(format!("{how}. Its standard error ends with: {said}")),
+            stderr => TransportError(format!("{how}. Its standard error ends with: {stderr}")),
         }
     }
 }

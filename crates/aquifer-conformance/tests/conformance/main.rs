@@ -28,8 +28,8 @@ fn ids_with(report: &Report, verdict: Verdict) -> Vec<String> {
 /// The details of the checks that did not pass.
 fn describe_problems(report: &Report) -> String {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
-    let told = tests
+    let problems = tests
         .filter(|test| test.result != Verdict::Pass)
         .map(|test| format!("{:?} {}: {}", test.result, test.id, test.detail));
-    told.collect::<Vec<_>>().join("\n")
+    problems.collect::<Vec<_>>().join("\n")
 }

@@ -49,9 +49,9 @@ impl Server {
             let Some(value) = checked.get(key) else {
                 let ignored = key == "query" && name == "search_books" && self.has(Flaw::RequiredIgnored);
                 if own["required"] == true && !ignored {
-                    let said = if self.has(Flaw::MissingUnnamed) { "something" } else { key };
+                    let named = if self.has(Flaw::MissingUnnamed) { "something" } else { key };
                     let message =
-                        format!("Missing required parameter '{said}'. Expected: {}", own["type"].as_str().unwrap());
+                        format!("Missing required parameter '{named}'. Expected: {}", own["type"].as_str().unwrap());
                     return Err(Failure("VALIDATION_MISSING_PARAM", message, Value::Null));
                 }
                 continue;

@@ -202,8 +202,8 @@ impl Server {
             }
         }
         let Some(operation) = self.operation(&name) else {
-            let said = if self.has(Flaw::UnknownOperationUnnamed) { "there".to_owned() } else { format!("'{name}'") };
-            return Err(Failure("NOT_FOUND_OPERATION", format!("No operation is {said}"), Value::Null));
+            let named = if self.has(Flaw::UnknownOperationUnnamed) { "there".to_owned() } else { format!("'{name}'") };
+            return Err(Failure("NOT_FOUND_OPERATION", format!("No operation is {named}"), Value::Null));
         };
         if let Some(family) = family {
             self.route(family, &operation, &params)?;
