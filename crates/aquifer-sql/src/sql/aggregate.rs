@@ -33,7 +33,7 @@ type GroupBy<'a> = &'a [(Path, FieldType)];
 /// A grouping column.
 #[derive(Debug)]
 struct GroupColumn {
-    of: FieldType,
+    field_type: FieldType,
     /// The index of its first column.
     at: usize,
     /// Whether it takes three columns, one for each aspect of JSON.
@@ -67,11 +67,11 @@ fn aggregate_query<'a>(
     let mut cell_types = Vec::new();
     let mut groups = Vec::with_capacity(by.len());
     statement.push("SELECT ");
-    for (path, of) in by {
+    for (path, field_type) in by {
         write_comma(&mut statement, &cell_types);
         let at = cell_types.len();
-        let aspects = write_group(scope, &mut statement, scope.resolve(path), of, &mut cell_types);
-        groups.push(GroupColumn { of: of.clone(), at, aspects });
+        let aspects = write_group(scope, &mut statement, scope.resolve(path), field_type, &mut cell_types);
+        groups.push(GroupColumn { field_type: field_type.clone(), at, aspects });
     }
     let mut expressions = Vec::new();
     for index in which {
@@ -113,10 +113,10 @@ fn write_group(
     scope: &Scope<'_>,
     statement: &mut Statement,
     target: PathTarget<'_>,
-    of: &FieldType,
+    field_type: &FieldType,
     cell_types: &mut Vec<CellType>,
 ) -> bool {
-    let Some((column, inside)) = super::filter::as_json(target, of) else {
+    let Some((column, inside)) = super::filter::as_json(target, field_type) else {
         cell_types.push(scope.write_output(statement, target));
         return false;
     };
@@ -142,7 +142,7 @@ fn write_group_keys(
     group: &GroupColumn,
     after: &'static str,
 ) {
-    match (target, super::filter::as_json(target, &group.of)) {
+    match (target, super::filter::as_json(target, &group.field_type)) {
         // Its values would be bound again at each use, so PostgreSQL would not recognize the expression.
         (PathTarget::Computed(_), _) if scope.dialect == Dialect::Postgres => {
             statement.count(group.at + 1).push(after);
@@ -163,18 +163,18 @@ fn write_group_keys(
 
 fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Function) -> CellType {
     let postgres = scope.dialect == Dialect::Postgres;
-    let (name, path, of) = match function {
+    let (name, path, field_type) = match function {
         Function::Count => {
             statement.push("count(*)");
             return if postgres { CellType::Integer } else { CellType::Plain };
         }
-        Function::Sum(path, of) => ("sum(", path, of),
-        Function::Avg(path, of) => ("avg(", path, of),
-        Function::Min(path, of) => ("min(", path, of),
-        Function::Max(path, of) => ("max(", path, of),
+        Function::Sum(path, field_type) => ("sum(", path, field_type),
+        Function::Avg(path, field_type) => ("avg(", path, field_type),
+        Function::Min(path, field_type) => ("min(", path, field_type),
+        Function::Max(path, field_type) => ("max(", path, field_type),
     };
     let target = scope.resolve(path);
-    if let Some((column, inside)) = super::filter::as_json(target, of) {
+    if let Some((column, inside)) = super::filter::as_json(target, field_type) {
         statement.push(name).push("CASE WHEN (");
         json::write_aspect(scope, statement, column, inside, Aspect::Kind);
         statement.push(") = 1 THEN (");
@@ -195,14 +195,14 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
     };
     match function {
         Function::Min(..) | Function::Max(..) => {
-            if postgres && *of == FieldType::Boolean {
+            if postgres && *field_type == FieldType::Boolean {
                 statement.push(if matches!(function, Function::Min(..)) { "bool_and(" } else { "bool_or(" });
                 scope.write_comparable(statement, target);
                 statement.push(")");
                 return CellType::Boolean;
             }
             // PostgreSQL has no `min(uuid)`, and an enumeration has to be converted to text.
-            if as_text && matches!(of, FieldType::Uuid) {
+            if as_text && matches!(field_type, FieldType::Uuid) {
                 statement.push(name);
                 scope.write_comparable(statement, target);
                 statement.push("::text)");
@@ -213,7 +213,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
             statement.push(")");
             match target {
                 PathTarget::Column(column) => extreme_cell_type(statement, column),
-                PathTarget::Computed(_) => cell_type_for(of, scope.dialect),
+                PathTarget::Computed(_) => cell_type_for(field_type, scope.dialect),
                 _ => CellType::Text,
             }
         }
@@ -271,7 +271,7 @@ impl GroupColumn {
     fn label(&self, row: &[Value]) -> String {
         let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
         if !self.aspects {
-            return group_label(&self.of, cell(0));
+            return group_label(&self.field_type, cell(0));
         }
         let value = match cell(0).as_i64() {
             None => Value::Null,
@@ -281,7 +281,7 @@ impl GroupColumn {
             Some(3) => Value::Array(Vec::new()),
             Some(_) => Value::Object(Map::new()),
         };
-        group_label(&self.of, &value)
+        group_label(&self.field_type, &value)
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, 
             // NULL is not TRUE, which makes the condition two-valued.
             statement.push(") IS NOT TRUE");
         }
-        Filter::Test { path, of, test } => {
+        Filter::Test { path, of: field_type, test } => {
             let target = scope.resolve(path);
-            match as_json(target, of) {
+            match as_json(target, field_type) {
                 Some((column, inside)) => write_json_test(scope, statement, column, inside, test),
-                None => write_test(scope, statement, target, of, test),
+                None => write_test(scope, statement, target, field_type, test),
             }
         }
     }
@@ -55,10 +55,13 @@ fn write_joined<'a>(
 }
 
 /// The column and the path into it, if the value is JSON.
-pub(super) fn as_json<'a>(target: PathTarget<'a>, of: &FieldType) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
+pub(super) fn as_json<'a>(
+    target: PathTarget<'a>,
+    field_type: &FieldType,
+) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
     match target {
         PathTarget::Inside(column, inside) => Some((column, inside)),
-        PathTarget::Column(column) if *of == FieldType::Json => Some((column, &[])),
+        PathTarget::Column(column) if *field_type == FieldType::Json => Some((column, &[])),
         _ => None,
     }
 }
@@ -141,19 +144,25 @@ fn write_time_equality(
     true
 }
 
-fn write_test(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, test: &Test) {
-    if let (FieldType::Time, Some(style)) = (of, scope.time_style(target))
+fn write_test(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    target: PathTarget<'_>,
+    field_type: &FieldType,
+    test: &Test,
+) {
+    if let (FieldType::Time, Some(style)) = (field_type, scope.time_style(target))
         && write_time_comparison(scope, statement, target, style, test)
     {
         return;
     }
-    let counts_microseconds = *of == FieldType::Time && scope.dialect == Dialect::Postgres;
+    let counts_microseconds = *field_type == FieldType::Time && scope.dialect == Dialect::Postgres;
     let settled = if counts_microseconds { align_to_microseconds(test) } else { None };
     let test = settled.as_ref().unwrap_or(test);
     let mut compare = |operator: &'static str, value: &Value| {
         scope.write_comparable(statement, target);
         statement.push(operator);
-        write_operand(statement, target, of, value);
+        write_operand(statement, target, field_type, value);
     };
     match test {
         Test::Eq(value) => compare(" = ", value),
@@ -167,19 +176,19 @@ fn write_test(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'
             statement.push("FALSE");
         }
         // PostgreSQL would flatten a list of lists.
-        Test::In(values) if matches!(of, FieldType::List(_)) => {
+        Test::In(values) if matches!(field_type, FieldType::List(_)) => {
             statement.push("(");
             for (index, value) in values.iter().enumerate() {
                 if index > 0 {
                     statement.push(" OR ");
                 }
-                write_test(scope, statement, target, of, &Test::Eq(value.clone()));
+                write_test(scope, statement, target, field_type, &Test::Eq(value.clone()));
             }
             statement.push(")");
         }
         Test::In(values) => {
             scope.write_comparable(statement, target);
-            write_any_of(statement, target, of, values);
+            write_any_of(statement, target, field_type, values);
         }
         Test::IsNull => {
             match target {

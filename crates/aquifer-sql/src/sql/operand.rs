@@ -13,38 +13,38 @@ use crate::schema::time_style::{StoredTime, TimeBound, TimeStyle, nanosecond};
 use crate::statement::{Bind, Dialect, Statement};
 
 /// Writes an operand for a comparison with the target.
-pub(crate) fn write_operand(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, value: &Value) {
+pub(crate) fn write_operand(statement: &mut Statement, target: PathTarget<'_>, field_type: &FieldType, value: &Value) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            statement.bind(sqlite_operand(target, of, value));
+            statement.bind(sqlite_operand(target, field_type, value));
         }
         Dialect::Postgres => {
-            statement.bind(postgres_operand(target, of, value));
-            write_cast(statement, target, of);
+            statement.bind(postgres_operand(target, field_type, value));
+            write_cast(statement, target, field_type);
         }
     }
 }
 
-fn sqlite_operand(target: PathTarget<'_>, of: &FieldType, value: &Value) -> Bind {
+fn sqlite_operand(target: PathTarget<'_>, field_type: &FieldType, value: &Value) -> Bind {
     let style = match target {
         PathTarget::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => *style,
         _ => TimeStyle::Mixed,
     };
-    match (of, value) {
+    match (field_type, value) {
         // No stored time equals one that the format cannot write.
         (FieldType::Time, value) => {
             time_bound(style, value).filter(|bound| bound.is_exact).map_or(Bind::Null, |bound| bound.value)
         }
-        _ => to_sqlite(of, style, value),
+        _ => to_sqlite(field_type, style, value),
     }
 }
 
-fn postgres_operand(target: PathTarget<'_>, of: &FieldType, value: &Value) -> Bind {
+fn postgres_operand(target: PathTarget<'_>, field_type: &FieldType, value: &Value) -> Bind {
     match target {
         PathTarget::Column(Column { store: Store::Postgres(store), .. }) if store.cast.is_text("real") => {
-            to_postgres(of, &to_single_precision(value))
+            to_postgres(field_type, &to_single_precision(value))
         }
-        _ => to_postgres(of, value),
+        _ => to_postgres(field_type, value),
     }
 }
 
@@ -91,17 +91,25 @@ pub(crate) fn write_equal_operand(statement: &mut Statement, column: &Column, va
 }
 
 /// Writes several values to compare the target with, as a list or an array.
-pub(crate) fn write_any_of(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, values: &[Value]) {
+pub(crate) fn write_any_of(
+    statement: &mut Statement,
+    target: PathTarget<'_>,
+    field_type: &FieldType,
+    values: &[Value],
+) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            write_any_of_binds(statement, values.iter().map(|value| sqlite_operand(target, of, value)).collect());
+            write_any_of_binds(
+                statement,
+                values.iter().map(|value| sqlite_operand(target, field_type, value)).collect(),
+            );
         }
         Dialect::Postgres => {
             let texts: Vec<Option<String>> =
-                values.iter().map(|value| bind_text(postgres_operand(target, of, value))).collect();
+                values.iter().map(|value| bind_text(postgres_operand(target, field_type, value))).collect();
             statement.push(" = ANY(");
             statement.bind(Bind::Text(array_literal(texts.iter().map(Option::as_deref))));
-            write_cast(statement, target, of);
+            write_cast(statement, target, field_type);
             statement.push("[])");
         }
     }
@@ -140,7 +148,7 @@ fn as_json_list(binds: &[Bind]) -> Option<String> {
 
 /// Writes the cast of a PostgreSQL operand. Integers are compared as 64 bits, whatever the column's type: a larger one
 /// is then not equal instead of an error.
-fn write_cast(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType) {
+fn write_cast(statement: &mut Statement, target: PathTarget<'_>, field_type: &FieldType) {
     match target {
         PathTarget::Column(column) => match &column.store {
             Store::Postgres(store) => match store.read {
@@ -163,7 +171,7 @@ fn write_cast(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType)
             statement.push("::text");
         }
         PathTarget::Computed(_) | PathTarget::Inside(..) => {
-            statement.push(cast_for(of));
+            statement.push(cast_for(field_type));
         }
     }
 }
@@ -176,8 +184,8 @@ fn bind_text(bind: Bind) -> Option<String> {
 }
 
 /// A value for PostgreSQL: text that a cast parses.
-pub(crate) fn to_postgres(of: &FieldType, value: &Value) -> Bind {
-    Bind::Text(match (of, value) {
+pub(crate) fn to_postgres(field_type: &FieldType, value: &Value) -> Bind {
+    Bind::Text(match (field_type, value) {
         (_, Value::Null) => return Bind::Null,
         (FieldType::Bytes, Value::String(base64)) => {
             // Invalid base64 was rejected earlier. If it gets here, the server rejects it.
@@ -199,8 +207,8 @@ pub(crate) fn to_postgres(of: &FieldType, value: &Value) -> Bind {
 }
 
 /// A value for SQLite, in its own types.
-pub(crate) fn to_sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
-    match (of, value) {
+pub(crate) fn to_sqlite(field_type: &FieldType, style: TimeStyle, value: &Value) -> Bind {
+    match (field_type, value) {
         (_, Value::Null) => Bind::Null,
         (_, Value::Bool(yes)) => Bind::Integer(i64::from(*yes)),
         (FieldType::Time, Value::String(text)) => match nanosecond(StoredTime::Text(text.as_bytes())) {

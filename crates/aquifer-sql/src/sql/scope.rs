@@ -187,7 +187,8 @@ impl<'a> Scope<'a> {
                     PostgresRead::Decimal => ("", "::text", CellType::Decimal),
                     PostgresRead::AsText | PostgresRead::Word | PostgresRead::Native => ("", "::text", CellType::Text),
                     PostgresRead::MadeJson => {
-                        let whole = matches!(&column.of, FieldType::List(Some(of)) if **of == FieldType::Integer);
+                        let whole =
+                            matches!(&column.of, FieldType::List(Some(element)) if **element == FieldType::Integer);
                         ("to_json(", ")::text", if whole { CellType::Integers } else { CellType::Json })
                     }
                 };
@@ -301,8 +302,8 @@ fn is_equal_only_to_itself(column: &Column) -> bool {
 }
 
 /// The cell type of a value without a column.
-pub(crate) fn cell_type_for(of: &FieldType, dialect: Dialect) -> CellType {
-    match (of, dialect) {
+pub(crate) fn cell_type_for(field_type: &FieldType, dialect: Dialect) -> CellType {
+    match (field_type, dialect) {
         (FieldType::Boolean, _) => CellType::Boolean,
         (FieldType::Time, Dialect::Sqlite) => CellType::Time,
         (FieldType::Json, _) => CellType::Json,
@@ -318,8 +319,8 @@ pub(crate) fn cell_type_for(of: &FieldType, dialect: Dialect) -> CellType {
 }
 
 /// The PostgreSQL type of values without a column.
-pub(crate) fn cast_for(of: &FieldType) -> &'static str {
-    match of {
+pub(crate) fn cast_for(field_type: &FieldType) -> &'static str {
+    match field_type {
         FieldType::Integer => "::int8",
         FieldType::Number => "::float8",
         FieldType::Boolean => "::bool",

@@ -187,7 +187,7 @@ fn write_assigned(statement: &mut Statement, column: &Column, given: NewValue<'_
                 (FieldType::Time, value) if style == TimeStyle::Mixed => {
                     operand::to_sqlite(&column.of, TimeStyle::SQLITE, value)
                 }
-                (of, value) => operand::to_sqlite(of, style, value),
+                (field_type, value) => operand::to_sqlite(field_type, style, value),
             });
         }
         Store::Postgres(store) => {

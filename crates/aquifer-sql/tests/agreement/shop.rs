@@ -196,12 +196,12 @@ fn settings(settings: &mut aquifer_sql::Settings) {
         filterable: true,
         sortable: true,
     };
-    let said = aquifer_sql::TableSettings {
+    let table_settings = aquifer_sql::TableSettings {
         presets: [("brief".to_owned(), vec!["id".to_owned(), "status".to_owned()])].into(),
         computed: vec![computed],
         ..aquifer_sql::TableSettings::default()
     };
-    settings.tables.insert("things".to_owned(), said);
+    settings.tables.insert("things".to_owned(), table_settings);
 }
 
 /// All engines with the things inserted.

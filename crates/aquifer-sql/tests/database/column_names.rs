@@ -137,9 +137,9 @@ async fn r_int_5_introspection_uses_the_same_names() {
 async fn configured_presets_use_database_column_names() {
     use aquifer_sql::TableSettings;
     let presets = [("short".to_owned(), vec!["Customer Name".to_owned(), "ship_to".to_owned()])];
-    let said = TableSettings { presets: presets.into_iter().collect(), ..TableSettings::default() };
+    let preset_settings = TableSettings { presets: presets.into_iter().collect(), ..TableSettings::default() };
     let fixture = Fixture::sqlite_with(&table(), |settings| {
-        settings.tables.insert("Odd Orders".to_owned(), said);
+        settings.tables.insert("Odd Orders".to_owned(), preset_settings);
     })
     .await;
     fixture.call_ok("create_odd_order", json!({ "customer_name": "Ann", "ship_to": "x" })).await;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{File, Fixture, open};
 
 /// How introspection says that a parameter, or a field of its `input`, is compared.
-fn of(database: &Arc<Database>, operation: &str, parameter: &str) -> Comparison {
+fn parameter_comparison(database: &Arc<Database>, operation: &str, parameter: &str) -> Comparison {
     let offering = database.offering();
     let operation = offering.operations.iter().find(|known| *known.name == *operation).unwrap();
     if let Some(known) = operation.parameter(parameter) {
@@ -29,7 +29,7 @@ fn element(schema: &Schema) -> &Schema {
 }
 
 /// The same for the type of the rows.
-fn of_type(database: &Arc<Database>, name: &str, field: &str) -> Comparison {
+fn field_comparison(database: &Arc<Database>, name: &str, field: &str) -> Comparison {
     let offering = database.offering();
     let Kind::Object(shape) = &offering.types[name].kind else { panic!("{name}") };
     element(&shape.fields.iter().find(|known| *known.name == *field).unwrap().schema).comparison
@@ -72,11 +72,11 @@ async fn r_saf_2_sqlite_columns_report_their_comparison() {
         ("create_mixed", "b", Comparison::Unknown),
         ("get_seen", "login", Comparison::IgnoreCase),
     ] {
-        assert_eq!(of(&database, operation, parameter), expected, "{operation} {parameter}");
+        assert_eq!(parameter_comparison(&database, operation, parameter), expected, "{operation} {parameter}");
     }
-    assert_eq!(of_type(&database, "Person", "login"), Comparison::IgnoreCase);
-    assert_eq!(of_type(&database, "Seen", "loud"), Comparison::Unknown);
-    assert_eq!(of_type(&database, "Seen", "name"), Comparison::Exact);
+    assert_eq!(field_comparison(&database, "Person", "login"), Comparison::IgnoreCase);
+    assert_eq!(field_comparison(&database, "Seen", "loud"), Comparison::Unknown);
+    assert_eq!(field_comparison(&database, "Seen", "name"), Comparison::Exact);
 }
 
 /// The description matches the database: a row is found under another spelling exactly where it says so.
@@ -147,9 +147,9 @@ async fn r_saf_2_postgres_columns_report_their_comparison() {
         ("delete_keyed", "id", Comparison::Uuid),
         ("delete_fixed", "k", Comparison::IgnoreTrailingBlanks),
     ] {
-        assert_eq!(of(&database, operation, parameter), expected, "{operation} {parameter}");
+        assert_eq!(parameter_comparison(&database, operation, parameter), expected, "{operation} {parameter}");
     }
-    assert_eq!(of_type(&database, "Person", "login"), Comparison::IgnoreCase);
+    assert_eq!(field_comparison(&database, "Person", "login"), Comparison::IgnoreCase);
     for (operation, params) in [
         ("get_person", json!({ "login": "ADMIN" })),
         ("get_keyed", json!({ "id": "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11" })),

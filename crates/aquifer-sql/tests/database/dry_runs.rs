@@ -193,8 +193,8 @@ mod postgres {
         let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
-                if let AsyncMessage::Notification(said) = message {
-                    let _ = send.send(said.payload().to_owned());
+                if let AsyncMessage::Notification(notification) = message {
+                    let _ = send.send(notification.payload().to_owned());
                 }
             }
         });

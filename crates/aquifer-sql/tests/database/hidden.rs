@@ -56,16 +56,16 @@ pub(crate) async fn nothing_tells(fixture: &Fixture) {
 
 /// Introspection mentions none of these names.
 async fn nowhere(fixture: &Fixture, names: &[&str]) {
-    let mut told = fixture.call_ok("introspect", json!({ "query": "operations" })).await.to_string();
+    let mut answer = fixture.call_ok("introspect", json!({ "query": "operations" })).await.to_string();
     for operation in fixture.operations() {
-        told += &fixture.details(&operation).await.to_string();
+        answer += &fixture.details(&operation).await.to_string();
     }
     let types = fixture.call_ok("introspect", json!({ "query": "types" })).await;
     for kind in types["types"].as_array().unwrap() {
-        told += &fixture.call_ok("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
+        answer += &fixture.call_ok("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
     }
     for name in names {
-        assert!(!told.contains(name), "{name} is told");
+        assert!(!answer.contains(name), "{name} is told");
     }
 }
 
@@ -112,8 +112,8 @@ async fn r_ext_6_a_hidden_column_is_never_visible() {
             ("delete_user", json!({ "id": 1, "dry_run": true })),
             ("delete_user", json!({ "id": 1 })),
         ] {
-            let told = fixture.call_ok(operation, params).await.to_string();
-            assert!(!told.contains("notes") && !told.contains(SECRET), "{operation}: {told}");
+            let answer = fixture.call_ok(operation, params).await.to_string();
+            assert!(!answer.contains("notes") && !answer.contains(SECRET), "{operation}: {answer}");
         }
     }
 }
@@ -144,17 +144,17 @@ async fn r_ext_6_columns_that_look_like_secrets_are_omitted_and_listed() {
         fixture.call_err("create_user", json!({ "id": 3, "password_hash": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
         fixture.call_ok("update_user", json!({ "id": 1, "input": { "name": "Anna" } })).await;
         assert_eq!(fixture.value("SELECT password_hash FROM users").await, SECRET);
-        let said = "Left out: password_hash, apiKey (look like secrets).";
+        let expected = "Left out: password_hash, apiKey (look like secrets).";
         let listed = fixture.details("list_users").await["description"].as_str().unwrap().to_owned();
-        assert!(listed.ends_with(said), "{listed}");
+        assert!(listed.ends_with(expected), "{listed}");
         let kind = fixture.call_ok("introspect", json!({ "query": "types", "name": "User" })).await;
-        assert!(kind["type"]["description"].as_str().unwrap().ends_with(said), "{kind}");
+        assert!(kind["type"]["description"].as_str().unwrap().ends_with(expected), "{kind}");
         // A row that needs one cannot be created, and the description says so.
         assert!(!fixture.operations().contains(&"create_account".to_owned()));
         let listed = fixture.details("list_accounts").await["description"].as_str().unwrap().to_owned();
-        let said =
+        let expected =
             "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
-        assert!(listed.ends_with(said), "{listed}");
+        assert!(listed.ends_with(expected), "{listed}");
         // A key is never omitted.
         assert_eq!(fixture.call_ok("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
     }

@@ -8,8 +8,8 @@ use crate::support::Fixture;
 /// Hides `notes` of a table.
 fn hide(table: &'static str) -> impl Fn(&mut Settings) {
     move |settings| {
-        let said = TableSettings { hide: vec!["notes".to_owned()], ..TableSettings::default() };
-        settings.tables.insert(table.to_owned(), said);
+        let table_settings = TableSettings { hide: vec!["notes".to_owned()], ..TableSettings::default() };
+        settings.tables.insert(table.to_owned(), table_settings);
     }
 }
 

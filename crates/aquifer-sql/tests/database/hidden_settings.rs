@@ -18,12 +18,12 @@ fn words(list: &[&str]) -> Vec<String> {
 }
 
 /// Hide, show, and a preset.
-fn said(hide: &[&str], show: &[&str], preset: &[&str]) -> TableSettings {
-    let mut said = TableSettings { hide: words(hide), show: words(show), ..TableSettings::default() };
+fn table_settings(hide: &[&str], show: &[&str], preset: &[&str]) -> TableSettings {
+    let mut table = TableSettings { hide: words(hide), show: words(show), ..TableSettings::default() };
     if !preset.is_empty() {
-        said.presets.insert("short".to_owned(), words(preset));
+        table.presets.insert("short".to_owned(), words(preset));
     }
-    said
+    table
 }
 
 #[tokio::test]
@@ -38,26 +38,26 @@ async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
             server.settings(),
         ]
     };
-    for (table, said, told) in [
-        ("users", said(&["Notes"], &[], &[]), vec!["users'", "'Notes'", "Did you mean 'notes'?"]),
-        ("users", said(&["nots"], &[], &[]), vec!["'nots'", "Did you mean 'notes'?"]),
-        ("users", said(&["notes", "qqqqqq"], &[], &[]), vec!["'qqqqqq'"]),
-        ("users", said(&["id"], &[], &[]), vec!["'id'", "key"]),
-        ("Userss", said(&["notes"], &[], &[]), vec!["'Userss'", "Did you mean 'users'?"]),
-        ("user", said(&["notes"], &[], &[]), vec!["'user'"]),
-        ("nowhere.users", said(&["notes"], &[], &[]), vec!["'nowhere.users'"]),
-        ("users", said(&[], &["pasword"], &[]), vec!["'show'", "Did you mean 'password'?"]),
-        ("usrs", said(&[], &["password"], &[]), vec!["'show'", "'usrs'"]),
-        ("users", said(&["password"], &["password"], &[]), vec!["'password'", "'hide'", "'show'"]),
-        ("users", said(&["notes"], &[], &["id", "notes"]), vec!["preset 'short'", "'notes'"]),
-        ("users", said(&[], &[], &["id", "password"]), vec!["preset 'short'", "'password'", "'show'"]),
-        ("shown", said(&["Nn"], &[], &[]), vec!["'Nn'"]),
+    for (table, table_config, expected) in [
+        ("users", table_settings(&["Notes"], &[], &[]), vec!["users'", "'Notes'", "Did you mean 'notes'?"]),
+        ("users", table_settings(&["nots"], &[], &[]), vec!["'nots'", "Did you mean 'notes'?"]),
+        ("users", table_settings(&["notes", "qqqqqq"], &[], &[]), vec!["'qqqqqq'"]),
+        ("users", table_settings(&["id"], &[], &[]), vec!["'id'", "key"]),
+        ("Userss", table_settings(&["notes"], &[], &[]), vec!["'Userss'", "Did you mean 'users'?"]),
+        ("user", table_settings(&["notes"], &[], &[]), vec!["'user'"]),
+        ("nowhere.users", table_settings(&["notes"], &[], &[]), vec!["'nowhere.users'"]),
+        ("users", table_settings(&[], &["pasword"], &[]), vec!["'show'", "Did you mean 'password'?"]),
+        ("usrs", table_settings(&[], &["password"], &[]), vec!["'show'", "'usrs'"]),
+        ("users", table_settings(&["password"], &["password"], &[]), vec!["'password'", "'hide'", "'show'"]),
+        ("users", table_settings(&["notes"], &[], &["id", "notes"]), vec!["preset 'short'", "'notes'"]),
+        ("users", table_settings(&[], &[], &["id", "password"]), vec!["preset 'short'", "'password'", "'show'"]),
+        ("shown", table_settings(&["Nn"], &[], &[]), vec!["'Nn'"]),
     ] {
         for mut settings in all() {
-            settings.tables.insert(table.to_owned(), said.clone());
-            let failure = open(settings).await.err().unwrap_or_else(|| panic!("{table} {said:?}"));
+            settings.tables.insert(table.to_owned(), table_config.clone());
+            let failure = open(settings).await.err().unwrap_or_else(|| panic!("{table} {table_config:?}"));
             let cause = failure.cause().unwrap().to_owned();
-            for words in &told {
+            for words in &expected {
                 assert!(cause.contains(words), "{words}: {cause}");
             }
             // Callers learn that the configuration is wrong, but not what is hidden.
@@ -67,14 +67,14 @@ async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
         }
     }
     // Matching settings, and settings of excluded tables, are not errors.
-    for (table, said, exclude) in [
-        ("users", said(&["notes"], &["password"], &["id", "name"]), ""),
-        ("users", said(&["notes"], &[], &[]), "users"),
-        ("users", said(&[], &["whatever"], &[]), "users"),
-        ("users", said(&[], &["password"], &["password"]), ""),
+    for (table, table_config, exclude) in [
+        ("users", table_settings(&["notes"], &["password"], &["id", "name"]), ""),
+        ("users", table_settings(&["notes"], &[], &[]), "users"),
+        ("users", table_settings(&[], &["whatever"], &[]), "users"),
+        ("users", table_settings(&[], &["password"], &["password"]), ""),
     ] {
         for mut settings in all() {
-            settings.tables.insert(table.to_owned(), said.clone());
+            settings.tables.insert(table.to_owned(), table_config.clone());
             settings.exclude.extend(Some(exclude.to_owned()).filter(|pattern| !pattern.is_empty()));
             open(settings).await.unwrap_or_else(|failure| panic!("{failure:?}"));
         }
@@ -122,7 +122,7 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
         ("other.users", "nots", "users", "", [false, false]),
     ] {
         for (is_sqlite, mut settings) in all() {
-            settings.tables.insert(table.to_owned(), said(&[columns], &[], &[]));
+            settings.tables.insert(table.to_owned(), table_settings(&[columns], &[], &[]));
             settings.include.extend(Some(include.to_owned()).filter(|pattern| !pattern.is_empty()));
             settings.exclude.extend(Some(exclude.to_owned()).filter(|pattern| !pattern.is_empty()));
             let opened = open(settings).await;
@@ -140,7 +140,7 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
 #[tokio::test]
 async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
     let set = |settings: &mut Settings| {
-        settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+        settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
         settings.exclude = words(&["USERS", "users"]);
     };
     for fixture in [
@@ -166,7 +166,7 @@ async fn r_saf_5_columns_derived_from_excluded_tables_are_hidden() {
          CREATE TRIGGER fill AFTER INSERT ON users BEGIN INSERT INTO found VALUES (new.notes); END;
          INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');",
         |settings| {
-            settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+            settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
             settings.exclude = words(&["users"]);
         },
     )
@@ -189,7 +189,7 @@ async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_colum
         INSERT INTO other.users VALUES (1, 'Ann', 'hunterzz');
         CREATE VIEW shown AS SELECT id, name, notes AS n FROM other.users; CREATE TABLE letters (id int PRIMARY KEY);";
     let fixture = Fixture::postgres_with(sql, |settings| {
-        settings.tables.insert("other.users".to_owned(), said(&["notes"], &[], &[]));
+        settings.tables.insert("other.users".to_owned(), table_settings(&["notes"], &[], &[]));
     })
     .await;
     let shown = fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"].clone();
@@ -208,8 +208,8 @@ async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_colum
 async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
     let file = File::create(SQLITE);
     let mut settings = file.settings();
-    settings.tables.insert("USERS".to_owned(), said(&["name"], &[], &[]));
-    settings.tables.insert("users".to_owned(), said(&["name", "notes"], &[], &[]));
+    settings.tables.insert("USERS".to_owned(), table_settings(&["name"], &[], &[]));
+    settings.tables.insert("users".to_owned(), table_settings(&["name", "notes"], &[], &[]));
     let database = open(settings).await.unwrap();
     let engine = engine(&database);
     file.run("ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO USERS;");
@@ -226,11 +226,11 @@ async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
 async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
     let server = crate::server::Server::new(POSTGRES).await;
     let mut settings = server.settings();
-    settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
-    settings.tables.insert("public.users".to_owned(), said(&["name"], &[], &[]));
+    settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
+    settings.tables.insert("public.users".to_owned(), table_settings(&["name"], &[], &[]));
     let failure = open(settings.clone()).await.err().unwrap();
     assert!(failure.cause().unwrap().contains("'public.users' is configured twice"), "{failure:?}");
-    settings.tables.insert("public.users".to_owned(), said(&["name", "notes"], &[], &[]));
+    settings.tables.insert("public.users".to_owned(), table_settings(&["name", "notes"], &[], &[]));
     open(settings).await.unwrap();
 }
 
@@ -239,7 +239,7 @@ async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
 #[tokio::test]
 async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
     let hide = |settings: &mut Settings| {
-        settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+        settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
     };
     let fixtures = vec![
         Fixture::sqlite_with(SQLITE, hide).await,
@@ -275,7 +275,7 @@ async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
 #[tokio::test]
 async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     let hide = |settings: &mut Settings| {
-        settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+        settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
     };
     let one = "CREATE TABLE another (id INTEGER PRIMARY KEY, n TEXT)";
     for (renaming, back) in [
@@ -330,7 +330,7 @@ async fn r_ext_6_another_case_of_a_table_name_hides_the_same() {
     let fixture = Fixture::sqlite_with(SQLITE, |settings| {
         settings.tables.insert(
             "users".to_owned(),
-            TableSettings { singular: Some("member".into()), ..said(&["notes"], &[], &[]) },
+            TableSettings { singular: Some("member".into()), ..table_settings(&["notes"], &[], &[]) },
         );
         settings.exclude = words(&["letters"]);
     })
@@ -353,7 +353,7 @@ async fn r_ext_6_another_case_of_a_table_name_hides_the_same() {
 async fn r_ext_6_settings_are_checked_when_a_database_appears_later() {
     let file = File::missing();
     let mut settings = file.settings();
-    settings.tables.insert("users".to_owned(), said(&["Notes"], &[], &[]));
+    settings.tables.insert("users".to_owned(), table_settings(&["Notes"], &[], &[]));
     let database = new_database(settings);
     let engine = engine(&database);
     let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));

@@ -221,8 +221,8 @@ async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String
             let code = answer["error"]["code"].as_str().unwrap_or_default();
             // Refusals and empty results are fine; SQL syntax errors are not.
             assert!(!code.starts_with("UPSTREAM"), "{operation} {params:?}: {answer}");
-            let told = answer["error"]["message"].as_str().unwrap_or_default();
-            assert!(told.len() < 4_000, "{told}");
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.len() < 4_000, "{message}");
             let asked = texts(tables);
             for sql in &asked {
                 assert!(!sql.to_lowercase().contains(MARK), "{operation} {params:?}: {sql}");

@@ -172,11 +172,11 @@ async fn r_saf_2_configured_words_override_remembered_ones() {
         File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE sales (id INTEGER PRIMARY KEY);");
     let store = PersistentStore::new();
     start(file.settings(), &store).await;
-    let mut said = file.settings();
+    let mut settings = file.settings();
     let words =
         TableSettings { singular: Some("order".into()), plural: Some("orders".into()), ..TableSettings::default() };
-    said.tables.insert("sales".to_owned(), words);
-    let database = start(said, &store).await;
+    settings.tables.insert("sales".to_owned(), words);
+    let database = start(settings, &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("sales"));
     assert!(delete_operation(&database, "orders").starts_with("delete_order_x"));
     let database = start(file.settings(), &store).await;

@@ -192,8 +192,8 @@ async fn invalid_values_name_their_column_for_every_type() {
         ("day", json!("2026-02-30")),
     ] {
         let error = fixture.call_err("create_everything", given(name, value), "VALIDATION_INVALID_VALUE").await;
-        let told = error["details"]["param_name"].as_str().unwrap();
-        assert!(told == name || told.starts_with(&format!("{name}[")), "{name}: {error}");
+        let parameter = error["details"]["param_name"].as_str().unwrap();
+        assert!(parameter == name || parameter.starts_with(&format!("{name}[")), "{name}: {error}");
         fixture.call_ok("create_everything", json!({ "name": "still works" })).await;
     }
     let error = fixture
@@ -551,13 +551,13 @@ async fn computed_fields_of_the_operator() {
         filterable: true,
         sortable: true,
     };
-    let said = TableSettings {
+    let table = TableSettings {
         computed: vec![computed("double", "n * 2"), computed("broken", "no_such_column + 1")],
         ..TableSettings::default()
     };
     let sql = "CREATE TABLE numbers (id int PRIMARY KEY, n int); INSERT INTO numbers VALUES (1, 5), (2, 7);";
     let fixture = Fixture::postgres_with(sql, |settings| {
-        settings.tables.insert("numbers".to_owned(), said);
+        settings.tables.insert("numbers".to_owned(), table);
     })
     .await;
     let asked = json!({ "filter": { "_computed.double": { "gt": 10 } }, "fields": ["id", "_computed.double"] });

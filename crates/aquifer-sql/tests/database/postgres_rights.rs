@@ -15,7 +15,7 @@ async fn fixture(tables: &str, rights: &str) -> Fixture {
 }
 
 /// Everything that introspection shows.
-async fn told(fixture: &Fixture) -> String {
+async fn describe_everything(fixture: &Fixture) -> String {
     let mut all = String::new();
     for name in fixture.operations() {
         all += &fixture.details(&name).await.to_string();
@@ -54,7 +54,7 @@ async fn columns_without_select_permission_are_never_mentioned() {
     .await;
     let names = fixture.operations();
     assert!(!names.iter().any(|name| name.contains("diar")), "{names:?}");
-    let everything = told(&fixture).await;
+    let everything = describe_everything(&fixture).await;
     for hidden in ["ssn", "salary", "diar", "hidden", "\"code\""] {
         assert!(!everything.contains(hidden), "{hidden} is told");
     }

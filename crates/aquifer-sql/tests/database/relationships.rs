@@ -40,17 +40,17 @@ async fn related(fixture: &Fixture, params: Value) -> Vec<(String, String, Strin
     let found = fixture.call_ok("query_relationships", params).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let records = found["relationships"].as_array().unwrap().iter();
-    let told = records.map(|record| {
+    let answer = records.map(|record| {
         let target = &record["target"];
         let target = format!("{}:{}", text(&target["element_type"]), text(&target["element_name"]));
         (text(&record["type"]), text(&record["direction"]), target, record["depth"].as_u64().unwrap())
     });
-    let mut told: Vec<_> = told.collect();
-    told.sort_by(|a, b| (a.3, &a.0, &a.1, &a.2).cmp(&(b.3, &b.0, &b.1, &b.2)));
-    told
+    let mut records: Vec<_> = answer.collect();
+    records.sort_by(|a, b| (a.3, &a.0, &a.1, &a.2).cmp(&(b.3, &b.0, &b.1, &b.2)));
+    records
 }
 
-fn told(records: &[(&str, &str, &str, u64)]) -> Vec<(String, String, String, u64)> {
+fn expected_records(records: &[(&str, &str, &str, u64)]) -> Vec<(String, String, String, u64)> {
     records.iter().map(|(a, b, c, depth)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned(), *depth)).collect()
 }
 
@@ -60,11 +60,14 @@ async fn directions(fixture: &Fixture) {
     let ann = json!({ "element_type": "people", "id": 1 });
     assert_eq!(
         related(fixture, json!({ "root": ann, "direction": "outgoing" })).await,
-        told(&[("people.manager_id", "outgoing", "people:3", 1), ("people.team_id", "outgoing", "teams:1", 1)])
+        expected_records(&[
+            ("people.manager_id", "outgoing", "people:3", 1),
+            ("people.team_id", "outgoing", "teams:1", 1)
+        ])
     );
     assert_eq!(
         related(fixture, json!({ "root": ann, "direction": "incoming" })).await,
-        told(&[
+        expected_records(&[
             ("desks.person_id", "incoming", "desks:1", 1),
             ("people.manager_id", "incoming", "people:2", 1),
             ("people.manager_id", "incoming", "people:4", 1),
@@ -75,7 +78,7 @@ async fn directions(fixture: &Fixture) {
     let only = json!({ "root": ann, "direction": "outgoing", "relationship": "people.manager_id", "depth": 5 });
     assert_eq!(
         related(fixture, only).await,
-        told(&[
+        expected_records(&[
             ("people.manager_id", "outgoing", "people:3", 1),
             ("people.manager_id", "outgoing", "people:2", 2),
             ("people.manager_id", "outgoing", "people:1", 3),
@@ -85,7 +88,7 @@ async fn directions(fixture: &Fixture) {
     assert_eq!(
         related(fixture, json!({ "root": { "element_type": "teams", "id": 1 }, "direction": "outgoing", "depth": 2 }))
             .await,
-        told(&[
+        expected_records(&[
             ("teams.lead_id", "outgoing", "people:1", 1),
             ("people.manager_id", "outgoing", "people:3", 2),
             ("people.team_id", "outgoing", "teams:1", 2),
@@ -120,7 +123,7 @@ async fn composite(fixture: &Fixture) {
     let room = json!({ "element_type": "rooms", "building": "A", "number": 1 });
     assert_eq!(
         related(fixture, json!({ "root": room, "direction": "incoming" })).await,
-        told(&[
+        expected_records(&[
             ("desks.building+number", "incoming", "desks:1", 1),
             ("desks.building+number", "incoming", "desks:2", 1)
         ])
@@ -135,12 +138,12 @@ async fn composite(fixture: &Fixture) {
     assert_eq!(json!([target["building"], target["number"]]), json!(["B", 1]));
     // A partial reference is none.
     let desk = json!({ "root": { "element_type": "desks", "id": 4 }, "direction": "outgoing" });
-    assert_eq!(related(fixture, desk).await, told(&[("desks.person_id", "outgoing", "people:3", 1)]));
+    assert_eq!(related(fixture, desk).await, expected_records(&[("desks.person_id", "outgoing", "people:3", 1)]));
     // A row in the answer can be the root of the next walk.
     let mut root = target.clone();
     root.as_object_mut().unwrap().remove("element_name");
     let back = related(fixture, json!({ "root": root, "direction": "incoming" })).await;
-    assert_eq!(back, told(&[("desks.building+number", "incoming", "desks:5", 1)]));
+    assert_eq!(back, expected_records(&[("desks.building+number", "incoming", "desks:5", 1)]));
     let named = related(fixture, json!({ "root": target, "direction": "incoming" })).await;
     assert_eq!(named, back, "also with its name");
 }
@@ -283,8 +286,8 @@ async fn capabilities(fixture: &Fixture) {
         for direction in capabilities["directions"].as_array().unwrap() {
             for depth in [1, depth] {
                 let params = json!({ "root": { "element_type": "people", "id": 1 }, "direction": direction, "relationship": kind, "depth": depth });
-                for (told, _, _, _) in related(fixture, params).await {
-                    assert_eq!(&told, kind.as_str().unwrap());
+                for (expected_records, _, _, _) in related(fixture, params).await {
+                    assert_eq!(&expected_records, kind.as_str().unwrap());
                 }
             }
         }
@@ -351,7 +354,7 @@ async fn r_col_10_values_equal_only_to_the_database_are_related() {
     let params = json!({ "root": { "element_type": "parents", "id": 1 }, "direction": "both", "depth": 3 });
     assert_eq!(
         related(&fixture, params).await,
-        told(&[
+        expected_records(&[
             ("children.parent_id", "incoming", "children:1", 1),
             ("children.parent_id", "incoming", "children:3", 1),
             ("children.parent_name", "incoming", "children:1", 1),

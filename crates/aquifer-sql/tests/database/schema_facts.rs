@@ -38,7 +38,7 @@ async fn parameters(fixture: &Fixture, operation: &str) -> Map<String, Value> {
 #[tokio::test]
 async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
     for fixture in fixtures(SQLITE, POSTGRES).await {
-        let told = parameters(&fixture, "create_product").await;
+        let described = parameters(&fixture, "create_product").await;
         for (name, entry, expected) in [
             ("price", "minimum", json!(0)),
             ("price", "default", json!(1.5)),
@@ -53,9 +53,9 @@ async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
             ("is_new", "default", json!(true)),
             ("made_at", "description", json!("Default: the current time.")),
         ] {
-            assert_eq!(told[name][entry], expected, "{name}.{entry}: {}", told[name]);
+            assert_eq!(described[name][entry], expected, "{name}.{entry}: {}", described[name]);
         }
-        assert!(!told.contains_key("total") && told["code"]["required"] == json!(true));
+        assert!(!described.contains_key("total") && described["code"]["required"] == json!(true));
         let fields = fixture.fields_of("Product").await;
         let generated = fields["total"]["description"].as_str().unwrap();
         assert!(fields["stock"]["minimum"] == json!(1) && generated.ends_with("Read-only."), "{fields:?}");
@@ -145,9 +145,9 @@ async fn keys_of_tables_without_a_primary_key() {
         ("get_loose", &["rowid"]),
         ("get_alike", &["a"]),
     ] {
-        let told = parameters(&sqlite, operation).await;
+        let described = parameters(&sqlite, operation).await;
         let key: Vec<&str> =
-            told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
+            described.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
         assert_eq!(key, expected, "{operation}");
     }
     assert_eq!(sqlite.call_ok("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");

@@ -107,9 +107,9 @@ async fn views_are_read_only() {
         assert!(takes.contains(&"first".to_owned()) && !takes.contains(&"last".to_owned()), "{name}: {takes:?}");
         assert!(!takes.contains(&"before".to_owned()), "{name}: {takes:?}");
     }
-    let said = TableSettings { key: vec!["id".to_owned()], ..TableSettings::default() };
+    let table_settings = TableSettings { key: vec!["id".to_owned()], ..TableSettings::default() };
     let fixture = Fixture::sqlite_with(EVERYTHING, |settings| {
-        settings.tables.insert("good_things".to_owned(), said);
+        settings.tables.insert("good_things".to_owned(), table_settings);
     })
     .await;
     assert_eq!(fixture.call_ok("get_good_thing", json!({ "id": 1 })).await["title"], "one");
