@@ -178,8 +178,8 @@ fn explain_name(assigned: &AssignedName, own: &mut Vec<BundleWarning>, review_re
 
 /// The words that describe a tool, the field they come from, and how they were made.
 fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'static str>, Inference) {
-    let said = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
-    let Some((words, field)) = said else {
+    let description = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
+    let Some((words, field)) = description else {
         let words = format!("Calls the upstream's tool '{}'.", text::shorten(&text::presentable(&tool.name), 80));
         return (words, None, Inference::DeterministicNormalization);
     };

@@ -73,9 +73,9 @@ fn r_dis_4_a_file_can_raise_danger_and_never_lower_it_below_the_evidence() {
         for (is_settled, expected) in [(false, unknown), (true, trusted)] {
             let known = KnownEvidence { live: Some(&tools), is_settled, ..KnownEvidence::default() };
             let (found_category, found_danger, is_ignored) = held(&adapter, &known);
-            let said = format!("{name} {hints}: the file says {category} {danger}, trusted: {is_settled}");
-            assert_eq!((found_category, found_danger), *expected, "{said}");
-            assert_eq!(is_ignored, (found_category, found_danger) != (*category, *danger), "{said}");
+            let case = format!("{name} {hints}: the file says {category} {danger}, trusted: {is_settled}");
+            assert_eq!((found_category, found_danger), *expected, "{case}");
+            assert_eq!(is_ignored, (found_category, found_danger) != (*category, *danger), "{case}");
         }
     }
 }

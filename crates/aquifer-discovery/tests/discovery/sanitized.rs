@@ -86,15 +86,15 @@ fn r_dis_7a_everything_that_is_shown_is_clean() {
 #[test]
 fn r_dis_7a_credentials_are_not_shown() {
     let token = token();
-    let said = |words: &str| format!("{words} {token}");
+    let with_token = |words: &str| format!("{words} {token}");
     let properties = json!({
-        "plain": { "type": "string", "description": said("use"), "default": said("x") },
-        "kind": { "type": "string", "enum": [said("with"), "without"] },
+        "plain": { "type": "string", "description": with_token("use"), "default": with_token("x") },
+        "kind": { "type": "string", "enum": [with_token("with"), "without"] },
         "matching": { "type": "string", "pattern": format!("^({token}|x)$") },
     });
     let input = json!({ "type": "object", "properties": properties });
     let bundle = bundle(
-        json!([{ "name": "set_it", "title": said("t"), "description": said("Sets it with"), "inputSchema": input }]),
+        json!([{ "name": "set_it", "title": with_token("t"), "description": with_token("Sets it with"), "inputSchema": input }]),
     );
     let made = &bundle.normalized_bundle;
     assert!(made.operations[0].description.contains("[redacted]"));
@@ -104,7 +104,7 @@ fn r_dis_7a_credentials_are_not_shown() {
     assert!(!seen.contains(&token) && seen.contains("with [redacted]"), "{seen}");
     let catalog = catalog(&offer);
     let reached = reach(&offer, &catalog, "set_it", json!({ "kind": "with [redacted]" })).unwrap();
-    assert_eq!(reached, json!({ "kind": said("with") }), "the upstream still gets its own value");
+    assert_eq!(reached, json!({ "kind": with_token("with") }), "the upstream still gets its own value");
 }
 
 #[test]

@@ -149,8 +149,8 @@ fn r_dis_7_which_schemas_take_parameters_of_any_name() {
         let adapter = Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap();
         for offer in [Offer::from_bundle(&bundle, "s"), Offer::from_adapter(&adapter, "s")] {
             assert_eq!((offer.operations[0].open, offer.calls["get_it"].open), (open, open), "{schema}");
-            let said = offer.operations[0].full_description().contains("parameters of any name");
-            assert_eq!(said, open, "{schema}");
+            let is_mentioned = offer.operations[0].full_description().contains("parameters of any name");
+            assert_eq!(is_mentioned, open, "{schema}");
             let catalog = catalog(&offer);
             let sent = json!({ "x": "a", "yOther": [1] });
             match reach(&offer, &catalog, "get_it", sent.clone()) {

@@ -278,14 +278,14 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     let operation = &offer.operations[0];
     assert_eq!(operation.danger, Danger::Dangerous);
     assert_eq!(operation.trust, Trust::Generated, "no further than a file can vouch");
-    let said = &operation.safeguards;
+    let safeguards = &operation.safeguards;
     assert_eq!(
-        said.reasons.iter().map(|reason| &**reason).collect::<Vec<_>>(),
+        safeguards.reasons.iter().map(|reason| &**reason).collect::<Vec<_>>(),
         ["Removes all contents", "Cannot be recovered"]
     );
-    assert_eq!(said.message.as_deref(), Some("Delete '{repo}' of {owner}?"));
-    assert_eq!(said.cooldown, Duration::from_secs(5));
-    assert!(said.always_confirm, "who wants a login wants a person");
+    assert_eq!(safeguards.message.as_deref(), Some("Delete '{repo}' of {owner}?"));
+    assert_eq!(safeguards.cooldown, Duration::from_secs(5));
+    assert!(safeguards.always_confirm, "who wants a login wants a person");
 
     let text = dangerous(
         "      danger_level: safe\n      requires_confirmation: true\n      danger: { level: destructive, reason: once }\n",

@@ -308,10 +308,10 @@ fn r_col_5_an_unknown_path_in_an_open_collection_is_a_warning() {
         evaluate(&open, &plan, items, &key()).warnings
     };
     assert!(warnings(json!(["a", "a.b"]), &items).is_empty(), "what one item lacks is left out");
-    let told = warnings(json!(["a", "b", "a.c"]), &items);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].code(), "FIELD_NOT_FOUND");
-    assert_eq!(serde_json::to_value(&told[0]).unwrap()["details"]["fields"], json!(["b", "a.c"]));
+    let issued = warnings(json!(["a", "b", "a.c"]), &items);
+    assert_eq!(issued.len(), 1);
+    assert_eq!(issued[0].code(), "FIELD_NOT_FOUND");
+    assert_eq!(serde_json::to_value(&issued[0]).unwrap()["details"]["fields"], json!(["b", "a.c"]));
     assert!(warnings(json!(["b"]), &[]).is_empty(), "nothing is known of nothing");
 }
 
