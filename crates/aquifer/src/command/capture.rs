@@ -50,8 +50,8 @@ pub(super) fn server(
 
 /// Asks a server what it offers.
 pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
-    let said = interrogate(settings).await.map_err(sources::UnreachableError::new)?;
-    Ok(said.bundle(settings, now()?))
+    let interrogation = interrogate(settings).await.map_err(sources::UnreachableError::new)?;
+    Ok(interrogation.bundle(settings, now()?))
 }
 
 /// The current time, or `SOURCE_DATE_EPOCH` for reproducible output.

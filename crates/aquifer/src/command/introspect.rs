@@ -194,8 +194,8 @@ fn constraints(parameter: &Value) -> String {
     if !parameter["description"].is_null() {
         words.push(text(&parameter["description"]));
     }
-    let said = ["name", "type", "required", "description"];
-    for (key, value) in parameter.as_object().into_iter().flatten().filter(|(key, _)| !said.contains(&key.as_str())) {
+    let shown = ["name", "type", "required", "description"];
+    for (key, value) in parameter.as_object().into_iter().flatten().filter(|(key, _)| !shown.contains(&key.as_str())) {
         words.push(format!("[{key}: {}]", text(value)));
     }
     words.join(" ")

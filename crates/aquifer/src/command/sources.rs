@@ -9,14 +9,14 @@ use crate::sources::{OpenSource, ago};
 
 /// Where the catalog of each source comes from, how old it is, and notes about it.
 pub(super) fn to_json(opened: &[OpenSource]) -> Vec<Value> {
-    let told = opened.iter().map(|one| {
+    let statuses = opened.iter().map(|one| {
         let SourceStatus { state, catalog_age, quarantined, left_out, notes } = one.source.status();
         json!({
             "name": one.source.name(), "status": state.as_str(), "quarantined": quarantined, "left_out": left_out,
             "catalog_age_seconds": catalog_age.map(|age| age.as_secs()), "notes": notes,
         })
     });
-    told.collect()
+    statuses.collect()
 }
 
 /// The same as text, for MCP servers only.

@@ -90,8 +90,8 @@ pub(crate) enum ControlsConfig {
 }
 
 impl From<ControlsConfig> for Controls {
-    fn from(said: ControlsConfig) -> Self {
-        match said {
+    fn from(config: ControlsConfig) -> Self {
+        match config {
             ControlsConfig::None => Controls::None,
             ControlsConfig::Few => Controls::Few,
             ControlsConfig::All => Controls::All,

@@ -91,7 +91,7 @@ impl GateConfig {
 impl ConfirmationConfig {
     fn settings(&self) -> ConfirmSettings {
         let default = ConfirmSettings::default();
-        let seconds = |said: Option<u64>, default: Duration| said.map_or(default, Duration::from_secs);
+        let seconds = |configured: Option<u64>, default: Duration| configured.map_or(default, Duration::from_secs);
         ConfirmSettings {
             lifetime: seconds(self.ttl_seconds, default.lifetime),
             forbidden_lifetime: seconds(self.forbidden_ttl_seconds, default.forbidden_lifetime),

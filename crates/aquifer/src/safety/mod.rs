@@ -205,19 +205,20 @@ impl StoreLocation {
 
 /// Opens the audit log that the configuration describes, or else files in the state directory.
 pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<SteadyClock>) -> anyhow::Result<Audit> {
-    let (said, clock) = (&config.audit, clock.clone());
+    let (audit_config, clock) = (&config.audit, clock.clone());
     let directory = audit_directory(config);
     // A directory that the operator chose may be open to whoever reads logs.
-    if let (None, Some(own)) = (&said.dir, &directory) {
+    if let (None, Some(own)) = (&audit_config.dir, &directory) {
         state::close_to_others(own);
     }
     let file = |directory: &PathBuf| Sink::File {
         directory: directory.clone(),
-        size: said.max_file_bytes,
-        keep: said.max_files,
+        size: audit_config.max_file_bytes,
+        keep: audit_config.max_files,
     };
-    let settings = |sinks: Vec<Sink>| AuditSettings { sinks, required: said.required, ..AuditSettings::default() };
-    let Some(places) = &said.to else {
+    let settings =
+        |sinks: Vec<Sink>| AuditSettings { sinks, required: audit_config.required, ..AuditSettings::default() };
+    let Some(places) = &audit_config.to else {
         let opened = match &directory {
             Some(directory) => {
                 let opened = Audit::open(settings(vec![file(directory)]), clock.clone(), store.clone());
@@ -227,7 +228,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         };
         // A directory that was asked for, or that everything else is kept in, is used or missed: nobody would look for
         // the audit anywhere else, and writes would go on.
-        let is_expected = || said.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
+        let is_expected = || audit_config.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
         return opened.or_else(|error| match is_expected() {
             true => Err(error
                 .context("no operation can be audited. Set audit.dir or audit.to to write the audit log elsewhere")),
@@ -242,7 +243,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         sinks.push(match place {
             AuditPlace::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
             AuditPlace::Stderr => Sink::Stderr,
-            AuditPlace::Store => Sink::Store { keep: said.kept_in_store() },
+            AuditPlace::Store => Sink::Store { keep: audit_config.kept_in_store() },
         });
     }
     Ok(Audit::open(settings(sinks), clock, store)?)

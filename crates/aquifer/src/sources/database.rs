@@ -41,9 +41,9 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
 
 fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTreeMap<String, TableSettings>> {
     let mut all = BTreeMap::new();
-    for (name, said) in tables {
+    for (name, table) in tables {
         let mut computed = Vec::new();
-        for (field, own) in &said.computed {
+        for (field, own) in &table.computed {
             computed.push(ComputedSettings {
                 name: field.clone(),
                 sql: own.sql.clone(),
@@ -67,13 +67,13 @@ fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTre
         all.insert(
             name.clone(),
             TableSettings {
-                singular: said.singular.clone(),
-                plural: said.plural.clone(),
-                description: said.description.clone(),
-                presets: said.presets.clone(),
-                key: said.key.clone(),
-                hide: said.hide.clone(),
-                show: said.show.clone(),
+                singular: table.singular.clone(),
+                plural: table.plural.clone(),
+                description: table.description.clone(),
+                presets: table.presets.clone(),
+                key: table.key.clone(),
+                hide: table.hide.clone(),
+                show: table.show.clone(),
                 computed,
             },
         );

@@ -17,8 +17,8 @@ pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
 const MAX_WAITING: usize = 1_000;
 
 impl From<QuarantineConfig> for QuarantinePolicy {
-    fn from(said: QuarantineConfig) -> Self {
-        match said {
+    fn from(quarantine: QuarantineConfig) -> Self {
+        match quarantine {
             QuarantineConfig::Changed => QuarantinePolicy::Changed,
             QuarantineConfig::New => QuarantinePolicy::New,
             QuarantineConfig::Off => QuarantinePolicy::Off,
@@ -33,9 +33,9 @@ impl Plans {
         for plan in &mut self.plans {
             plan.state = config.state.clone();
             let Kind::Upstream(settings) = &mut plan.kind else { continue };
-            let said = plan.origin.config.quarantine.or(config.gate.quarantine());
+            let quarantine = plan.origin.config.quarantine.or(config.gate.quarantine());
             // A changed policy makes another source of it.
-            plan.origin.config.quarantine = said;
+            plan.origin.config.quarantine = quarantine;
             // Of sources that only a number tells apart nobody can say whose record one would continue.
             let is_shared = self.numbered.contains(settings.pinned_as.as_ref().unwrap_or(&settings.name));
             settings.inherits_pins = self.is_configured && !is_shared;
@@ -44,7 +44,7 @@ impl Plans {
                 let is_named = self.is_configured && plan.origin.has_chosen_name();
                 settings.named_in = is_named.then(|| identify(config.path.as_deref()));
             }
-            settings.quarantine = said.map(Into::into).unwrap_or_default();
+            settings.quarantine = quarantine.map(Into::into).unwrap_or_default();
         }
     }
 }

@@ -51,12 +51,12 @@ fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan
     }
     settings.adapter = adapter;
     // The word of the file itself does not settle anything: only that of the operator.
-    let said = match source.trust {
+    let level = match source.trust {
         Some(TrustSetting::Level(level)) => Some(level),
         Some(TrustSetting::File) => None,
         None => recorded.map(|level| level.min(trust)),
     };
-    settings.is_adapter_settled = said.is_some_and(|level| level >= Trust::Validated);
+    settings.is_adapter_settled = level.is_some_and(|level| level >= Trust::Validated);
     finish(&mut settings, source, kept, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
@@ -185,14 +185,14 @@ fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
 /// How results are shaped, which may be said under an operation's name or its tool's.
 fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> {
     settings.controls = source.controls.map_or(settings.controls, Into::into);
-    for (name, said) in &source.operations {
-        if let Some(problem) = said.problem() {
+    for (name, overrides) in &source.operations {
+        if let Some(problem) = overrides.problem() {
             return Err(format!("operation '{name}': {problem}"));
         }
         let operation = snake_identifier(name);
-        settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
-        settings.operation_dangers.extend(said.danger.map(|danger| (operation.clone(), danger)));
-        settings.operation_controls.extend(said.controls.map(|controls| (operation, controls.into())));
+        settings.rows.extend(overrides.rows.clone().map(|rows| (operation.clone(), rows)));
+        settings.operation_dangers.extend(overrides.danger.map(|danger| (operation.clone(), danger)));
+        settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())
 }

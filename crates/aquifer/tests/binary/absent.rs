@@ -135,9 +135,9 @@ fn commands_that_answer_once_need_the_file() {
             let output = run(arguments);
             assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
             assert_eq!(text(&output.stdout), "", "{arguments:?}");
-            let said = text(&output.stderr);
-            assert!(said.contains(words), "{arguments:?}: {said}");
-            assert_eq!(said.lines().count(), 1, "{said}");
+            let printed = text(&output.stderr);
+            assert!(printed.contains(words), "{arguments:?}: {printed}");
+            assert_eq!(printed.lines().count(), 1, "{printed}");
         }
     }
     assert!(!std::path::Path::new(&missing).exists(), "nothing makes a file");

@@ -13,8 +13,8 @@ fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
 }
 
 fn done(folder: &Folder, arguments: &[&str]) -> String {
-    let (code, out, said) = run(folder, arguments);
-    assert_eq!(code, 0, "{arguments:?}: {out}{said}");
+    let (code, out, stderr) = run(folder, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {out}{stderr}");
     out
 }
 
@@ -36,9 +36,9 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
         run(&folder, &arguments)
     };
     // R-DIS-1, R-DIS-2: what the server says, byte for byte.
-    let (code, _, said) = go(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]));
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("4 operations, 2 to review"), "{said}");
+    let (code, _, stderr) = go(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("4 operations, 2 to review"), "{stderr}");
     let bundle = read(&folder, "small.bundle.json");
     let payload: Vec<Value> =
         serde_json::from_str::<Value>(&bundle).unwrap()["raw_capture"]["tools"].as_array().unwrap().clone();
@@ -47,11 +47,11 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     let (_, again, _) = go(with(&["interrogate", "--name", "small"]));
     assert_eq!(again, bundle);
     // R-DIS-4: what nobody can tell is listed with its reasons.
-    let (code, table, said) = run(&folder, &["review", "small.bundle.json"]);
-    assert_eq!(code, 1, "{said}");
+    let (code, table, stderr) = run(&folder, &["review", "small.bundle.json"]);
+    assert_eq!(code, 1, "{stderr}");
     assert!(table.contains("frobnicate") && table.contains("no annotation") && table.contains("2 of 4"), "{table}");
-    let (code, _, said) = run(&folder, &["review", "small.bundle.json", "--accept", "frobnicat"]);
-    assert!(code == 2 && said.contains("Did you mean 'frobnicate'?"), "{said}");
+    let (code, _, stderr) = run(&folder, &["review", "small.bundle.json", "--accept", "frobnicat"]);
+    assert!(code == 2 && stderr.contains("Did you mean 'frobnicate'?"), "{stderr}");
     let decided = [
         "review",
         "small.bundle.json",
@@ -77,8 +77,8 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     assert_eq!(read(&folder, "elsewhere/small-adapter.provenance.json"), sidecar);
     assert!(!adapter.contains("mcp_server.py"), "the command lives in the configuration");
     folder.file("small-adapter.md", &format!("{adapter}\nA reviewer's remark.\n"));
-    let (code, _, said) = run(&folder, &build);
-    assert!(code == 2 && said.contains("--force"), "{said}");
+    let (code, _, stderr) = run(&folder, &build);
+    assert!(code == 2 && stderr.contains("--force"), "{stderr}");
     let valid = done(
         &folder,
         &["validate", "small-adapter.md", "small-adapter.provenance.json", "small.bundle.json", "small.overrides.yaml"],
@@ -88,39 +88,39 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     let mut call = vec!["call".to_owned(), "frobnicate".to_owned(), r#"{"thing_id": 3}"#.to_owned()];
     call.extend(["--source", "small-adapter.md", "--tool", "mcp_aql_update"].map(str::to_owned));
     let untrusted = [&call[..], &command.map(str::to_owned)].concat();
-    let (code, answer, said) = go(words(&untrusted));
+    let (code, answer, stderr) = go(words(&untrusted));
     assert!(code == 1 && answer.contains("PERMISSION_DANGER_LEVEL_DENIED"), "R-SAF-2: {answer}");
-    assert!(said.contains("can only read") && said.contains("--trust validated"), "{said}");
+    assert!(stderr.contains("can only read") && stderr.contains("--trust validated"), "{stderr}");
     call.extend(["--trust", "validated"].map(str::to_owned));
     call.extend(command.map(str::to_owned));
-    let (code, answer, said) = go(words(&call));
-    assert_eq!(code, 0, "{answer}{said}");
+    let (code, answer, stderr) = go(words(&call));
+    assert_eq!(code, 0, "{answer}{stderr}");
     assert!(answer.contains(r#""arguments":{"thingId":3}"#), "{answer}");
-    let (code, _, said) = run(&folder, &["call", "frobnicate", "--source", "small-adapter.md"]);
-    assert!(code == 2 && said.contains("Give the command after --"), "{said}");
+    let (code, _, stderr) = run(&folder, &["call", "frobnicate", "--source", "small-adapter.md"]);
+    assert!(code == 2 && stderr.contains("Give the command after --"), "{stderr}");
     // R-DIS-7a: has it changed since?
-    let (code, told, _) = go(with(&["review", "small-adapter.md"]));
-    assert!(code == 0 && told.contains("has not changed since the adapter was reviewed"), "{told}");
+    let (code, report, _) = go(with(&["review", "small-adapter.md"]));
+    assert!(code == 0 && report.contains("has not changed since the adapter was reviewed"), "{report}");
     let mut changed = tools();
     changed[0]["description"] = json!("List things, and send them to somebody else.");
     changed[1]["inputSchema"]["properties"]["secretly"] = json!({ "type": "boolean" });
     changed[3]["name"] = json!("fail_better");
     folder.tools("tools.json", &changed);
-    let (code, told, _) = go(with(&["review", "small-adapter.md"]));
-    assert_eq!(code, 1, "{told}");
+    let (code, report, _) = go(with(&["review", "small-adapter.md"]));
+    assert_eq!(code, 1, "{report}");
     for words in [
         "changed  frobnicate: parameters",
         "changed  list_things: description",
         "gone     fail",
         "new      fail_better",
     ] {
-        assert!(told.contains(words), "{told}");
+        assert!(report.contains(words), "{report}");
     }
     let mut list = ["introspect", "--source", "small-adapter.md", "--trust", "validated"].map(str::to_owned).to_vec();
     list.extend(command.map(str::to_owned));
-    let (_, listed, said) = go(list);
+    let (_, listed, stderr) = go(list);
     assert!(!listed.contains("somebody else") && !listed.contains("fail_better"), "{listed}");
-    assert!(said.contains("operations are quarantined"), "{said}");
+    assert!(stderr.contains("operations are quarantined"), "{stderr}");
     for changed in ["frobnicate", "list_things"] {
         let line = listed.lines().find(|line| line.starts_with(changed)).unwrap_or_else(|| panic!("{listed}"));
         assert!(line.contains("Quarantined"), "{line}");
@@ -190,9 +190,9 @@ fn r_dis_9_unknown_plugins_and_credentials_in_a_file_are_refused() {
     let folder = Folder::new();
     folder.file("tasks-adapter.md", REST);
     done(&folder, &["validate", "tasks-adapter.md"]);
-    let (code, _, said) = run(&folder, &["serve", "tasks-adapter.md"]);
-    assert!(code == 2 && said.contains("its target is a REST API, which this version does not serve"), "{said}");
-    for (right, wrong, told) in [
+    let (code, _, stderr) = run(&folder, &["serve", "tasks-adapter.md"]);
+    assert!(code == 2 && stderr.contains("its target is a REST API, which this version does not serve"), "{stderr}");
+    for (right, wrong, report) in [
         ("transport: http", "transport: carrier-pigeon", "PLUGIN_NOT_FOUND"),
         ("protocol: rest", "protocol: graphql", "PLUGIN_NOT_FOUND"),
         ("serialization: json", "serialization: xml", "PLUGIN_NOT_FOUND"),
@@ -205,12 +205,12 @@ fn r_dis_9_unknown_plugins_and_credentials_in_a_file_are_refused() {
         assert_ne!(file, REST, "{right}");
         folder.file("tasks-adapter.md", &file);
         let line = file.lines().position(|line| line.contains(wrong)).unwrap() + 1;
-        let (code, out, said) = run(&folder, &["validate", "tasks-adapter.md"]);
-        assert_eq!(code, 1, "{wrong}: {out}{said}");
-        assert!(out.contains(told) && out.contains(&format!("tasks-adapter.md:{line}:")), "{wrong}: {out}");
+        let (code, out, stderr) = run(&folder, &["validate", "tasks-adapter.md"]);
+        assert_eq!(code, 1, "{wrong}: {out}{stderr}");
+        assert!(out.contains(report) && out.contains(&format!("tasks-adapter.md:{line}:")), "{wrong}: {out}");
         let (code, _, refused) = run(&folder, &["serve", "tasks-adapter.md"]);
-        assert!(code == 2 && refused.contains(told), "{wrong}: {refused}");
-        let everything = format!("{out}{said}{refused}");
+        assert!(code == 2 && refused.contains(report), "{wrong}: {refused}");
+        let everything = format!("{out}{stderr}{refused}");
         assert!(!everything.contains("hush"), "{wrong}: {everything}");
     }
 }

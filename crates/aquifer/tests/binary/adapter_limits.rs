@@ -38,11 +38,11 @@ impl Desk {
 
     fn call(&self, operation: &str, params: &Value) -> Value {
         let params = params.to_string();
-        let (_, said) =
+        let (_, printed) =
             self.run(&["call", operation, &params, "--source", "small-adapter.md", "--trust", "validated"], true);
-        let line = said.lines().find(|line| line.starts_with('{'));
-        let answer = line.and_then(|_| serde_json::Deserializer::from_str(&said).into_iter::<Value>().next()?.ok());
-        answer.unwrap_or_else(|| panic!("{operation}: {said}"))
+        let line = printed.lines().find(|line| line.starts_with('{'));
+        let answer = line.and_then(|_| serde_json::Deserializer::from_str(&printed).into_iter::<Value>().next()?.ok());
+        answer.unwrap_or_else(|| panic!("{operation}: {printed}"))
     }
 
     fn code(&self, operation: &str, params: &Value) -> String {
@@ -100,8 +100,8 @@ fn r_int_6_adapter_info_has_name_version_and_trust() {
 #[test]
 fn limits_that_make_no_sense_are_refused_with_their_place() {
     let desk = Desk::new("{ requests_per_minute: 0 }");
-    let (is_done, said) = desk.run(&["validate", "small-adapter.md"], false);
-    assert!(!is_done && said.contains("rate_limits.requests_per_minute"), "{said}");
-    let (is_done, said) = desk.run(&["call", "list_things", "--source", "small-adapter.md"], true);
-    assert!(!is_done && said.contains("requests_per_minute"), "{said}");
+    let (is_done, printed) = desk.run(&["validate", "small-adapter.md"], false);
+    assert!(!is_done && printed.contains("rate_limits.requests_per_minute"), "{printed}");
+    let (is_done, printed) = desk.run(&["call", "list_things", "--source", "small-adapter.md"], true);
+    assert!(!is_done && printed.contains("requests_per_minute"), "{printed}");
 }

@@ -71,8 +71,8 @@ fn r_dis_7a_a_server_asks_only_what_the_operator_allows() {
         assert_eq!(prompts, if samples { vec!["Requested by MCP server 'files'."] } else { vec![] }, "{allow}");
         let log = piped.last_words();
         for (what, is_allowed) in [("elicitation", elicits), ("sampling", samples)] {
-            let said = log.matches(&format!("declined a request of the server for {what}")).count();
-            assert_eq!(said, usize::from(!is_allowed), "{allow}: {log}");
+            let declined = log.matches(&format!("declined a request of the server for {what}")).count();
+            assert_eq!(declined, usize::from(!is_allowed), "{allow}: {log}");
         }
     }
 }
@@ -83,7 +83,10 @@ fn a_word_that_cannot_be_allowed_is_refused_with_those_that_can() {
         let folder = Folder::new();
         let output = aquifer().args(["serve", "--config", &config(&folder, allow)]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{allow}");
-        let said = text(&output.stderr);
-        assert!(said.contains("unknown variant") && said.contains("`elicitation` or `sampling`"), "{allow}: {said}");
+        let printed = text(&output.stderr);
+        assert!(
+            printed.contains("unknown variant") && printed.contains("`elicitation` or `sampling`"),
+            "{allow}: {printed}"
+        );
     }
 }

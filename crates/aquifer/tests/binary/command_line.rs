@@ -63,8 +63,8 @@ fn invalid_usage_exits_with_two_and_says_what_to_do() {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(words), "{arguments:?}: {said}");
+        let printed = text(&output.stderr);
+        assert!(printed.contains(words), "{arguments:?}: {printed}");
     }
 }
 

@@ -115,8 +115,8 @@ fn a_short_secret_is_reported_without_repeating_it() {
         desk.folder.file("aquifer.toml", "[state]\ncursor_secret = \"hush-4711\"\n[[source]]\ntarget = \"tasks:\"\n");
     let output = aquifer().args(["serve", "--config", &config]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("at least 16 characters") && !said.contains("hush"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("at least 16 characters") && !printed.contains("hush"), "{printed}");
 }
 
 /// Two that start at once must end up with one key.

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::safety::Place;
-use crate::support::{Piped, Served, run, shell, text, token, until};
+use crate::safety::Fixture;
+use crate::support::{HttpServer, Piped, run, shell, text, token, until};
 
 fn demo() -> Piped {
     Piped::initialized(&["demo", "--stdio"], "2025-06-18")
@@ -18,7 +18,7 @@ fn suggested<'t>(talk: &'t str, beginning: &str) -> Vec<(&'t str, &'t str)> {
 
 /// R-SAF-3, R-SAF-5: as a new user would try it.
 fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
-    served: &Served,
+    served: &HttpServer,
     talk: &str,
     to_agents: (&str, &str),
     to_shells: (&str, &str),
@@ -29,9 +29,9 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
     let there =
         || served.call("mcp_aql_read", json!({ "operation": "get_tag", "params": { "id": 3 } }))["success"] == true;
     let asked = delete(&params);
-    let told = &asked["error"]["details"];
-    assert!(told["confirmation_message"].as_str().unwrap().contains("delete_tag"), "{asked}");
-    assert!(told["reasons"][0].is_string() && there(), "{asked}");
+    let details = &asked["error"]["details"];
+    assert!(details["confirmation_message"].as_str().unwrap().contains("delete_tag"), "{asked}");
+    assert!(details["reasons"][0].is_string() && there(), "{asked}");
     params["confirmation_token"] = token(&asked).unwrap().into();
     assert_eq!(delete(&params)["success"], true);
     assert!(!there());
@@ -49,7 +49,7 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
 }
 
 /// The lifecycle of an execution, from both sides.
-fn exporting_takes_its_time_and_ends(served: &Served, to_agents: (&str, &str), to_shells: (&str, &str)) {
+fn exporting_takes_its_time_and_ends(served: &HttpServer, to_agents: (&str, &str), to_shells: (&str, &str)) {
     let (operation, params) = to_agents;
     let params: Value = serde_json::from_str(params).unwrap();
     let ended = served.call("mcp_aql_execute", json!({ "operation": operation, "params": params }));
@@ -60,7 +60,7 @@ fn exporting_takes_its_time_and_ends(served: &Served, to_agents: (&str, &str), t
 }
 
 /// R-SAF-3: nothing but the admin secret, typed at a terminal, lets it go.
-fn a_newsletter_is_sent_once_a_person_approved_it(served: &Served, talk: &str, (operation, params): (&str, &str)) {
+fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &str, (operation, params): (&str, &str)) {
     let mut params: Value = serde_json::from_str(params).unwrap();
     let send = |params: &Value| served.call("mcp_aql_execute", json!({ "operation": operation, "params": params }));
     let asked = send(&params);
@@ -72,7 +72,7 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &Served, talk: &str, (
     let state = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals secret --state ")).unwrap();
     let person = |talk: &[(&str, &str)], words: &[&str]| {
         let command = [&[env!("CARGO_BIN_EXE_aquifer"), "approvals"], words, &["--state", state]].concat();
-        Place::at_terminal("", talk, &command)
+        Fixture::at_terminal("", talk, &command)
     };
     let (code, shown) = person(&[], &["secret"]);
     assert_eq!(code, 0, "{shown}");
@@ -86,7 +86,7 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &Served, talk: &str, (
 
 #[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
-    let mut served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
+    let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
     let talk = served.says("Press Ctrl-C to stop");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
     assert_eq!((to_agents.len(), to_shells.len()), (6, 6), "{talk}");
@@ -124,10 +124,10 @@ fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let subject = hits[0]["subject"].as_str().unwrap();
     assert!(subject.contains("Tent") && subject.contains("leak"), "{found}");
     let references = related["relationships"].as_array().unwrap();
-    let told: Vec<(&str, i64)> =
+    let steps: Vec<(&str, i64)> =
         references.iter().map(|one| (one["type"].as_str().unwrap(), one["depth"].as_i64().unwrap())).collect();
     // Three steps lead back to the customer of the ticket.
-    assert!(told.contains(&("tickets.customer_id", 1)) && told.contains(&("products.suggested_by", 3)), "{related}");
+    assert!(steps.contains(&("tickets.customer_id", 1)) && steps.contains(&("products.suggested_by", 3)), "{related}");
 }
 
 #[test]

@@ -168,9 +168,9 @@ fn workshop() -> Folder {
 /// Something left to review is told with 1, which is an answer and no failure.
 fn tried(folder: &Folder, command: &str) {
     let output = shell_in(folder, command);
-    let said = text(&output.stdout) + &text(&output.stderr);
+    let printed = text(&output.stdout) + &text(&output.stderr);
     let is_fine = output.status.success() || (command.contains(" review ") && output.status.code() == Some(1));
-    assert!(is_fine, "{command}: {said}");
+    assert!(is_fine, "{command}: {printed}");
 }
 
 #[test]

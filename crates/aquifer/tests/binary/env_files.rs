@@ -67,8 +67,8 @@ fn a_file_that_others_can_read_is_reported_and_one_that_is_missing_is_an_error()
         command.args(["call", "one_environment", "{\"name\": \"PATH\"}", "--config", &config]).output().unwrap()
     };
     let open = call();
-    let said = text(&open.stderr);
-    assert!(open.status.success() && said.contains("chmod 600") && !said.contains("hush"), "{said}");
+    let printed = text(&open.stderr);
+    assert!(open.status.success() && printed.contains("chmod 600") && !printed.contains("hush"), "{printed}");
     std::fs::remove_file(folder.path("values.env")).unwrap();
     let missing = call();
     assert_eq!(missing.status.code(), Some(2));

@@ -5,16 +5,16 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Served, TIMEOUT, alter, envelope, stateless_body};
+use crate::support::{Folder, HttpServer, TIMEOUT, alter, envelope, stateless_body};
 
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
-fn in_session(served: &Served, id: &str, body: &Value) -> crate::support::Answer {
+fn in_session(served: &HttpServer, id: &str, body: &Value) -> crate::support::Answer {
     served.post(&[("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes())
 }
 
 /// The task board, alone or beside a database, with limits as the operator has set them.
-fn serve(folder: &Folder, has_several_sources: bool, limits: &str) -> Served {
+fn serve(folder: &Folder, has_several_sources: bool, limits: &str) -> HttpServer {
     let tasks = "[[source]]\ntarget = \"tasks:\"\nprefix = \"\"\n";
     let mut config = format!("[http]\naddress = \"127.0.0.1:0\"\n{limits}\n{tasks}");
     if has_several_sources {
@@ -22,7 +22,7 @@ fn serve(folder: &Folder, has_several_sources: bool, limits: &str) -> Served {
         alter(&file, "CREATE TABLE IF NOT EXISTS books (id INTEGER PRIMARY KEY);");
         config += &format!("[[source]]\ntarget = \"sqlite:{file}\"\n");
     }
-    Served::start(&["serve", "--config", &folder.file("aquifer.toml", &config)])
+    HttpServer::start(&["serve", "--config", &folder.file("aquifer.toml", &config)])
 }
 
 /// With one source and with several, before and after a restart.
@@ -40,7 +40,7 @@ fn a_thousand_sessions_lock_nobody_out() {
     in_every_setting(|folder, has_several_sources| flood_with_sessions(&serve(folder, has_several_sources, "")));
 }
 
-fn flood_with_sessions(served: &Served) {
+fn flood_with_sessions(served: &HttpServer) {
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     let used = served.post(&[], INITIALIZE).header("mcp-session-id").unwrap();
     assert_eq!(in_session(served, &used, &list).status, 200);
@@ -64,7 +64,7 @@ fn flood_with_sessions(served: &Served) {
 }
 
 /// A server whose operator has set the limits low, with tasks of which a hundred make a large answer.
-fn with_large_tasks(folder: &Folder, has_several_sources: bool) -> (Served, Vec<u8>) {
+fn with_large_tasks(folder: &Folder, has_several_sources: bool) -> (HttpServer, Vec<u8>) {
     let served = serve(folder, has_several_sources, "max_unread_bytes = 50000000\nwrite_timeout_seconds = 2\n");
     let large = json!({ "operation": "create_task", "title": "x".repeat(90_000) });
     assert_eq!(served.call("mcp_aql_create", large)["success"], true);

@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, children, confirmed, forgetful, server, text, tools, unguarded, until};
+use crate::support::{
+    Folder, HttpServer, Piped, children, confirmed, forgetful, server, text, tools, unguarded, until,
+};
 
 /// A client's file as people have it: five servers, one of them broken.
 fn client_file(folder: &Folder, web: &str) -> String {
@@ -46,7 +48,7 @@ fn offered(piped: &mut Piped, operation: &str) {
 #[test]
 fn r_dis_7_the_servers_of_a_client_are_served_as_they_are() {
     let folder = Folder::new();
-    let board = Served::tasks();
+    let board = HttpServer::tasks();
     let file = client_file(&folder, &board.authority);
     let mut piped = serve(&folder, &["serve", &file]);
     assert_eq!(piped.tools().len(), 5, "five tools, whatever stands behind them");
@@ -77,15 +79,15 @@ fn r_dis_7_the_servers_of_a_client_are_served_as_they_are() {
     let wrong = piped.error("execute", "files_frobnicate", json!({ "thing_id": "five" }));
     assert_eq!(wrong["code"], "VALIDATION_INVALID_TYPE", "{wrong}");
     let broken = operations.iter().find(|name| name.starts_with("broken_"));
-    let said = piped.last_words();
-    assert!(said.contains("'broken' is unavailable"), "{said}");
+    let message = piped.last_words();
+    assert!(message.contains("'broken' is unavailable"), "{message}");
     assert!(broken.is_some(), "introspection says that it is away: {operations:?}");
 }
 
 #[test]
 fn r_dis_2_no_secret_of_a_client_comes_out() {
     let folder = Folder::new();
-    let board = Served::tasks();
+    let board = HttpServer::tasks();
     let file = client_file(&folder, &board.authority);
     let mut everything = String::new();
     let mut piped = serve(&folder, &["serve", &file, "--log", "trace"]);
@@ -155,7 +157,7 @@ fn r_dis_7_one_command_and_a_url_need_no_file() {
             .concat(),
     );
     assert!(text(&passed.stdout).contains(&format!("\"wanted\":\"{HEADER}\"")), "{}", text(&passed.stdout));
-    let board = Served::tasks();
+    let board = HttpServer::tasks();
     let url = format!("http://{}/mcp", board.authority);
     let both = run(&folder, &[&["introspect", "--source", &url][..], &command].concat());
     let shown = text(&both.stdout);
@@ -207,11 +209,11 @@ fn r_dis_7_one_shot_commands_name_the_server_that_cannot_be_started() {
             &["call", "frobnicate", r#"{"thing_id": 1}"#],
         ] {
             let output = run(&folder, &[asked, server].concat());
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{asked:?} {server:?}: {said}");
+            let printed = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{asked:?} {server:?}: {printed}");
             assert_eq!(text(&output.stdout), "", "{asked:?} {server:?}");
-            let last = said.lines().last().unwrap_or_default();
-            assert!(last.starts_with("aquifer: Source '") && last.contains(words), "{asked:?} {server:?}: {said}");
+            let last = printed.lines().last().unwrap_or_default();
+            assert!(last.starts_with("aquifer: Source '") && last.contains(words), "{asked:?} {server:?}: {printed}");
         }
     }
     // Where others are there, the one that is not is told and the rest is shown.
@@ -222,10 +224,10 @@ fn r_dis_7_one_shot_commands_name_the_server_that_cannot_be_started() {
     } });
     let file = folder.file("mcp.json", &servers.to_string());
     let output = run(&folder, &["call", "introspect", r#"{"query": "operations"}"#, "--source", &file]);
-    let (shown, said) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{shown}{said}");
+    let (shown, printed) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{shown}{printed}");
     assert!(shown.contains("good_frobnicate"), "{shown}");
-    assert!(said.contains("'gone' is unavailable"), "{said}");
+    assert!(printed.contains("'gone' is unavailable"), "{printed}");
 }
 
 #[test]
@@ -243,8 +245,8 @@ fn r_dis_7_a_configuration_alone_is_enough_to_serve() {
     );
     let output = run(&folder, &["call", "first_environment", r#"{"name": "OWN"}"#, "--config", &config]);
     assert!(text(&output.stdout).contains(HEADER), "{}{}", text(&output.stdout), text(&output.stderr));
-    let said = text(&output.stderr);
-    assert!(said.contains("skipping 'third'") && said.contains("${NOBODY_SET_THIS}"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("skipping 'third'") && printed.contains("${NOBODY_SET_THIS}"), "{printed}");
     let listed = text(&run(&folder, &["introspect", "--config", &config]).stdout);
     for name in ["first_frobnicate", "zwei_frobnicate", "tasks_create_task"] {
         assert!(listed.contains(name), "{listed}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Piped, Served, envelope, memory};
+use crate::support::{HttpServer, Piped, envelope, memory, processor_time, until};
 
 /// A tool call with this text in place of its arguments.
 fn call(id: u64, arguments: &str) -> String {
@@ -107,7 +107,7 @@ fn r_req_7_and_r_req_8_hold_on_pipes() {
 
 #[test]
 fn r_req_7_and_r_req_8_hold_over_http() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     for (what, bytes, expected) in calls() {
         let headers =
             [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
@@ -231,7 +231,7 @@ fn r_req_7_memory_stays_flat() {
     });
     assert_eq!(flat, Ok(()), "kB after each batch on pipes");
 
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
     let flat = levels_off(|| {
         for _ in 0..BATCH {
@@ -260,6 +260,8 @@ fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
     let pid = child.id();
     let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
     let list = call(1, r#"{"operation":"introspect","params":{"query":"operations"}}"#);
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = sent.clone();
     let writer = std::thread::spawn(move || {
         let _ = writeln!(input, "{initialize}");
         // Ends when the server is killed, or with everything sent.
@@ -268,15 +270,18 @@ fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
             if writeln!(input, "{}", list.replacen("\"id\":1,", &format!("\"id\":{},", id * (id % 2)), 1)).is_err() {
                 return;
             }
+            count.store(id, std::sync::atomic::Ordering::Relaxed);
         }
     });
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    let mut most = 0;
-    while std::time::Instant::now() < deadline && !writer.is_finished() {
+    let (mut most, mut same, mut before) = (0, 0, None);
+    until("the server neither reads nor works", || {
+        assert!(!writer.is_finished(), "the server does not stop reading a client that does not read");
         most = most.max(memory(pid));
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    assert!(!writer.is_finished(), "the server stops reading a client that does not read");
+        let now = Some((sent.load(std::sync::atomic::Ordering::Relaxed), processor_time(pid)));
+        same = if now == before { same + 1 } else { 0 };
+        before = now;
+        (same == 50 && sent.load(std::sync::atomic::Ordering::Relaxed) > 1_000).then_some(())
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     writer.join().unwrap();

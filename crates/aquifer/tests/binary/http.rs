@@ -4,12 +4,12 @@ use std::io::Read;
 
 use serde_json::json;
 
-use crate::support::{Piped, Served, envelope, read_answer, stateless_body, terminate};
+use crate::support::{HttpServer, Piped, envelope, read_answer, stateless_body, terminate, until};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
 /// Opens a session as an older client does and gives its id.
-fn session(served: &Served) -> String {
+fn session(served: &HttpServer) -> String {
     let answer = served.post(&[], INITIALIZE.as_bytes());
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(answer.json()["result"]["serverInfo"]["name"], "aquifer");
@@ -22,7 +22,7 @@ fn session(served: &Served) -> String {
 
 #[test]
 fn older_and_newest_clients_are_served_by_one_process() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let id = session(&served);
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_create", "arguments": { "operation": "create_task", "title": "old" } } });
     let old =
@@ -35,7 +35,7 @@ fn older_and_newest_clients_are_served_by_one_process() {
 
 #[test]
 fn answers_without_streaming_are_plain_json() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let answer = served.stateless("tools/list", json!({}));
     assert_eq!(answer.header("content-type").as_deref(), Some("application/json"));
     assert_eq!(answer.json()["result"]["tools"].as_array().unwrap().len(), 5);
@@ -44,7 +44,7 @@ fn answers_without_streaming_are_plain_json() {
 /// The same message with a slash written otherwise goes the SDK's way.
 #[test]
 fn calls_are_answered_alike_on_the_short_way() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     let read = json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } });
     let newest = ("mcp-protocol-version", "2026-07-28");
@@ -78,16 +78,16 @@ fn calls_are_answered_alike_on_the_short_way() {
             }
             let short = served.post(&headers, body.to_string().as_bytes());
             let long = served.post(&headers, body.to_string().replace("tools/call", "tools\\/call").as_bytes());
-            let told =
+            let response =
                 |answer: &crate::support::Answer| (answer.status, answer.header("content-type"), answer.body.clone());
-            assert_eq!(told(&short), told(&long), "{headers:?} {body}");
+            assert_eq!(response(&short), response(&long), "{headers:?} {body}");
         }
     }
 }
 
 #[test]
 fn progress_streams_to_clients() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let call =
         json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true } });
     let (plain, _) = stateless_body("tools/call", call.clone());
@@ -117,7 +117,7 @@ fn progress_streams_to_clients() {
 
 #[test]
 fn r_end_6_sessions_do_not_see_each_others_executions() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let (one, two) = (session(&served), session(&served));
     let call = |id: &str, arguments: serde_json::Value, tool: &str| {
         let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
@@ -137,29 +137,34 @@ fn r_end_6_sessions_do_not_see_each_others_executions() {
 
 #[test]
 fn r_end_6_a_session_takes_its_executions_with_it() {
-    let served = Served::tasks();
-    let id = session(&served);
-    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
-    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 3000 } } });
-    let started =
-        served.post(&[("mcp-session-id", &id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes());
-    assert_eq!(envelope(&started.json())["success"], true);
-    let ended = served.send("DELETE", "/mcp", &[("mcp-session-id", &id)], b"");
+    let served = HttpServer::tasks();
+    // Each execution runs for minutes, longer than this test waits.
+    for title in ["a", "b", "c"] {
+        served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+    }
+    let execute = json!({ "operation": "execute_tasks", "ms_each": 60_000 });
+    let start = |id: &str, arguments: serde_json::Value| {
+        let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": arguments } });
+        let headers = [("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")];
+        envelope(&served.post(&headers, body.to_string().as_bytes()).json())
+    };
+    // Sixty-four executions per session, until there is room for no more.
+    let (sessions, last) = ((0..16).map(|_| session(&served)).collect::<Vec<String>>(), session(&served));
+    for id in &sessions {
+        let started = start(id, json!({ "operations": vec![execute.clone(); 64] }));
+        assert_eq!(started["summary"]["succeeded"], 64, "{started}");
+    }
+    assert_eq!(start(&last, execute.clone())["error"]["code"], "RATE_LIMIT_EXCEEDED");
+    let ended = served.send("DELETE", "/mcp", &[("mcp-session-id", &sessions[3])], b"");
     assert_eq!(ended.status, 204);
-    // Something that takes longer than the execution would have: its task stays undone.
-    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "b" }));
-    let (body, _) = stateless_body(
-        "tools/call",
-        json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } }),
-    );
-    std::thread::sleep(std::time::Duration::from_millis(3500));
-    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
-    assert_eq!(envelope(&served.post(&headers, body.to_string().as_bytes()).json())["data"]["done"], false);
+    until("the executions of the ended session make room", || {
+        (start(&last, execute.clone())["success"] == true).then_some(())
+    });
 }
 
 #[test]
 fn strangers_are_kept_out() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let port = served.authority.split(':').nth(1).unwrap().to_owned();
     let status = |headers: &[(&str, &str)]| served.send("GET", "/health", headers, b"").status;
     for host in [
@@ -181,7 +186,7 @@ fn strangers_are_kept_out() {
         assert_eq!(status(&[("origin", origin)]), 403, "{origin}");
         assert_eq!(served.post(&[("origin", origin)], INITIALIZE.as_bytes()).status, 403, "{origin}");
     }
-    let open = Served::start(&[
+    let open = HttpServer::start(&[
         "serve",
         "tasks:",
         "--http",
@@ -199,7 +204,7 @@ fn strangers_are_kept_out() {
 
 #[test]
 fn health_and_other_places() {
-    let served = Served::tasks();
+    let served = HttpServer::tasks();
     let health = served.send("GET", "/health", &[], b"");
     assert_eq!(health.json()["status"], "ok");
     assert_eq!(health.json()["operations"], 10);
@@ -213,7 +218,7 @@ fn sessions_are_bounded() {
     let file = std::env::temp_dir().join(format!("aquifer-sessions-{}.toml", std::process::id()));
     std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmax_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n")
         .unwrap();
-    let served = Served::start(&["serve", "--config", file.to_str().unwrap()]);
+    let served = HttpServer::start(&["serve", "--config", file.to_str().unwrap()]);
     std::fs::remove_file(&file).unwrap();
     let (first, second) = (session(&served), session(&served));
     let list = br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
@@ -225,7 +230,7 @@ fn sessions_are_bounded() {
 
 #[test]
 fn stopping_finishes_the_calls_under_way() {
-    let mut served = Served::tasks();
+    let mut served = HttpServer::tasks();
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     let id = session(&served);
     // A stream that only waits for news must not hold the server back.
@@ -254,7 +259,7 @@ fn stopping_finishes_the_calls_under_way() {
 
 #[test]
 fn a_listening_client_does_not_delay_the_shutdown() {
-    let mut served = Served::tasks();
+    let mut served = HttpServer::tasks();
     let (body, _) = stateless_body("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let headers = [
         ("content-type", "application/json"),
@@ -267,13 +272,13 @@ fn a_listening_client_does_not_delay_the_shutdown() {
     listening.read_exact(&mut begun).unwrap();
     terminate(served.pid());
     assert!(served.wait().success());
-    let said = served.all();
-    assert!(!said.contains("calls are still running"), "{said}");
+    let output = served.all();
+    assert!(!output.contains("calls are still running"), "{output}");
 }
 
 #[test]
 fn the_same_answers_as_on_pipes() {
-    let (served, mut piped) = (Served::tasks(), Piped::tasks());
+    let (served, mut piped) = (HttpServer::tasks(), Piped::tasks());
     for (tool, arguments) in [
         ("mcp_aql_create", json!({ "operation": "create_task", "title": "a" })),
         ("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "operations" } })),

@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::safety::Place;
+use crate::safety::Fixture;
 use crate::support::{Folder, aquifer, confirmed, server, text, tools};
 
 const SECRETS: [&str; 4] = ["hush-environment-4711", "hush-argument-4712", "hush-header-4713", "hush-query-4714"];
@@ -76,8 +76,8 @@ fn the_clients_of_a_machine_become_one_configuration() {
     let written = std::fs::read_to_string(folder.path("aquifer.toml")).unwrap();
     assert_eq!(text(&shown.stdout), written, "the same input, the same bytes");
     for secret in SECRETS {
-        for said in [&written, &text(&output.stdout), &text(&output.stderr), &text(&shown.stderr)] {
-            assert!(!said.contains(secret), "{said}");
+        for printed in [&written, &text(&output.stdout), &text(&output.stderr), &text(&shown.stderr)] {
+            assert!(!printed.contains(secret), "{printed}");
         }
     }
     assert!(
@@ -87,7 +87,7 @@ fn the_clients_of_a_machine_become_one_configuration() {
     assert!(written.contains("\"Bearer ${WEB_TOKEN}\""), "{written}");
     assert_eq!(written.matches("[[source]]").count(), 5, "each server once, and not ourselves: {written}");
     // What is told to people.
-    let said = text(&output.stderr);
+    let printed = text(&output.stderr);
     for words in [
         "Claude Desktop",
         "Cursor",
@@ -99,7 +99,7 @@ fn the_clients_of_a_machine_become_one_configuration() {
         "FILES_TOKEN  env FILES_TOKEN of 'files'",
         "WEB_TOKEN  header Authorization of 'web'",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     // A snippet for every client, in its own words.
     let snippets = text(&output.stdout);
@@ -234,18 +234,18 @@ fn placeholders_are_named_and_not_taken_for_values() {
     );
     let output = init(&folder, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let (written, values, said) = (read(&folder, "aquifer.toml"), read(&folder, "aquifer.env"), text(&output.stderr));
+    let (written, values, stderr) = (read(&folder, "aquifer.toml"), read(&folder, "aquifer.env"), text(&output.stderr));
     for placeholder in ["YOUR_TOKEN", "YOUR_API_KEY", "/path/to"] {
         assert!(!written.contains(placeholder) && !values.contains(placeholder), "{placeholder}: {written}{values}");
     }
-    for (variable, place) in [
+    for (variable, fixture) in [
         ("GITHUB_TOKEN", "env GITHUB_TOKEN of 'github'"),
         ("FILES_ARGUMENT_3", "argument 3 of 'files'"),
         ("SEARCH_AUTHORIZATION", "header Authorization of 'search'"),
     ] {
         assert!(written.contains(&format!("${{{variable}}}")), "{variable}: {written}");
         assert!(values.contains(&format!("\n# {variable}=\n")), "{variable}: {values}");
-        assert!(said.contains(&format!("{variable}  {place}")), "{variable}: {said}");
+        assert!(stderr.contains(&format!("{variable}  {fixture}")), "{variable}: {stderr}");
     }
     assert!(written.contains("\"Bearer ${SEARCH_AUTHORIZATION}\""), "{written}");
     // One server's literal does not become what another reads from the environment.
@@ -279,7 +279,7 @@ fn a_person_is_asked_for_what_is_missing() {
     let command = ["env", "-u", "XDG_CONFIG_HOME", &format!("HOME={home}"), "sh", "-c", "cd && exec \"$0\" init"];
     let command = [&command[..], &[env!("CARGO_BIN_EXE_aquifer")]].concat();
     let talk = [("A_TOKEN: ", "hush typed 4717"), ("B_TOKEN: ", ""), ("C_TOKEN: ", "<your-token>")];
-    let (code, shown) = Place::at_terminal("", &talk, &command);
+    let (code, shown) = Fixture::at_terminal("", &talk, &command);
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains("hush"), "{shown}");
     let values = read(&folder, "aquifer.env");

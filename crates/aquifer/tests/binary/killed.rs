@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Served, TIMEOUT, try_call};
+use crate::support::{Folder, HttpServer, TIMEOUT, try_call};
 
 /// So many of them write at the same time.
 const WRITERS: i64 = 4;
@@ -125,10 +125,10 @@ impl Writer {
     }
 }
 
-/// Numbers that nobody chose. The same in every run, as far as the moments of a machine can be.
-struct Dice(u64);
+/// Pseudo-random numbers, the same in every run.
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -137,12 +137,12 @@ impl Dice {
     }
 }
 
-/// Kills a server in the middle of its work so many times.
+/// Kills a server this many times while it works.
 pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
-    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut rng = Rng(0x2545_f491_4f6c_dd1d);
     let mut writers: Vec<Writer> =
         (1..=WRITERS).map(|id| Writer { id, certain: Progress::default(), possible: Progress::default() }).collect();
-    // The words are given: finding them takes a build without optimisation longer than everything else at the start.
+    // The names are given, because a build without optimization takes long to derive them.
     let words = "ledgers = { singular = \"ledger\", plural = \"ledgers\" }
         entries = { singular = \"entry\", plural = \"entries\" }";
     let folder = Folder::new();
@@ -150,7 +150,7 @@ pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
         .file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n[source.tables]\n{words}\n", store.target()));
     let mut cut = 0;
     for round in 0..rounds {
-        let served = Served::start(&["serve", "--config", &config, "--http", "127.0.0.1:0"]);
+        let served = HttpServer::start(&["serve", "--config", &config, "--http", "127.0.0.1:0"]);
         check(store, &mut writers);
         let (sender, acknowledged) = channel();
         let authority = served.authority.clone();
@@ -162,17 +162,17 @@ pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
                     scope.spawn(move || writer.write(authority, &sender))
                 })
                 .collect();
-            for _ in 0..dice.below(12) {
+            for _ in 0..rng.below(12) {
                 acknowledged.recv_timeout(TIMEOUT).expect("writes are acknowledged");
             }
-            // Not to wait for anything: the moment is to be any.
-            std::thread::sleep(Duration::from_micros(dice.below(12_000)));
+            // Not a wait: the kill comes at a random moment.
+            std::thread::sleep(Duration::from_micros(rng.below(12_000)));
             served.kill();
             store.settle();
             writing.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
         cut += writers.iter().filter(|writer| writer.possible != writer.certain).count();
-        // Every second time the next server meets what this one left before anybody else does.
+        // Every second time, the next server is the first to open the store after the kill.
         if round % 2 == 0 {
             check(store, &mut writers);
         }
@@ -182,7 +182,7 @@ pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
     assert!(cut > 0 && changes > i64::from(rounds), "it was killed under load: {cut} of {changes} writes were cut off");
 }
 
-/// Holds what is stored against what the writers know, and tells them how the last writes ended.
+/// Compares the stored rows with what the writers know, and tells the writers how their last writes ended.
 fn check(store: &mut impl Store, writers: &mut [Writer]) {
     let (ledgers, entries) = store.read();
     assert_eq!(ledgers.len(), writers.len());
@@ -281,7 +281,7 @@ fn kill_on_file(journal: &str) -> File {
     kill(&mut file, 50);
 
     // What is left beside the file is in nobody's way.
-    let served = Served::start(&["serve", &file.target(), "--http", "127.0.0.1:0"]);
+    let served = HttpServer::start(&["serve", &file.target(), "--http", "127.0.0.1:0"]);
     let entry = json!({ "ledger_id": 1, "number": 1_000_000, "stamp": "", "note": "" });
     let made = served.call("mcp_aql_create", json!({ "operation": "create_entry", "params": entry }));
     assert_eq!(made["success"], true, "{made}");

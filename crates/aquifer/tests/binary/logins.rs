@@ -43,8 +43,8 @@ impl Guarded {
 
     /// Every secret that was on the wire.
     fn shown(&self) -> Vec<String> {
-        let told: Value = serde_json::from_str(&self.ask("GET /control HTTP/1.0\r\n\r\n")).unwrap();
-        let shown = told["shown"].as_array().unwrap().iter().map(|secret| secret.as_str().unwrap().to_owned());
+        let answer: Value = serde_json::from_str(&self.ask("GET /control HTTP/1.0\r\n\r\n")).unwrap();
+        let shown = answer["shown"].as_array().unwrap().iter().map(|secret| secret.as_str().unwrap().to_owned());
         shown.filter(|secret| secret.len() > 8).collect()
     }
 }
@@ -80,10 +80,10 @@ fn a_person_logs_in_and_out() {
     let unguarded = unguarded(&folder);
     let mut everything = String::new();
     let mut try_it = |command: &str, code: i32, expected: &str| {
-        let (ended, said) = run(&folder, &format!("{command} --log trace"));
-        assert_eq!(ended, Some(code), "{command}: {said}");
-        assert!(said.contains(expected), "{command}: {said}");
-        everything.push_str(&said);
+        let (ended, printed) = run(&folder, &format!("{command} --log trace"));
+        assert_eq!(ended, Some(code), "{command}: {printed}");
+        assert!(printed.contains(expected), "{command}: {printed}");
+        everything.push_str(&printed);
     };
     try_it(&call, 1, &format!("`aquifer login {url}`"));
     try_it(&format!("aquifer login {url}"), 0, "Logged in to");
@@ -147,9 +147,9 @@ fn a_gateway_names_the_login_command_and_picks_up_the_login() {
         let command = message.split('`').nth(1).unwrap();
         assert_eq!(command, expected);
         assert!(!message.contains(&folder.path("")), "callers are not told where files are: {message}");
-        let (code, said) = run(&folder, command);
-        assert_eq!(code, Some(0), "what it says is what works: {said}");
-        everything.push_str(&said);
+        let (code, printed) = run(&folder, command);
+        assert_eq!(code, Some(0), "what it says is what works: {printed}");
+        everything.push_str(&printed);
     }
     for operation in ["notes_read_note", "chat_read_note"] {
         until(operation, || piped.operations().iter().any(|known| known == operation).then_some(()));
@@ -157,9 +157,9 @@ fn a_gateway_names_the_login_command_and_picks_up_the_login() {
     }
     everything.push_str(&piped.last_words());
     for secret in guarded.shown().iter().chain(&other.shown()).filter(|secret| secret.contains('-')) {
-        let told =
+        let answer =
             ["code-", "at-", "rt-"].iter().any(|kind| secret.starts_with(kind)) && everything.contains(secret.as_str());
-        assert!(!told, "{secret}: {everything}");
+        assert!(!answer, "{secret}: {everything}");
     }
 }
 
@@ -168,9 +168,9 @@ fn servers_of_a_clients_file_are_logged_in_to() {
     let (folder, guarded) = (folder(), Guarded::start());
     folder.file("mcp.json", &format!(r#"{{ "mcpServers": {{ "notes": {{ "url": "{}" }} }} }}"#, guarded.url()));
     let call = "aquifer call read_note --source mcp.json";
-    let (code, said) = run(&folder, call);
-    assert_eq!(code, Some(1), "{said}");
-    let command = said.split('`').nth(1).unwrap_or_else(|| panic!("{said}"));
+    let (code, printed) = run(&folder, call);
+    assert_eq!(code, Some(1), "{printed}");
+    let command = printed.split('`').nth(1).unwrap_or_else(|| panic!("{printed}"));
     assert_eq!(command, "aquifer login mcp.json --server notes");
     assert_eq!(run(&folder, command).0, Some(0));
     assert_eq!(run(&folder, call).0, Some(0));
@@ -195,8 +195,8 @@ fn a_login_that_makes_no_sense_is_bad_usage() {
         ("aquifer login http://mcp.example.com/mcp", 1, "only over https"),
         ("aquifer login", 2, "Usage"),
     ] {
-        let (ended, said) = run(&folder, command);
-        assert_eq!(ended, Some(code), "{command}: {said}");
-        assert!(said.contains(expected) && !said.contains("hush-4711"), "{command}: {said}");
+        let (ended, printed) = run(&folder, command);
+        assert_eq!(ended, Some(code), "{command}: {printed}");
+        assert!(printed.contains(expected) && !printed.contains("hush-4711"), "{command}: {printed}");
     }
 }

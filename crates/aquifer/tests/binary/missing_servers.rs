@@ -19,15 +19,15 @@ for line in sys.stdin:
 /// A server's name, and the command that starts it.
 type Server = (&'static str, &'static [&'static str]);
 
-/// Words, and how often they are said.
-type Said = (&'static str, usize);
+/// Text, and how often it is expected.
+type ExpectedText = (&'static str, usize);
 
-struct Place {
+struct Fixture {
     folder: Folder,
     config: String,
 }
 
-impl Place {
+impl Fixture {
     /// A library, and servers by name and command.
     fn new(with_library: bool, servers: &[(&str, &[&str])]) -> Self {
         let folder = Folder::new();
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// What the servers are, and how often each of these is said.
+/// The servers, and how often each text is expected.
 #[test]
 fn each_missing_server_is_reported_once_in_its_own_words() {
     const REFUSED: &[&str] = &["python3", "-c", REFUSES];
@@ -59,7 +59,7 @@ fn each_missing_server_is_reported_once_in_its_own_words() {
     const FILE: &[&str] = &["./no/such/file"];
     const ENDS: &[&str] = &["sh", "-c", "echo 'fatal: no such repository' >&2; exit 3"];
     #[rustfmt::skip]
-    let table: &[(&[Server], &[Said])] = &[
+    let table: &[(&[Server], &[ExpectedText])] = &[
         (&[("git", NONE)], &[("no-such-program-anywhere: command not found; used by source 'git'", 1)]),
         (&[("git", NONE), ("time", NONE)],
             &[("no-such-program-anywhere: command not found; used by sources 'git', 'time'", 1)]),
@@ -71,15 +71,15 @@ fn each_missing_server_is_reported_once_in_its_own_words() {
     ];
     for (servers, expected) in table {
         for with_library in [true, false] {
-            let place = Place::new(with_library, servers);
+            let fixture = Fixture::new(with_library, servers);
             for words in [&["introspect"][..], &["policy", "show"]] {
-                let (code, shown, said) = place.run(words);
-                assert_eq!(code, i32::from(!with_library), "{servers:?} {words:?}: {said}");
+                let (code, shown, stderr) = fixture.run(words);
+                assert_eq!(code, i32::from(!with_library), "{servers:?} {words:?}: {stderr}");
                 assert_eq!(shown.contains("list_authors"), with_library, "{servers:?}: {shown}");
                 for (expected, count) in *expected {
-                    assert_eq!(said.matches(expected).count(), *count, "{servers:?} {words:?}: {said}");
+                    assert_eq!(stderr.matches(expected).count(), *count, "{servers:?} {words:?}: {stderr}");
                 }
-                assert!(said.lines().count() <= servers.len() + 1, "{said}");
+                assert!(stderr.lines().count() <= servers.len() + 1, "{stderr}");
             }
         }
     }
@@ -87,8 +87,9 @@ fn each_missing_server_is_reported_once_in_its_own_words() {
 
 #[test]
 fn a_gateway_reports_once_why_a_server_is_missing() {
-    let place = Place::new(true, &[("git", &["no-such-program-anywhere"]), ("supabase", &["python3", "-c", REFUSES])]);
-    let mut piped = Piped::spawn(forgetful(&place.folder).args(["serve", &place.config]));
+    let fixture =
+        Fixture::new(true, &[("git", &["no-such-program-anywhere"]), ("supabase", &["python3", "-c", REFUSES])]);
+    let mut piped = Piped::spawn(forgetful(&fixture.folder).args(["serve", &fixture.config]));
     piped.initialize("2025-06-18");
     piped.says("no-such-program-anywhere: command not found; used by source 'git'");
     piped.says("SUPABASE_ACCESS_TOKEN is required");
@@ -102,16 +103,16 @@ fn a_server_that_hangs_is_named_and_the_others_are_shown() {
     let folder = Folder::new();
     let started = server(&folder.tools("tools.json", &tools()));
     let words: Vec<&str> = started.iter().map(String::as_str).collect();
-    let place = Place::new(true, &[("slow", &["sleep", "600"]), ("small", &words)]);
+    let fixture = Fixture::new(true, &[("slow", &["sleep", "600"]), ("small", &words)]);
     for command in [&["introspect"][..], &["policy", "show"], &["validate"], &["tokens", "--no-calls"]] {
         if command == ["validate"] {
             let rule = "[[gate.rule]]\nname = \"odd\"\neffect = \"deny\"\nsource = \"small\"\ntool = \"list_thing\"\n";
-            let text = std::fs::read_to_string(&place.config).unwrap();
-            std::fs::write(&place.config, text + rule).unwrap();
+            let text = std::fs::read_to_string(&fixture.config).unwrap();
+            std::fs::write(&fixture.config, text + rule).unwrap();
         }
         let mut terminal = Command::new("python3");
-        terminal.args(["-c", TERMINAL, env!("CARGO_BIN_EXE_aquifer")]).args(command).arg(&place.config);
-        terminal.env("XDG_STATE_HOME", place.folder.path("state")).env("TERM", "xterm");
+        terminal.args(["-c", TERMINAL, env!("CARGO_BIN_EXE_aquifer")]).args(command).arg(&fixture.config);
+        terminal.env("XDG_STATE_HOME", fixture.folder.path("state")).env("TERM", "xterm");
         let output = terminal.stdin(Stdio::null()).output().unwrap();
         let shown = text(&output.stdout);
         assert!(shown.contains("waiting for") && shown.contains("'slow'"), "{command:?}: {shown}");

@@ -173,24 +173,24 @@ fn r_saf_2_a_configuration_that_is_found_loosens_nothing_for_named_sources() {
         (text(&output.stdout), text(&output.stderr))
     };
     for named in [&["library.db"][..], &["sqlite:library.db"], &["demo:", "library.db"]] {
-        let (answer, said) = delete(named);
-        assert!(!answer.contains("\"success\":true"), "{named:?}: {answer}{said}");
+        let (answer, stderr) = delete(named);
+        assert!(!answer.contains("\"success\":true"), "{named:?}: {answer}{stderr}");
     }
     // Nor does one that anybody could have written say what is served.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-    let (answer, said) = delete(&[]);
+    let (answer, stderr) = delete(&[]);
     assert!(
-        answer.is_empty() && said.contains("ignoring ./aquifer.toml") && said.contains("no source"),
-        "{answer}{said}"
+        answer.is_empty() && stderr.contains("ignoring ./aquifer.toml") && stderr.contains("no source"),
+        "{answer}{stderr}"
     );
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     if std::os::unix::fs::chown(&file, Some(1_000), None).is_ok() {
-        let (answer, said) = delete(&[]);
-        assert!(answer.is_empty() && said.contains("another user"), "{answer}{said}");
+        let (answer, stderr) = delete(&[]);
+        assert!(answer.is_empty() && stderr.contains("another user"), "{answer}{stderr}");
         std::os::unix::fs::chown(&file, Some(0), None).unwrap();
     }
-    let (answer, said) = delete(&[]);
-    assert!(answer.contains("\"success\":true"), "{answer}{said}");
+    let (answer, stderr) = delete(&[]);
+    assert!(answer.contains("\"success\":true"), "{answer}{stderr}");
 }
 
 #[test]

@@ -170,10 +170,10 @@ fn the_password_never_comes_out() {
     let config =
         folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n", url.replace(&password, "${KEY}")));
     let silent = |what: &str, output: &Output, code: i32| {
-        let said = text(&output.stdout) + &text(&output.stderr);
+        let printed = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{what}");
-        assert!(!said.contains(&password), "{what} tells the password");
-        said
+        assert!(!printed.contains(&password), "{what} tells the password");
+        printed
     };
     for arguments in [
         &["call", "list_books", "--log", "trace"][..],
@@ -188,8 +188,8 @@ fn the_password_never_comes_out() {
     }
     let wrong = url.replace(&password, "hush-4711");
     let refused = run(&["call", "list_books", "--source", &wrong, "--log", "trace"]);
-    let said = silent("a wrong password", &refused, 2);
-    assert!(said.contains("rejects the user name or the password") && !said.contains("hush-4711"), "{said}");
+    let printed = silent("a wrong password", &refused, 2);
+    assert!(printed.contains("rejects the user name or the password") && !printed.contains("hush-4711"), "{printed}");
 
     let mut piped = Piped::initialized(&["serve", &url, "--log", "trace"], "2025-06-18");
     let mut answers = String::new();

@@ -122,9 +122,9 @@ fn r_saf_6_a_directory_that_is_more_open_is_repaired_or_refused() {
         }
         set_mode(&state, before);
         let output = call(&folder, &state);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "row {row}: {said}");
-        assert!(said.contains(words), "row {row}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "row {row}: {printed}");
+        assert!(printed.contains(words), "row {row}: {printed}");
         assert_eq!(mode(Path::new(&state)), after, "row {row}");
     }
 }
@@ -144,9 +144,9 @@ fn r_saf_6_a_link_into_a_public_place_is_refused() {
     symlink(&own, &fine).unwrap();
     for (link, used) in [(into, false), (within, false), (fine, true)] {
         let output = call(&folder, &link);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "{link}: {said}");
-        assert_eq!(said.contains("symbolic link"), !used, "{link}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "{link}: {printed}");
+        assert_eq!(printed.contains("symbolic link"), !used, "{link}: {printed}");
     }
 }
 
@@ -159,9 +159,9 @@ fn r_saf_4_a_chosen_directory_that_cannot_be_used_stops_the_command() {
     symlink(folder.path("nowhere"), &dangling).unwrap();
     for state in [&file, &inside, &dangling] {
         let output = call(&folder, state);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{state}: {said}");
-        assert!(said.contains(state.as_str()) && output.stdout.is_empty(), "{state}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{state}: {printed}");
+        assert!(printed.contains(state.as_str()) && output.stdout.is_empty(), "{state}: {printed}");
     }
     // Nobody asked for the usual directory.
     folder.file("state", "");
@@ -203,9 +203,9 @@ fn r_saf_5_an_audit_directory_that_cannot_be_used_stops_the_command() {
         let config = folder.file("tasks.toml", &keys);
         let params = "{\"title\": \"Milk\"}";
         let output = forgetful(&folder).args(["call", "create_task", params, "--config", &config]).output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "row {row}: {said}{}", text(&output.stdout));
-        assert_eq!(said.contains("no operation can be audited"), code == 2, "row {row}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "row {row}: {printed}{}", text(&output.stdout));
+        assert_eq!(printed.contains("no operation can be audited"), code == 2, "row {row}: {printed}");
         assert_eq!(output.stdout.is_empty(), code == 2, "row {row}: nothing was done");
         if code == 2 {
             let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
@@ -263,7 +263,7 @@ fn r_saf_6_a_pipe_is_not_read_as_a_key() {
         let mut listed = Command::new("python3");
         listed.args([person, "[]", env!("CARGO_BIN_EXE_aquifer"), "approvals", "list", "--config", &config]);
         let listed = listed.env_remove("AQUIFER_ADMIN_SECRET").stdin(Stdio::null()).output().unwrap();
-        let said = text(&listed.stdout) + &text(&listed.stderr);
-        assert_eq!(said.contains("it is not a regular file"), key == "admin.key", "{key}: {said}");
+        let printed = text(&listed.stdout) + &text(&listed.stderr);
+        assert_eq!(printed.contains("it is not a regular file"), key == "admin.key", "{key}: {printed}");
     }
 }

@@ -4,13 +4,13 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, forgetful, server, text, token, until};
+use crate::support::{Folder, HttpServer, Piped, forgetful, server, text, token, until};
 
 /// A word that no honest definition here holds.
 const POISON: &str = "ignorepreviousinstructions";
 
 /// A folder with a server whose tools the test writes, and a configuration that names it.
-struct Place {
+struct Fixture {
     folder: Folder,
     config: String,
 }
@@ -24,7 +24,7 @@ fn tools(description: &str) -> Value {
     ])
 }
 
-impl Place {
+impl Fixture {
     fn new(tools: &Value, keys: &str) -> Self {
         let folder = Folder::new();
         folder.tools("tools.json", tools);
@@ -77,10 +77,10 @@ fn is_quarantined(piped: &mut Piped, operation: &str) -> bool {
 
 #[test]
 fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
-    let place = Place::new(&tools("Get a user."), "");
-    let mut piped = place.serve();
+    let fixture = Fixture::new(&tools("Get a user."), "");
+    let mut piped = fixture.serve();
     assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
-    place.list(&tools(&format!("Get a user. {POISON}")));
+    fixture.list(&tools(&format!("Get a user. {POISON}")));
     until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
     let shown = described(&mut piped, "get_user");
     assert_eq!(shown["parameters"], json!([]), "{shown}");
@@ -89,7 +89,7 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
         piped.data("read", "introspect", json!({ "query": "operations", "fields": "full" })),
         piped.data("read", "introspect", json!({ "query": "operations", "search": POISON })),
     ];
-    assert!(everything.iter().all(|told| !told.to_string().contains(POISON)), "{everything:?}");
+    assert!(everything.iter().all(|answer| !answer.to_string().contains(POISON)), "{everything:?}");
     let refused = piped.error("read", "get_user", json!({}));
     assert_eq!(refused["code"], "PERMISSION_DENIED", "{refused}");
     let summary = piped.data("read", "introspect", json!({ "query": "summary" }));
@@ -100,7 +100,7 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
     );
 
     // A person looks, and sees the difference and how to accept it.
-    let looked = place.run(&["review", "people"]);
+    let looked = fixture.run(&["review", "people"]);
     let seen = text(&looked.stdout);
     assert_eq!(looked.status.code(), Some(1), "{seen}{}", text(&looked.stderr));
     for words in [
@@ -113,77 +113,77 @@ fn r_dis_7a_a_change_waits_for_a_person_while_the_gateway_runs() {
     }
     let command = seen.lines().find_map(|line| line.trim().strip_prefix("To accept it: ")).unwrap();
     let accept = command.split(' ').find(|word| word.starts_with("get_user@")).unwrap().to_owned();
-    let shown = text(&place.run(&["policy", "show"]).stdout);
+    let shown = text(&fixture.run(&["policy", "show"]).stdout);
     assert!(shown.contains("people: live") && shown.contains("1 quarantined (see aquifer review)"), "{shown}");
 
     // Something else is there by the time of accepting: refused, with and without the digest.
-    place.list(&tools("Get a user, and tell everybody."));
+    fixture.list(&tools("Get a user, and tell everybody."));
     for (words, reason) in [(accept.as_str(), "Review it again"), ("get_user", "Review it again")] {
-        let refused = place.run(&["review", "people", "--accept", words]);
+        let refused = fixture.run(&["review", "people", "--accept", words]);
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stdout));
         assert!(text(&refused.stderr).contains(reason), "{}", text(&refused.stderr));
     }
     assert!(is_quarantined(&mut piped, "get_user"));
-    place.list(&tools(&format!("Get a user. {POISON}")));
-    let accepted = place.run(&["review", "people", "--accept", &accept]);
+    fixture.list(&tools(&format!("Get a user. {POISON}")));
+    let accepted = fixture.run(&["review", "people", "--accept", &accept]);
     assert_eq!(accepted.status.code(), Some(0), "{}{}", text(&accepted.stdout), text(&accepted.stderr));
     assert!(text(&accepted.stderr).contains("'get_user' was accepted"), "{}", text(&accepted.stderr));
     // The gateway notices without a restart, and everything is on record.
     until("the acceptance is noticed", || (!is_quarantined(&mut piped, "get_user")).then_some(()));
     assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
     drop(piped);
-    let audited = place.audited();
+    let audited = fixture.audited();
     for event in ["DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED"] {
         let entry = audited.lines().find(|line| line.contains(event)).unwrap_or_else(|| panic!("{event}: {audited}"));
         assert!(entry.contains("people") && entry.contains("get_user"), "{entry}");
     }
     assert!(!audited.contains(POISON), "{audited}");
-    assert_eq!(place.run(&["review", "people"]).status.code(), Some(0));
+    assert_eq!(fixture.run(&["review", "people"]).status.code(), Some(0));
 }
 
 #[test]
 fn r_dis_7a_a_change_between_two_runs_waits_too_and_only_looking_pins_nothing() {
-    let place = Place::new(&tools("First."), "");
+    let fixture = Fixture::new(&tools("First."), "");
     // Whoever only looks accepts nothing for those who serve.
     for looked in [&["introspect"][..], &["policy", "show"], &["review", "people"]] {
-        let output = place.run(looked);
+        let output = fixture.run(looked);
         assert_eq!(output.status.code(), Some(0), "{looked:?}: {}{}", text(&output.stdout), text(&output.stderr));
     }
-    let [python, program, offered] = server(&place.folder.path("tools.json"));
-    let measured = forgetful(&place.folder)
+    let [python, program, offered] = server(&fixture.folder.path("tools.json"));
+    let measured = forgetful(&fixture.folder)
         .args(["tokens", "--no-calls", "--", &python, &program, &offered])
         .stdin(Stdio::null())
         .output()
         .unwrap();
     assert!(measured.status.success(), "{}", text(&measured.stderr));
-    place.list(&tools("Second."));
-    let mut piped = place.serve();
+    fixture.list(&tools("Second."));
+    let mut piped = fixture.serve();
     until("it is served", || (described(&mut piped, "get_user")["description"] == "Second.").then_some(()));
     assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
     drop(piped);
     // From now on it is held to that.
-    place.list(&tools(POISON));
-    let mut piped = place.serve();
+    fixture.list(&tools(POISON));
+    let mut piped = fixture.serve();
     until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
     assert_eq!(piped.error("read", "get_user", json!({}))["code"], "PERMISSION_DENIED");
     drop(piped);
-    let called = place.run(&["call", "get_user"]);
+    let called = fixture.run(&["call", "get_user"]);
     assert!(text(&called.stdout).contains("PERMISSION_DENIED"), "{}", text(&called.stdout));
     for looked in [&["introspect"][..], &["policy", "show", "--json"]] {
-        let shown = text(&place.run(looked).stdout);
+        let shown = text(&fixture.run(looked).stdout);
         assert!(!shown.contains(POISON) && shown.contains("get_user"), "{looked:?}: {shown}");
     }
-    let record = std::fs::read_to_string(place.folder.path("record")).unwrap();
+    let record = std::fs::read_to_string(fixture.folder.path("record")).unwrap();
     assert_eq!(record.lines().filter(|line| *line == "tools/call get_user").count(), 1, "{record}");
     // All of it at once, for those who have read it.
-    let unread = place.run(&["review", "--accept-all"]);
+    let unread = fixture.run(&["review", "--accept-all"]);
     assert!(text(&unread.stdout).contains(POISON), "{}", text(&unread.stdout));
     assert!(unread.status.code() == Some(2) && text(&unread.stderr).contains("nothing was accepted"));
     // Something else by then is shown, and not accepted either.
-    place.list(&tools("Third."));
-    assert_eq!(place.run(&["review", "--accept-all"]).status.code(), Some(2));
-    assert_eq!(place.run(&["review", "--accept-all"]).status.code(), Some(0));
-    let called = place.run(&["call", "get_user"]);
+    fixture.list(&tools("Third."));
+    assert_eq!(fixture.run(&["review", "--accept-all"]).status.code(), Some(2));
+    assert_eq!(fixture.run(&["review", "--accept-all"]).status.code(), Some(0));
+    let called = fixture.run(&["call", "get_user"]);
     assert!(text(&called.stdout).contains("\"success\":true"), "{}", text(&called.stdout));
 }
 
@@ -205,20 +205,20 @@ fn r_dis_7a_the_configuration_decides_what_is_quarantined() {
         ("", "new", true, true),
     ] {
         let gate = if gate.is_empty() { String::new() } else { format!("[gate]\nquarantine = {gate:?}\n") };
-        let place = Place::new(&tools("First."), &gate);
+        let fixture = Fixture::new(&tools("First."), &gate);
         if !own.is_empty() {
-            let config = std::fs::read_to_string(&place.config).unwrap() + &format!("quarantine = {own:?}\n");
-            std::fs::write(&place.config, config).unwrap();
+            let config = std::fs::read_to_string(&fixture.config).unwrap() + &format!("quarantine = {own:?}\n");
+            std::fs::write(&fixture.config, config).unwrap();
         }
-        let mut piped = place.serve();
+        let mut piped = fixture.serve();
         until("it is served", || (described(&mut piped, "get_user")["description"] == "First.").then_some(()));
-        place.list(&gained(tools("Second.")));
+        fixture.list(&gained(tools("Second.")));
         until("the new tool is there", || (!described(&mut piped, "get_more").is_null()).then_some(()));
         assert_eq!(is_quarantined(&mut piped, "get_user"), of_change, "{gate} {own}");
         assert_eq!(is_quarantined(&mut piped, "get_more"), of_new, "{gate} {own}");
     }
-    let place = Place::new(&tools("First."), "[gate]\nquarantine = \"sometimes\"\n");
-    let refused = place.run(&["policy", "show"]);
+    let fixture = Fixture::new(&tools("First."), "[gate]\nquarantine = \"sometimes\"\n");
+    let refused = fixture.run(&["policy", "show"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
     assert!(
         text(&refused.stderr).contains("quarantine") || text(&refused.stderr).contains("`changed`"),
@@ -229,13 +229,13 @@ fn r_dis_7a_the_configuration_decides_what_is_quarantined() {
 
 #[test]
 fn r_dis_7a_in_memory_pins_live_with_the_process() {
-    let place = Place::new(&tools("First."), "store = \"memory\"\n");
-    let mut piped = place.serve();
+    let fixture = Fixture::new(&tools("First."), "store = \"memory\"\n");
+    let mut piped = fixture.serve();
     until("it is served", || (described(&mut piped, "get_user")["description"] == "First.").then_some(()));
-    place.list(&tools("Second."));
+    fixture.list(&tools("Second."));
     until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
     drop(piped);
-    let mut piped = place.serve();
+    let mut piped = fixture.serve();
     until("it is served", || (described(&mut piped, "get_user")["description"] == "Second.").then_some(()));
     assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
 }
@@ -305,15 +305,15 @@ def read(fd):
 status = pty.spawn(sys.argv[2:], read)
 sys.exit(os.waitstatus_to_exitcode(status))
 "#;
-    let place = Place::new(&tools("First."), "");
+    let fixture = Fixture::new(&tools("First."), "");
     drop({
-        let mut piped = place.serve();
+        let mut piped = fixture.serve();
         until("it is served", || (described(&mut piped, "get_user")["description"] == "First.").then_some(()));
         piped
     });
     // What only a terminal would act on, and what nobody would see.
-    place.list(&tools("Second.\u{1b}[2J\u{202e}"));
-    let mut piped = place.serve();
+    fixture.list(&tools("Second.\u{1b}[2J\u{202e}"));
+    let mut piped = fixture.serve();
     until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
     for (answer, code) in [("n", 1), ("y", 0)] {
         let mut terminal = std::process::Command::new("python3");
@@ -325,9 +325,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
             "review",
             "people",
             "--config",
-            &place.config,
+            &fixture.config,
         ]);
-        let output = terminal.current_dir(place.folder.path("")).stdin(Stdio::null()).output().unwrap();
+        let output = terminal.current_dir(fixture.folder.path("")).stdin(Stdio::null()).output().unwrap();
         let seen = text(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{seen}{}", text(&output.stderr));
         assert!(seen.contains("Second.\\u{1b}[2J\\u{202e}") && !seen.contains("\u{1b}[2J"), "{seen}");
@@ -338,36 +338,36 @@ sys.exit(os.waitstatus_to_exitcode(status))
 #[test]
 fn r_dis_7_catalogs_are_fetched_live_and_their_age_is_shown() {
     let unsure = json!({ "name": "frobnicate", "description": "Frobnicate.", "inputSchema": { "type": "object" } });
-    let place = Place::new(&json!([unsure]), "");
+    let fixture = Fixture::new(&json!([unsure]), "");
     drop({
-        let mut piped = place.serve();
+        let mut piped = fixture.serve();
         until("it is served", || (!described(&mut piped, "frobnicate").is_null()).then_some(()));
         piped
     });
     // It gains a tool while nobody serves it, and nobody calls anything.
     let gained = json!([unsure, tools("Get a user.")[0]]);
-    place.list(&gained);
-    let shown = text(&place.run(&["policy", "show"]).stdout);
+    fixture.list(&gained);
+    let shown = text(&fixture.run(&["policy", "show"]).stdout);
     assert!(shown.contains("get_user") && shown.contains("people: live, listed"), "{shown}");
-    let told: Value = serde_json::from_slice(&place.run(&["policy", "show", "--json"]).stdout).unwrap();
+    let policy: Value = serde_json::from_slice(&fixture.run(&["policy", "show", "--json"]).stdout).unwrap();
     assert_eq!(
-        (&told["sources"][0]["name"], &told["sources"][0]["status"]),
+        (&policy["sources"][0]["name"], &policy["sources"][0]["status"]),
         (&json!("people"), &json!("live")),
-        "{told}"
+        "{policy}"
     );
-    let mut piped = place.serve();
+    let mut piped = fixture.serve();
     until("the new tool is served", || (!described(&mut piped, "get_user").is_null()).then_some(()));
     drop(piped);
     // It is away: what is known is shown, and that is said.
-    std::fs::rename(place.folder.path("tools.json"), place.folder.path("gone.json")).unwrap();
-    let broken = std::fs::read_to_string(&place.config).unwrap().replace("start_timeout_seconds = 5\n", "");
-    std::fs::write(&place.config, broken + "start_timeout_seconds = 5\n").unwrap();
+    std::fs::rename(fixture.folder.path("tools.json"), fixture.folder.path("gone.json")).unwrap();
+    let broken = std::fs::read_to_string(&fixture.config).unwrap().replace("start_timeout_seconds = 5\n", "");
+    std::fs::write(&fixture.config, broken + "start_timeout_seconds = 5\n").unwrap();
     for (looked, code) in [(&["policy", "show"][..], 0), (&["introspect"], 1)] {
-        let output = place.run(looked);
-        let (shown, said) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{looked:?}: {shown}{said}");
+        let output = fixture.run(looked);
+        let (shown, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{looked:?}: {shown}{stderr}");
         assert!(shown.contains("get_user"), "{looked:?}: {shown}");
-        assert!(said.contains("Showing its catalog from ") && said.contains(" ago"), "{looked:?}: {said}");
+        assert!(stderr.contains("Showing its catalog from ") && stderr.contains(" ago"), "{looked:?}: {stderr}");
     }
 }
 
@@ -410,10 +410,10 @@ fn r_dis_4_an_adapter_file_does_not_vouch_for_itself() {
             forgetful(&folder).args(arguments).args(["--config", &config]).stdin(Stdio::null()).output().unwrap()
         };
         let shown = run(&["policy", "show", "--json"]);
-        let told: Value = serde_json::from_slice(&shown.stdout).unwrap_or_else(|_| panic!("{}", text(&shown.stderr)));
-        let line = &told["operations"][0];
+        let policy: Value = serde_json::from_slice(&shown.stdout).unwrap_or_else(|_| panic!("{}", text(&shown.stderr)));
+        let line = &policy["operations"][0];
         assert_eq!((&line["danger"], &line["decision"]), (&json!(danger), &json!(decision)), "{keys}: {line}");
-        let notes = told["sources"][0]["notes"].to_string();
+        let notes = policy["sources"][0]["notes"].to_string();
         let is_overruled = keys.contains("overrides");
         assert_eq!(notes.contains("the server declares it destructive"), !is_overruled, "{keys}: {notes}");
         let called = run(&["call", "look_at_user"]);
@@ -434,21 +434,21 @@ fn r_dis_4_an_adapter_file_does_not_vouch_for_itself() {
 
 #[test]
 fn r_dis_7_a_server_with_too_many_definitions_affects_only_itself() {
-    let place = Place::new(&tools("Get a user."), "");
+    let fixture = Fixture::new(&tools("Get a user."), "");
     let many: Value = (0..3_000)
         .map(|number| json!({ "name": format!("get_{number}"), "description": "One of many.", "inputSchema": {} }))
         .collect();
-    place.folder.tools("many.json", &many);
+    fixture.folder.tools("many.json", &many);
     let properties: serde_json::Map<String, Value> =
         (0..50_000).map(|number| (format!("p{number}"), json!({ "type": "string" }))).collect();
     let wide = json!({ "name": "wide", "inputSchema": { "type": "object", "properties": properties } });
-    place.folder.tools("wide.json", &json!([wide, tools("Fine.")[0]]));
-    let config = std::fs::read_to_string(&place.config).unwrap()
-        + &source(&place.folder, "many", "many.json")
-        + &source(&place.folder, "wide", "wide.json");
-    std::fs::write(&place.config, config).unwrap();
+    fixture.folder.tools("wide.json", &json!([wide, tools("Fine.")[0]]));
+    let config = std::fs::read_to_string(&fixture.config).unwrap()
+        + &source(&fixture.folder, "many", "many.json")
+        + &source(&fixture.folder, "wide", "wide.json");
+    std::fs::write(&fixture.config, config).unwrap();
     for run in ["first", "with a cache"] {
-        let mut piped = place.serve();
+        let mut piped = fixture.serve();
         for operation in ["people_get_user", "many_get_7", "wide_get_user"] {
             until(operation, || (!described(&mut piped, operation).is_null()).then_some(()));
         }
@@ -459,14 +459,14 @@ fn r_dis_7_a_server_with_too_many_definitions_affects_only_itself() {
             summary["summary"]["sources"].as_array().unwrap().iter().map(|source| &source["left_out"]).collect();
         assert_eq!(left_out, [&Value::Null, &json!(1_000), &json!(1)], "{run}: {summary}");
     }
-    let shown = text(&place.run(&["policy", "show", "--only", "deny"]).stdout);
+    let shown = text(&fixture.run(&["policy", "show", "--only", "deny"]).stdout);
     assert!(shown.contains("1000 beyond max_tools = 2000") && shown.contains("larger than max_tool_bytes"), "{shown}");
-    let config = std::fs::read_to_string(&place.config)
+    let config = std::fs::read_to_string(&fixture.config)
         .unwrap()
         .replace("name = \"many\"\n", "name = \"many\"\nmax_tools = 10000000\n");
-    let refused = place.folder.file("refused.toml", &config);
+    let refused = fixture.folder.file("refused.toml", &config);
     let output =
-        forgetful(&place.folder).args(["introspect", "--config", &refused]).stdin(Stdio::null()).output().unwrap();
+        forgetful(&fixture.folder).args(["introspect", "--config", &refused]).stdin(Stdio::null()).output().unwrap();
     assert!(
         text(&output.stderr).contains("max_tools is 10000000; it must be from 1 to 4000"),
         "{}",
@@ -500,9 +500,9 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
         piped
     };
     let source_of = |piped: &mut Piped, operation: &str| {
-        let told =
+        let answer =
             piped.data("read", "introspect", json!({ "query": "operations", "name": operation, "fields": "full" }));
-        told["operation"]["source"].clone()
+        answer["operation"]["source"].clone()
     };
     let mut piped = serve(&[&database, &one, &two]);
     until("both are there", || {
@@ -533,8 +533,8 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
         });
         check(&mut piped, "from the cache");
         until("the servers are asked", || {
-            let told = piped.data("read", "introspect", json!({ "query": "summary" }));
-            let sources = told["summary"]["sources"].as_array().unwrap().clone();
+            let answer = piped.data("read", "introspect", json!({ "query": "summary" }));
+            let sources = answer["summary"]["sources"].as_array().unwrap().clone();
             sources.iter().all(|source| source["status"] == "live").then_some(())
         });
         check(&mut piped, "live");
@@ -543,10 +543,15 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
 
 #[test]
 fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
-    let place = Place::new(&tools("First."), "");
+    let fixture = Fixture::new(&tools("First."), "");
     // Ourselves, over HTTP, in front of the server that changes.
-    let inner =
-        Served::spawn(forgetful(&place.folder).args(["serve", "--config", &place.config, "--http", "127.0.0.1:0"]));
+    let inner = HttpServer::spawn(forgetful(&fixture.folder).args([
+        "serve",
+        "--config",
+        &fixture.config,
+        "--http",
+        "127.0.0.1:0",
+    ]));
     let outer = Folder::new();
     let config = outer.file(
         "aquifer.toml",
@@ -566,7 +571,7 @@ fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
         .as_array_mut()
         .unwrap()
         .push(json!({ "name": "get_more", "inputSchema": {}, "annotations": { "readOnlyHint": true } }));
-    place.list(&gained);
+    fixture.list(&gained);
     until("the change is noticed", || is_quarantined(&mut piped, "mcp_aql_read").then_some(()));
     let refused = piped.error("read", "mcp_aql_read", json!({}));
     assert_eq!(refused["code"], "PERMISSION_DENIED", "{refused}");

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::safety::{Place, delete, delete_with};
+use crate::safety::{Fixture, delete, delete_with};
 use crate::support::{Folder, Piped, Server, Transport, forgetful, signal, token, until};
 
 /// The library, served over both transports.
-fn both(keys: &str) -> [(Place, Server); 2] {
+fn both(keys: &str) -> [(Fixture, Server); 2] {
     Transport::BOTH.map(|transport| {
-        let place = Place::new(keys);
-        let server = Server::spawn(transport, &mut place.command(&["serve"]));
-        (place, server)
+        let fixture = Fixture::new(keys);
+        let server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        (fixture, server)
     })
 }
 
@@ -31,30 +31,30 @@ const REFUSED: &str = "the changed configuration is invalid, so the old one stay
 
 #[test]
 fn r_saf_2_rules_change_without_a_restart() {
-    for (place, mut server) in both(TOKENS) {
+    for (fixture, mut server) in both(TOKENS) {
         assert_eq!(deletes(&mut server, 1), "CONFIRMATION_REQUIRED");
         let token = token_for(&mut server, 1);
-        place.rewrite(&format!("{TOKENS}{DENY}"));
+        fixture.rewrite(&format!("{TOKENS}{DENY}"));
         server.says(IN_EFFECT);
         assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
         // What was confirmed under the old rules has to pass the new ones: here no call takes a token any more,
         assert_ne!(server.code("mcp_aql_delete", delete_with(1, &token)), "done");
         // and here some do.
-        place.rewrite(&format!("{TOKENS}{DENY}when = [{{ param = \"id\", less = 10 }}]\n"));
+        fixture.rewrite(&format!("{TOKENS}{DENY}when = [{{ param = \"id\", less = 10 }}]\n"));
         server.says(IN_EFFECT);
         assert_eq!(server.code("mcp_aql_delete", delete_with(1, &token)), "PERMISSION_DENIED");
-        place.rewrite("[gate.strength]\ndestructive = \"approval\"\n");
+        fixture.rewrite("[gate.strength]\ndestructive = \"approval\"\n");
         server.says(IN_EFFECT);
         let weak = server.call("mcp_aql_delete", delete_with(1, &token));
         assert_eq!(weak["error"]["code"], "TOKEN_SCOPE_MISMATCH", "{weak}");
         assert_eq!(weak["error"]["details"]["mismatch"], "strength", "{weak}");
-        assert_eq!(place.books(), 50, "nothing was deleted");
+        assert_eq!(fixture.books(), 50, "nothing was deleted");
         // Under the rules it was issued under, the same token is good again: it was neither used up nor changed.
-        place.rewrite(&format!("# as before\n{TOKENS}"));
+        fixture.rewrite(&format!("# as before\n{TOKENS}"));
         server.says(IN_EFFECT);
         assert_eq!(server.code("mcp_aql_delete", delete_with(1, &token)), "done");
         assert_eq!(server.code("mcp_aql_delete", delete_with(1, &token)), "TOKEN_ALREADY_USED");
-        assert_eq!(place.books(), 49);
+        assert_eq!(fixture.books(), 49);
     }
 }
 
@@ -70,7 +70,7 @@ fn r_saf_4_limits_change_without_a_restart_and_keep_counting() {
     };
     let get = || json!({ "operation": "get_book", "params": { "id": 1 } });
     let list = || json!({ "operation": "list_books" });
-    for (place, mut server) in both(&limits(2, &day(1))) {
+    for (fixture, mut server) in both(&limits(2, &day(1))) {
         let mut codes = |calls: &[Value]| -> Vec<String> {
             calls.iter().map(|call| server.code("mcp_aql_read", call.clone())).collect()
         };
@@ -78,7 +78,7 @@ fn r_saf_4_limits_change_without_a_restart_and_keep_counting() {
         assert_eq!(codes(&[list(), list()]), ["done", "RATE_LIMIT_QUOTA_EXHAUSTED"]);
         // One more of each; a quota that is put before another does not make that one forget.
         let other = "[[gate.quota]]\nmetric = \"requests_per_day\"\nhard_stop = 9\noperation = \"search_books\"\n";
-        place.rewrite(&limits(3, &format!("{other}{}", day(2))));
+        fixture.rewrite(&limits(3, &format!("{other}{}", day(2))));
         server.says(IN_EFFECT);
         let mut codes = |calls: &[Value]| -> Vec<String> {
             calls.iter().map(|call| server.code("mcp_aql_read", call.clone())).collect()
@@ -91,9 +91,9 @@ fn r_saf_4_limits_change_without_a_restart_and_keep_counting() {
 #[test]
 fn r_saf_4_a_limit_that_restarts_from_zero_is_reported() {
     let limit = |window: &str| format!("[[gate.rate_limit]]\nname = \"looks\"\nlimit = 2\nwindow = \"{window}\"\n");
-    let place = Place::new(&limit("hour"));
-    let mut server = Server::Stdio(place.piped());
-    place.rewrite(&limit("day"));
+    let fixture = Fixture::new(&limit("hour"));
+    let mut server = Server::Stdio(fixture.piped());
+    fixture.rewrite(&limit("day"));
     server.says("rate limit 'looks' counts from zero: its window changed");
 }
 
@@ -112,20 +112,20 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
         ("[[source]]\ntarget = \"missing.json\"\n", "cannot read"),
         ("[surface]\nmode = 5\n", "line "),
     ];
-    let place = Place::new(&format!("{TOKENS}{DENY}"));
-    let mut server = Server::Stdio(place.piped());
+    let fixture = Fixture::new(&format!("{TOKENS}{DENY}"));
+    let mut server = Server::Stdio(fixture.piped());
     for (keys, words) in wrong {
         // What is right beside it does not take effect, either: neither a source nor a rule that is gone.
-        place.rewrite(&format!("{keys}{tasks}"));
+        fixture.rewrite(&format!("{keys}{tasks}"));
         server.says(REFUSED);
         assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED", "{keys}");
         assert_eq!(server.code("mcp_aql_read", json!({ "operation": "list_tasks" })), "NOT_FOUND_OPERATION", "{keys}");
         let Server::Stdio(piped) = &server else { panic!("on pipes") };
-        let said = piped.heard();
-        let last = said.lines().rfind(|line| line.contains(REFUSED)).unwrap().to_owned();
+        let output = piped.stderr_so_far();
+        let last = output.lines().rfind(|line| line.contains(REFUSED)).unwrap().to_owned();
         assert!(last.contains(words), "{keys}: {last}");
     }
-    place.rewrite(&format!("{TOKENS}{tasks}"));
+    fixture.rewrite(&format!("{TOKENS}{tasks}"));
     server.says(IN_EFFECT);
     assert_eq!(deletes(&mut server, 1), "CONFIRMATION_REQUIRED", "the library keeps its names");
     assert_eq!(server.code("mcp_aql_read", json!({ "operation": "tasks_list_tasks" })), "done");
@@ -133,30 +133,30 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
 
 #[test]
 fn what_waits_for_a_restart_is_named() {
-    let place = Place::new(&format!("{TOKENS}[audit]\nrequired = false\n"));
-    let mut server = Server::Stdio(place.piped());
-    place.rewrite(&format!("{DENY}[limits]\nmax_nesting_depth = 64\n"));
+    let fixture = Fixture::new(&format!("{TOKENS}[audit]\nrequired = false\n"));
+    let mut server = Server::Stdio(fixture.piped());
+    fixture.rewrite(&format!("{DENY}[limits]\nmax_nesting_depth = 64\n"));
     server.says("the changed configuration is in effect, except for [limits] and [audit]. Restart to apply the rest");
     server.says("Warning: the settings in effect are less strict than the file in [audit]");
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     // What was named once is named again: it still waits.
-    place.rewrite(&format!("{TOKENS}[limits]\nmax_nesting_depth = 64\n"));
+    fixture.rewrite(&format!("{TOKENS}[limits]\nmax_nesting_depth = 64\n"));
     server.says("the changed configuration is in effect, except for [limits] and [audit]. Restart to apply the rest");
-    place.rewrite(&format!("{DENY}[audit]\nrequired = false\n"));
+    fixture.rewrite(&format!("{DENY}[audit]\nrequired = false\n"));
     until("nothing waits any more", || {
         server.says(IN_EFFECT);
         let Server::Stdio(piped) = &server else { panic!("on pipes") };
-        piped.heard().lines().next_back().filter(|line| line.ends_with(IN_EFFECT)).map(drop)
+        piped.stderr_so_far().lines().next_back().filter(|line| line.ends_with(IN_EFFECT)).map(drop)
     });
 }
 
 #[test]
 fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     // With sources on the command line, a file that has nothing left in it would be valid.
-    let place = Place::new("");
-    let rules = place.folder.file("rules.toml", DENY);
-    let mut command = forgetful(&place.folder);
-    let source = format!("sqlite:{}", place.library);
+    let fixture = Fixture::new("");
+    let rules = fixture.folder.file("rules.toml", DENY);
+    let mut command = forgetful(&fixture.folder);
+    let source = format!("sqlite:{}", fixture.library);
     let mut piped = Piped::spawn(command.args(["serve", &source, "--config", &rules]));
     piped.initialize("2025-06-18");
     let mut server = Server::Stdio(piped);
@@ -164,31 +164,31 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     for (text, words) in [(Some(""), "is empty"), (Some("# nothing\n"), "is empty"), (None, "does not exist any more")]
     {
         match text {
-            Some(text) => drop(place.folder.file("rules.toml", text)),
+            Some(text) => drop(fixture.folder.file("rules.toml", text)),
             None => std::fs::remove_file(&rules).unwrap(),
         }
         server.says(words);
         assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED", "{words}");
     }
     // Back as it was, there is nothing to tell; changed, it takes effect.
-    place.folder.file("rules.toml", &format!("{TOKENS}{DENY}"));
+    fixture.folder.file("rules.toml", &format!("{TOKENS}{DENY}"));
     server.says(IN_EFFECT);
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     let Server::Stdio(piped) = server else { panic!("on pipes") };
-    let said = piped.last_words();
-    assert_eq!(said.matches("does not exist any more").count(), 1, "{said}");
+    let message = piped.last_words();
+    assert_eq!(message.matches("does not exist any more").count(), 1, "{message}");
 }
 
 #[test]
 fn a_hangup_reads_the_configuration_again() {
-    for (place, mut server) in both(TOKENS) {
+    for (fixture, mut server) in both(TOKENS) {
         signal("-HUP", server.pid());
         server.says("the configuration has not changed");
-        place.rewrite(DENY);
+        fixture.rewrite(DENY);
         signal("-HUP", server.pid());
         server.says(IN_EFFECT);
         assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
-        place.rewrite("[gate.strength]\ndestuctive = \"token\"\n");
+        fixture.rewrite("[gate.strength]\ndestuctive = \"token\"\n");
         signal("-HUP", server.pid());
         server.says(REFUSED);
         assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");

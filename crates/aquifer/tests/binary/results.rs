@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, forgetful, run, server, text, tools, until};
+use crate::support::{Folder, HttpServer, Piped, forgetful, run, server, text, tools, until};
 
 /// A server whose calls are counted, and a configuration for it.
 struct Desk {
@@ -109,7 +109,7 @@ fn r_dis_8_later_pages_come_from_what_is_held_and_not_from_a_second_call() {
 fn r_dis_8_pages_are_turned_over_http_with_and_without_a_session() {
     let desk = Desk::new();
     let config = desk.config("", "");
-    let served = Served::start(&["serve", "--config", &config, "--http", "127.0.0.1:0"]);
+    let served = HttpServer::start(&["serve", "--config", &config, "--http", "127.0.0.1:0"]);
     let pages = walk(&json!({ "first": 8 }), |params| {
         let answer = served.call("mcp_aql_read", json!({ "operation": "list_things", "params": params }));
         assert_eq!(answer["success"], true, "{answer}");
@@ -133,12 +133,12 @@ fn r_dis_8_pages_are_turned_over_http_with_and_without_a_session() {
 
 /// A session over HTTP, of an older client.
 struct Session<'a> {
-    served: &'a Served,
+    served: &'a HttpServer,
     id: String,
 }
 
 impl<'a> Session<'a> {
-    fn open(served: &'a Served) -> Self {
+    fn open(served: &'a HttpServer) -> Self {
         let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } });
         let answer = served.post(&[], hello.to_string().as_bytes());
@@ -171,8 +171,8 @@ fn r_dis_8_what_is_held_is_bounded_as_configured() {
                        "params": { "first": 3, "after": first["data"]["pageInfo"]["endCursor"] } });
     until("it is forgotten", || {
         let answer = piped.call("mcp_aql_read", next.clone());
-        let told = answer["error"]["message"].as_str().unwrap_or_default();
-        told.contains("no longer held").then_some(())
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        message.contains("no longer held").then_some(())
     });
     assert_eq!(desk.calls(), 1);
     drop(piped);
@@ -243,8 +243,8 @@ fn r_dis_8_an_unknown_operation_is_reported_with_a_suggestion() {
     };
     // The first time nobody knows yet what there is.
     asked();
-    let said = asked();
-    assert!(said.contains("'list_thing'") && said.contains("Did you mean 'list_things'?"), "{said}");
+    let answer = asked();
+    assert!(answer.contains("'list_thing'") && answer.contains("Did you mean 'list_things'?"), "{answer}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn settings_out_of_range_are_refused() {
         ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' must be a path"),
     ] {
         let output = run(&["call", "x", "--config", &desk.config(results, source)]);
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{results}{source}: {said}");
+        let printed = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && printed.contains(words), "{results}{source}: {printed}");
     }
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::support::{Folder, forgetful, server, shell, text};
 
 /// A folder with a server whose tools the test writes.
-struct Place {
+struct Fixture {
     folder: Folder,
     config: String,
 }
 
-impl Place {
+impl Fixture {
     fn new(tools: &Value) -> Self {
         let folder = Folder::new();
         folder.tools("tools.json", tools);
@@ -58,40 +58,40 @@ fn printed(seen: &str, tool: &str) -> String {
 #[test]
 fn r_dis_7a_a_word_accepts_the_tool_it_names_and_no_other() {
     // A first look, to learn the digest.
-    let place = Place::new(&json!([tool("list_things", "First.")]));
-    assert!(place.call("list_things").contains("\"success\":true"));
-    place.list(&json!([tool("list_things", "Second.")]));
-    let odd = printed(&text(&place.run(&["review", "people"]).stdout), "list_things");
+    let fixture = Fixture::new(&json!([tool("list_things", "First.")]));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    fixture.list(&json!([tool("list_things", "Second.")]));
+    let odd = printed(&text(&fixture.run(&["review", "people"]).stdout), "list_things");
 
     // A tool that is called as the other's definition is.
-    let place = Place::new(&json!([tool("list_things", "First."), tool(&odd, "First.")]));
-    assert!(place.call("list_things").contains("\"success\":true"));
-    place.list(&json!([tool("list_things", "Second."), tool(&odd, "Changed.")]));
-    let seen = text(&place.run(&["review", "people"]).stdout);
-    let unclear = place.run(&["review", "people", "--accept", &odd]);
+    let fixture = Fixture::new(&json!([tool("list_things", "First."), tool(&odd, "First.")]));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    fixture.list(&json!([tool("list_things", "Second."), tool(&odd, "Changed.")]));
+    let seen = text(&fixture.run(&["review", "people"]).stdout);
+    let unclear = fixture.run(&["review", "people", "--accept", &odd]);
     assert_eq!(unclear.status.code(), Some(2), "{}", text(&unclear.stderr));
     let word = printed(&seen, "list_things");
     assert_ne!(word, odd);
-    let accepted = place.run(&["review", "people", "--accept", &word]);
+    let accepted = fixture.run(&["review", "people", "--accept", &word]);
     assert!(text(&accepted.stderr).contains("'list_things' was accepted"), "{}", text(&accepted.stderr));
     assert!(!text(&accepted.stderr).contains(&odd), "{}", text(&accepted.stderr));
-    assert!(text(&place.run(&["review", "people"]).stdout).contains(&format!("quarantined  {odd} ")));
+    assert!(text(&fixture.run(&["review", "people"]).stdout).contains(&format!("quarantined  {odd} ")));
 
     // A tool whose operation has the name of another tool.
-    let place = Place::new(&json!([tool("ListThings", "First.")]));
-    assert!(place.call("list_things").contains("\"success\":true"));
-    place.list(&json!([tool("ListThings", "First."), tool("list_things", "First.")]));
-    place.run(&["introspect"]);
-    let _ = place.call("list_things");
-    place.list(&json!([tool("ListThings", "Changed."), tool("list_things", "Second.")]));
-    let seen = text(&place.run(&["review", "people"]).stdout);
-    let unclear = place.run(&["review", "people", "--accept", "list_things"]);
+    let fixture = Fixture::new(&json!([tool("ListThings", "First.")]));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    fixture.list(&json!([tool("ListThings", "First."), tool("list_things", "First.")]));
+    fixture.run(&["introspect"]);
+    let _ = fixture.call("list_things");
+    fixture.list(&json!([tool("ListThings", "Changed."), tool("list_things", "Second.")]));
+    let seen = text(&fixture.run(&["review", "people"]).stdout);
+    let unclear = fixture.run(&["review", "people", "--accept", "list_things"]);
     assert!(
         unclear.status.code() == Some(2) && text(&unclear.stderr).contains("several tools"),
         "{}",
         text(&unclear.stderr)
     );
-    let accepted = place.run(&["review", "people", "--accept", &printed(&seen, "list_things")]);
+    let accepted = fixture.run(&["review", "people", "--accept", &printed(&seen, "list_things")]);
     assert!(text(&accepted.stderr).contains("'list_things' was accepted"), "{}", text(&accepted.stderr));
     assert!(!text(&accepted.stderr).contains("'ListThings' was accepted"), "{}", text(&accepted.stderr));
 }
@@ -105,10 +105,10 @@ fn r_dis_7a_names_of_tools_forge_nothing_and_can_be_accepted() {
         let odd = names.iter().map(|name| tool(name, description));
         Value::Array(odd.chain([tool("list_things", "First.")]).collect())
     };
-    let place = Place::new(&tools("First."));
-    assert!(place.call("list_things").contains("\"success\":true"));
-    place.list(&tools("Second."));
-    let seen = text(&place.run(&["review", "people"]).stdout);
+    let fixture = Fixture::new(&tools("First."));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    fixture.list(&tools("Second."));
+    let seen = text(&fixture.run(&["review", "people"]).stdout);
     let headings = seen.lines().filter(|line| line.starts_with("quarantined  ")).count();
     assert_eq!(headings, names.len(), "{seen}");
     assert!(!seen.lines().any(|line| line.starts_with("0 of 1")), "{seen}");
@@ -116,46 +116,46 @@ fn r_dis_7a_names_of_tools_forge_nothing_and_can_be_accepted() {
     assert_eq!(commands.len(), names.len(), "{seen}");
     for command in commands {
         // As a person pastes it.
-        let accepted = shell(&format!("cd {:?} && {command}", place.folder.path("")));
+        let accepted = shell(&format!("cd {:?} && {command}", fixture.folder.path("")));
         assert!(text(&accepted.stderr).contains("was accepted"), "{command}: {}", text(&accepted.stderr));
     }
-    assert!(!text(&place.run(&["review", "people"]).stdout).contains("quarantined  "));
+    assert!(!text(&fixture.run(&["review", "people"]).stdout).contains("quarantined  "));
 }
 
 /// Without a digest only what was shown before is accepted.
 #[test]
 fn r_dis_7a_what_was_never_shown_is_not_accepted_by_its_name() {
-    let place = Place::new(&json!([tool("list_things", "First."), tool("get_more", "First.")]));
-    assert!(place.call("list_things").contains("\"success\":true"));
-    place.list(&json!([tool("list_things", "Second."), tool("get_more", "First.")]));
-    let blind = place.run(&["review", "people", "--accept", "list_things"]);
+    let fixture = Fixture::new(&json!([tool("list_things", "First."), tool("get_more", "First.")]));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    fixture.list(&json!([tool("list_things", "Second."), tool("get_more", "First.")]));
+    let blind = fixture.run(&["review", "people", "--accept", "list_things"]);
     assert_eq!(blind.status.code(), Some(2), "{}", text(&blind.stderr));
     assert!(text(&blind.stdout).contains("+ Second."), "it is shown now: {}", text(&blind.stdout));
     assert!(text(&blind.stderr).contains("nothing was accepted"), "{}", text(&blind.stderr));
-    assert!(place.call("list_things").contains("PERMISSION_DENIED"));
-    let informed = place.run(&["review", "people", "--accept", "list_things"]);
+    assert!(fixture.call("list_things").contains("PERMISSION_DENIED"));
+    let informed = fixture.run(&["review", "people", "--accept", "list_things"]);
     assert!(text(&informed.stderr).contains("'list_things' was accepted"), "{}", text(&informed.stderr));
-    assert!(place.call("list_things").contains("\"success\":true"));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
 }
 
 #[test]
 fn r_dis_7a_nothing_is_refused_by_what_an_earlier_run_remembers() {
-    let place = Place::new(&json!([tool("list_things", "First.")]));
-    assert!(place.call("list_things").contains("\"success\":true"));
+    let fixture = Fixture::new(&json!([tool("list_things", "First.")]));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
     // It gains a tool.
-    place.list(&json!([tool("list_things", "First."), tool("get_more", "More.")]));
-    assert!(place.call("get_more").contains("\"success\":true"));
+    fixture.list(&json!([tool("list_things", "First."), tool("get_more", "More.")]));
+    assert!(fixture.call("get_more").contains("\"success\":true"));
     // It changes one, and that is accepted, also before anybody has served it.
-    place.list(&json!([tool("list_things", "Second."), tool("get_more", "Other.")]));
+    fixture.list(&json!([tool("list_things", "Second."), tool("get_more", "Other.")]));
     for code in [2, 0] {
-        assert_eq!(place.run(&["review", "people", "--accept-all"]).status.code(), Some(code));
+        assert_eq!(fixture.run(&["review", "people", "--accept-all"]).status.code(), Some(code));
     }
-    assert!(place.call("list_things").contains("\"success\":true"));
-    assert!(place.call("{\"operation\": \"get_more\"}").contains("\"success\":true"));
+    assert!(fixture.call("list_things").contains("\"success\":true"));
+    assert!(fixture.call("{\"operation\": \"get_more\"}").contains("\"success\":true"));
     // What really is quarantined says so, whatever it is called with.
-    place.list(&json!([tool("list_things", "Third."), tool("get_more", "Other.")]));
+    fixture.list(&json!([tool("list_things", "Third."), tool("get_more", "Other.")]));
     for _ in 0..2 {
-        let refused = text(&place.run(&["call", "list_things", "{\"id\": 1}"]).stdout);
+        let refused = text(&fixture.run(&["call", "list_things", "{\"id\": 1}"]).stdout);
         assert!(refused.contains("PERMISSION_DENIED") && refused.contains("uarantined"), "{refused}");
     }
 }

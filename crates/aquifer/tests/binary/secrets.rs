@@ -35,10 +35,10 @@ fn commands_that_fail_keep_it() {
         ] {
             let output = aquifer().args(arguments).env("TARGET", &target).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
-            let said = text(&output.stdout) + &text(&output.stderr);
+            let printed = text(&output.stdout) + &text(&output.stderr);
             // A name is made of plain letters.
-            let told = [PASSWORD, &PASSWORD.replace('-', "_")].iter().any(|secret| said.contains(secret));
-            assert!(!said.is_empty() && !told, "{arguments:?}: {said}");
+            let is_leaked = [PASSWORD, &PASSWORD.replace('-', "_")].iter().any(|secret| printed.contains(secret));
+            assert!(!printed.is_empty() && !is_leaked, "{arguments:?}: {printed}");
         }
     }
 }
@@ -51,8 +51,8 @@ fn a_server_whose_database_is_away_keeps_it() {
     let error = piped.error("read", "list_tables", json!({}));
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
     let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": "list_tables" }));
-    for said in [error.to_string(), shown.to_string(), piped.last_words()] {
-        assert!(!said.contains(PASSWORD), "{said}");
+    for text in [error.to_string(), shown.to_string(), piped.last_words()] {
+        assert!(!text.contains(PASSWORD), "{text}");
     }
 }
 
@@ -65,6 +65,6 @@ fn a_configuration_that_is_wrong_elsewhere_keeps_it() {
     );
     let output = run(&["serve", "--config", &config]);
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("timeout_seconds must be at least 1") && !said.contains(PASSWORD), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("timeout_seconds must be at least 1") && !printed.contains(PASSWORD), "{printed}");
 }

@@ -126,20 +126,20 @@ fn progress_is_reported_and_grows() {
         piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "mcp_aql_execute", "arguments": arguments, "_meta": meta,
         } }));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let answer = loop {
             let message = piped.receive();
             if message["method"] == "notifications/progress" {
                 assert_eq!(message["params"]["progressToken"], token);
                 assert_eq!(message["params"]["total"], 3.0);
-                told.push(message["params"]["progress"].as_f64().unwrap());
+                reported.push(message["params"]["progress"].as_f64().unwrap());
             } else {
                 break message;
             }
         };
         // Reports that come faster than they are sent are replaced by the newest.
         let last = (!token.is_null()).then_some(&3.0);
-        assert!(told.is_sorted() && told.last() == last, "{arguments} {told:?}");
+        assert!(reported.is_sorted() && reported.last() == last, "{arguments} {reported:?}");
         let answer = envelope(&answer);
         let ran = answer.get("results").map_or(&answer, |results| &results[0]["result"]);
         assert_eq!(ran["data"]["status"], "completed", "{answer}");

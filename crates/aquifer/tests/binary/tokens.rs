@@ -10,7 +10,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::surface::{Mode, Profile, Surface, Tool};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, forgetful, server, text, tools};
+use crate::support::{Folder, HttpServer, Piped, forgetful, server, text, tools};
 
 /// Operations as they are in the wild: long names, all categories.
 fn operations(count: usize) -> Vec<Operation> {
@@ -236,7 +236,7 @@ fn tasks_of_a_file_run_and_write_only_if_allowed() {
 #[test]
 fn a_running_server_is_measured_where_it_is() {
     let folder = Folder::new();
-    let served = Served::start(&["serve", "tasks:", "--http", "127.0.0.1:0", "--mode", "single"]);
+    let served = HttpServer::start(&["serve", "tasks:", "--http", "127.0.0.1:0", "--mode", "single"]);
     let url = format!("http://{}/mcp", served.authority);
     let report = report(&folder, &["--url", &url]);
     assert_eq!(report["surfaces"].as_array().unwrap().len(), 1);

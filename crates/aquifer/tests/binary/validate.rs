@@ -58,9 +58,9 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
     ] {
         let file = folder.file(name, content);
         let output = run(&["validate", &file]);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{name}: {told}{}", text(&output.stderr));
-        assert!(told.contains(words) && !told.contains("hush-4711"), "{name}: {told}");
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{name}: {printed}{}", text(&output.stderr));
+        assert!(printed.contains(words) && !printed.contains("hush-4711"), "{name}: {printed}");
         assert!(!text(&output.stderr).contains("hush-4711"), "{name}");
         let json = run(&["validate", "--json", &file]);
         let json: Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -125,11 +125,11 @@ fn r_saf_2_a_rule_that_matches_nothing_is_an_error() {
         let folder = Folder::new();
         let file = with_rules(&folder, &rules);
         let output = run(&["validate", &file]);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{rules}: {told}{}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{rules}: {printed}{}", text(&output.stderr));
         assert!(
-            told.contains(&format!("rules.toml:{line}:1: SCHEMA_UNRESOLVED_REF")) && told.contains(words),
-            "{rules}: {told}"
+            printed.contains(&format!("rules.toml:{line}:1: SCHEMA_UNRESOLVED_REF")) && printed.contains(words),
+            "{rules}: {printed}"
         );
         let json: Value = serde_json::from_slice(&run(&["validate", "--json", &file]).stdout).unwrap();
         assert!(json["valid"] == false && json["problems"][0]["line"] == line, "{json}");
@@ -155,12 +155,12 @@ fn r_saf_2_rules_of_unreachable_sources_are_reported_as_unchecked() {
     for (sources, code, unreached) in [(gone, 1, 2), ("", 1, 0)] {
         let file = folder.file("gone.toml", &format!("{sources}{whole}"));
         let output = run(&["validate", &file]);
-        let (told, said) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{told}{said}");
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{stdout}{stderr}");
         // The rule about a source that is there is checked; the other only if all are.
-        assert!(told.contains("'delete_bok'"), "{told}");
-        assert_eq!(told.contains("'anything'"), unreached == 0, "{told}");
-        assert_eq!(said.matches("so its rules were not checked").count(), unreached, "{said}");
+        assert!(stdout.contains("'delete_bok'"), "{stdout}");
+        assert_eq!(stdout.contains("'anything'"), unreached == 0, "{stdout}");
+        assert_eq!(stderr.matches("so its rules were not checked").count(), unreached, "{stderr}");
     }
     // Nothing is there: nothing is wrong.
     let file =

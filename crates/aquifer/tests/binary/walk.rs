@@ -47,9 +47,9 @@ fn typed(folder: &Folder, command: &str, expected: i32) -> (String, String) {
     let output: Output = shell_in(folder, command);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(expected), "{command}\n{out}\n{err}");
-    for said in [&out, &err] {
-        assert!(!SECRETS.iter().any(|secret| said.contains(secret)), "{command}: {said}");
-        assert!(!said.contains("panicked"), "{command}: {said}");
+    for stderr in [&out, &err] {
+        assert!(!SECRETS.iter().any(|secret| stderr.contains(secret)), "{command}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{command}: {stderr}");
     }
     (out, err)
 }
@@ -85,19 +85,19 @@ fn everything_a_new_user_reads_is_true() {
     let before = read(&folder, ".cursor/mcp.json");
 
     // What init says it did, it did, and nothing else.
-    let (snippet, said) = typed(&folder, "aquifer init", 0);
-    assert!(said.contains("with 3 sources") && said.contains("files of your clients are unchanged"), "{said}");
+    let (snippet, stderr) = typed(&folder, "aquifer init", 0);
+    assert!(stderr.contains("with 3 sources") && stderr.contains("files of your clients are unchanged"), "{stderr}");
     assert_eq!(read(&folder, ".cursor/mcp.json"), before);
     let (config, values) = (read(&folder, "aquifer.toml"), read(&folder, "aquifer.env"));
     assert!(SECRETS.iter().all(|secret| !config.contains(secret) && values.contains(secret)), "{config}{values}");
-    assert!(said.contains("MEMORY_API_KEY  env MEMORY_API_KEY of 'memory'"), "{said}");
+    assert!(stderr.contains("MEMORY_API_KEY  env MEMORY_API_KEY of 'memory'"), "{stderr}");
     let mode = std::fs::metadata(folder.path("aquifer.env")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(snippet.contains("\"serve\"") && snippet.contains("aquifer.toml"), "{snippet}");
 
     // What policy shows is what happens.
-    let (table, said) = typed(&folder, "aquifer policy show --config aquifer.toml", 0);
-    assert!((table.clone() + &said).contains("archive"), "the broken server is named: {table}{said}");
+    let (table, stderr) = typed(&folder, "aquifer policy show --config aquifer.toml", 0);
+    assert!((table.clone() + &stderr).contains("archive"), "the broken server is named: {table}{stderr}");
     let decisions = decisions(&folder);
     let decided = |name: &str| {
         let found = decisions.iter().find(|(operation, _)| operation == name);
@@ -126,8 +126,8 @@ fn everything_a_new_user_reads_is_true() {
     typed(&folder, "aquifer interrogate .cursor/mcp.json --server memory -o memory.bundle.json", 0);
     let bundle: Value = serde_json::from_str(&read(&folder, "memory.bundle.json")).unwrap();
     let tools = bundle["raw_capture"]["tools"].as_array().unwrap_or_else(|| panic!("{bundle}")).len();
-    let (_, said) = typed(&folder, "aquifer review memory.bundle.json", 0);
-    assert!(said.is_empty() || !said.contains("error"), "{said}");
+    let (_, stderr) = typed(&folder, "aquifer review memory.bundle.json", 0);
+    assert!(stderr.is_empty() || !stderr.contains("error"), "{stderr}");
     let decide =
         "aquifer review memory.bundle.json --accept-all --danger add_observations=destructive -o memory.overrides.yaml";
     typed(&folder, decide, 0);
@@ -150,8 +150,8 @@ fn everything_a_new_user_reads_is_true() {
     }
 
     // The client starts it, and everything is there: five tools or fewer, both servers, and the secret where it belongs.
-    let (_, said) = typed(&folder, "aquifer init --apply", 0);
-    assert_eq!(read(&folder, ".cursor/mcp.json.before-aquifer"), before, "{said}");
+    let (_, stderr) = typed(&folder, "aquifer init --apply", 0);
+    assert_eq!(read(&folder, ".cursor/mcp.json.before-aquifer"), before, "{stderr}");
     let mut piped = started_by_client(&folder);
     let offered = piped.tools();
     assert!((1..=5).contains(&offered.len()), "{offered:?}");

@@ -149,6 +149,6 @@ fn over_stdio(client: Client, mode: &str, home: &Home) {
 fn over_http(client: Client, mode: &str, home: &Home) {
     let mut serve = home.remember_here(Command::new(AQUIFER));
     serve.args(["serve", "--http", "127.0.0.1:0", "--config", &home.unguarded()]).stdin(Stdio::null());
-    let server = Server::of(serve);
+    let server = Server::from_command(serve);
     Process::start(client.command(false, mode, ["http", &server.url])).passes();
 }

@@ -77,10 +77,10 @@ impl Server {
         let mut command = Command::new(AQUIFER);
         command.args(["serve", "--http", "127.0.0.1:0"]).args(served).stdin(Stdio::null());
         command.env("XDG_STATE_HOME", state());
-        Self::of(command)
+        Self::from_command(command)
     }
 
-    fn of(command: Command) -> Self {
+    fn from_command(command: Command) -> Self {
         let mut process = Process::start(command);
         let url =
             process.line("it tells its address", |line| Some(line.split_once("serves MCP-AQL at ")?.1.to_owned()));

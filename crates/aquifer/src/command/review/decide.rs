@@ -54,8 +54,9 @@ fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
     Ok(select::select_tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
 }
 
-fn pairs(said: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
-    said.iter()
+fn pairs(arguments: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
+    arguments
+        .iter()
         .map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' must be written as TOOL=VALUE")))
         .collect()
 }

@@ -190,10 +190,10 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
             }
             _ => {}
         }
-        for (name, said) in &source.operations {
+        for (name, overrides) in &source.operations {
             let path = format!("source[{index}].operations.{name}");
             let line = place(text, line, name);
-            if let Some(problem) = said.problem() {
+            if let Some(problem) = overrides.problem() {
                 wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
             }
             if !source.may_be_mcp() {

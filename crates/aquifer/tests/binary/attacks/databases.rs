@@ -57,8 +57,8 @@ fn r_ext_6_a_hidden_column_is_neither_shown_nor_searched() {
                     serve.args(["--http", "127.0.0.1:0"]);
                 }
                 let refused = serve.stdin(std::process::Stdio::null()).output().unwrap();
-                let said = text(&refused.stderr);
-                assert!(refused.status.code() == Some(2) && said.contains(words), "{setting:?} {hide}: {said}");
+                let printed = text(&refused.stderr);
+                assert!(refused.status.code() == Some(2) && printed.contains(words), "{setting:?} {hide}: {printed}");
             }
         }
     }

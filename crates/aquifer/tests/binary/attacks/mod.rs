@@ -14,7 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use crate::safety::Place;
+use crate::safety::Fixture;
 use crate::support::{Folder, Server, Transport, alter, forgetful, text, token, until};
 
 const HOSTILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/attacks/hostile_server.py");
@@ -157,8 +157,8 @@ impl World {
     fn start(&mut self) {
         self.server = Some(Server::spawn_for(self.setting.client, &mut self.serve(), &self.capabilities));
         until("every source is there", || {
-            let told = self.introspect(json!({ "query": "summary" }));
-            let sources = told["summary"]["sources"].as_array().cloned().unwrap_or_default();
+            let answer = self.introspect(json!({ "query": "summary" }));
+            let sources = answer["summary"]["sources"].as_array().cloned().unwrap_or_default();
             let are_live = sources.iter().all(|source| source["status"] == "live");
             // What a source offers is shown a moment after it is known; until then something stands in for it.
             let mut is_shown = || !self.operations().iter().any(|name| name.ends_with("upstream_status"));
@@ -236,7 +236,7 @@ impl World {
     fn person(&self, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
         let config = self.folder.path("aquifer.toml");
         let command = [&[env!("CARGO_BIN_EXE_aquifer")], arguments, &["--config", &config]].concat();
-        Place::at_terminal("", talk, &command)
+        Fixture::at_terminal("", talk, &command)
     }
 
     /// The entries of the audit about an event.

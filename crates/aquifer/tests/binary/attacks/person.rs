@@ -72,8 +72,8 @@ fn r_saf_5_what_was_changed_is_on_record_and_forgery_is_found() {
                 let output = world.run(&["audit", "verify", "--strict"]);
                 (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
             };
-            let (code, said) = strict(world);
-            assert_eq!(code, 0, "{said}");
+            let (code, report) = strict(world);
+            assert_eq!(code, 0, "{report}");
             let mut files: Vec<_> = std::fs::read_dir(world.folder.path("state/audit")).unwrap().collect();
             files.sort_by_key(|file| file.as_ref().unwrap().path());
             let files: Vec<_> = files.into_iter().map(|file| file.unwrap().path()).collect();
@@ -88,8 +88,8 @@ fn r_saf_5_what_was_changed_is_on_record_and_forgery_is_found() {
                         Some(forged) => std::fs::write(file, forged).unwrap(),
                         None => std::fs::remove_file(file).unwrap(),
                     }
-                    let (code, said) = strict(world);
-                    assert_eq!(code, 1, "{forged:?}: {said}");
+                    let (code, report) = strict(world);
+                    assert_eq!(code, 1, "{forged:?}: {report}");
                     std::fs::write(file, &written).unwrap();
                 }
             }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use serde_json::{Value, json};
 
 use super::{Round, World, in_every_setting, journal, reading, tool};
-use crate::support::{Piped, Served, Server, Transport, envelope, read_answer, stateless_body};
+use crate::support::{HttpServer, Piped, Server, Transport, envelope, read_answer, stateless_body};
 
 const SIGNED: &str = "bank://doc/1?sig=s1gnature";
 
@@ -128,7 +128,7 @@ fn call_and_listen(world: &mut World, operation: &str) -> (Value, Vec<Value>) {
 }
 
 /// Over HTTP only a session can be asked while a call waits: clients without one are not asked at all.
-fn listen_in_session(served: &Served, params: Value) -> (Value, Vec<Value>) {
+fn listen_in_session(served: &HttpServer, params: Value) -> (Value, Vec<Value>) {
     let (mut body, name) = stateless_body("tools/call", params.clone());
     body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         json!({ "elicitation": {}, "sampling": {} });

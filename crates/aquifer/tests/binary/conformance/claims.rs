@@ -34,8 +34,8 @@ fn run(folder: &Folder, server: &[&str]) -> Value {
     let mut arguments = vec!["--level", "2", "--allow-writes", "--timeout", "120", "--format", "json", "--", "aquifer"];
     arguments.extend(server);
     let output = conformance(folder, &arguments);
-    let said = text(&output.stdout);
-    serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}\n{}", text(&output.stderr)))
+    let printed = text(&output.stdout);
+    serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{printed}\n{}", text(&output.stderr)))
 }
 
 /// The claim is what is granted, and that is what is expected.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{conformance, rendered};
-use crate::support::{Folder, Served, text};
+use crate::support::{Folder, HttpServer, text};
 
 #[test]
 fn r_con_1_bad_usage_and_servers_that_are_not_there_are_three() {
@@ -31,9 +31,9 @@ fn r_con_1_bad_usage_and_servers_that_are_not_there_are_three() {
         let output = conformance(&folder, arguments);
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", text(&output.stderr));
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(words), "{arguments:?}: {said}");
-        assert!(!said.contains("panicked"), "{said}");
+        let printed = text(&output.stderr);
+        assert!(printed.contains(words), "{arguments:?}: {printed}");
+        assert!(!printed.contains("panicked"), "{printed}");
     }
 }
 
@@ -42,16 +42,16 @@ fn r_con_1_without_writes_no_level_is_granted() {
     let folder = Folder::new();
     let arguments = ["--evidence", "evidence.json", "--", "aquifer", "demo", "--stdio"];
     let output = conformance(&folder, &arguments);
-    let (report, said) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{report}{said}");
+    let (report, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{report}{stderr}");
     assert!(report.contains("No level is granted: level 1 is withheld, and level 2 needs it."), "{report}");
     assert!(
         report.contains("\n  - Round-Trip Integrity: Create-read cycles preserve submitted fields (SKIP): "),
         "{report}"
     );
-    assert!(said.contains("Use --allow-writes"), "{said}");
+    assert!(stderr.contains("Use --allow-writes"), "{stderr}");
     assert!(!report.contains("img.shields.io"), "no level, no badge");
-    assert!(said.contains("evidence.json was not written: nothing was recorded for round_trip_tests, "), "{said}");
+    assert!(stderr.contains("evidence.json was not written: nothing was recorded for round_trip_tests, "), "{stderr}");
     assert!(!std::path::Path::new(&folder.path("evidence.json")).exists());
 }
 
@@ -74,11 +74,14 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
         "--stdio",
     ];
     let output = conformance(&folder, &arguments);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
     assert_eq!(text(&output.stdout), "", "results went to the file");
-    assert!(said.contains("connected: semantic over stdio\n") && said.ends_with("wrote evidence.json\n"), "{said}");
-    assert!(!said.contains('\u{1b}'), "nothing moves where nobody looks: {said}");
+    assert!(
+        printed.contains("connected: semantic over stdio\n") && printed.ends_with("wrote evidence.json\n"),
+        "{printed}"
+    );
+    assert!(!printed.contains('\u{1b}'), "nothing moves where nobody looks: {printed}");
 
     let result = folder.path("result.json");
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&result).unwrap()).unwrap();
@@ -110,7 +113,7 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
 #[test]
 fn secrets_of_a_run_stay_out_of_its_report() {
     let folder = Folder::new();
-    let served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
+    let served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
     let url = format!("http://{}/mcp", served.authority);
     let arguments = [&url, "--level", "1", "--format", "markdown", "--header", "X-Secret=hunter2"];
     let output = conformance(&folder, &arguments);

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Folder, Served, aquifer, text};
+use crate::support::{Folder, HttpServer, aquifer, text};
 
 /// A run in a folder, as people make it: programs are found by their names.
 fn conformance(folder: &Folder, arguments: &[&str]) -> Output {
@@ -51,10 +51,10 @@ impl Server {
         let start = |mode| {
             let mut command = placed(&self.folder);
             command.args(self.words).args(["--http", "127.0.0.1:0", "--mode", mode]);
-            Served::spawn(&mut command)
+            HttpServer::spawn(&mut command)
         };
         let (semantic, single) = (start("semantic"), start("single"));
-        let address = |served: &Served| format!("http://{}/mcp", served.authority);
+        let address = |served: &HttpServer| format!("http://{}/mcp", served.authority);
         let (first, second) = (address(&semantic), address(&single));
         let arguments = [&first, "--single-url", &second, "--allow-writes", "--format", "json"];
         // Ports are those that were free; documents say the usual ones.
@@ -64,14 +64,14 @@ impl Server {
 
     fn run(&self, transport: &str, arguments: &[&str], usual: &[(&str, &str)]) -> Value {
         let output = conformance(&self.folder, arguments);
-        let mut said = text(&output.stdout);
+        let mut printed = text(&output.stdout);
         for (here, elsewhere) in usual {
-            said = said.replace(here, elsewhere);
+            printed = printed.replace(here, elsewhere);
         }
         let mut report: Value =
-            serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}\n{}", text(&output.stderr)));
+            serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{printed}\n{}", text(&output.stderr)));
         let name = format!("{}-{transport}", self.name);
-        let file = self.folder.file(&format!("{name}.json"), &said);
+        let file = self.folder.file(&format!("{name}.json"), &printed);
         document(&name, &rendered(&self.folder, &file, "markdown"));
         report["exit_code"] = output.status.code().into();
         report

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, delete, delete_with};
+use super::{Fixture, delete, delete_with};
 use crate::support::{Piped, text, token};
 
 const APPROVAL: &str = "[gate.strength]\ndestructive = \"approval\"\n";
@@ -15,16 +15,16 @@ fn asked(piped: &mut Piped, id: i64) -> (String, String) {
 
 #[test]
 fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
-    let place = Place::new(APPROVAL);
-    let mut piped = place.piped();
+    let fixture = Fixture::new(APPROVAL);
+    let mut piped = fixture.piped();
     let (token, id) = asked(&mut piped, 1);
     let approve = ["approvals", "approve", &id];
-    let (code, shown) = place.person(&[], &approve);
+    let (code, shown) = fixture.person(&[], &approve);
     assert!(code == 2 && shown.contains("aquifer approvals secret"), "{shown}");
     let own = "sixteen letters or more";
-    let (code, shown) = place.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
+    let (code, shown) = fixture.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
     assert!(code == 0 && shown.contains(&id), "{shown}");
-    let secret = place.secret();
+    let secret = fixture.secret();
     // Whoever has no terminal is turned away, with the secret or without.
     for arguments in [
         &approve[..],
@@ -33,86 +33,86 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
         &["approvals", "deny", &id],
         &["approvals", "show", &id],
     ] {
-        let mut command = place.command(arguments);
+        let mut command = fixture.command(arguments);
         let output = command.env("AQUIFER_ADMIN_SECRET", &secret).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains("terminal"), "{}", text(&output.stderr));
     }
-    let (code, shown) = place.person(&[("Admin secret:", "not-it")], &approve);
+    let (code, shown) = fixture.person(&[("Admin secret:", "not-it")], &approve);
     assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
     let pending = piped.call("mcp_aql_delete", delete_with(1, &token));
     assert_eq!(pending["error"]["details"]["approval_status"], "pending", "{pending}");
 
-    let (code, shown) = place.person(&[("Admin secret:", &secret)], &["approvals", "list"]);
+    let (code, shown) = fixture.person(&[("Admin secret:", &secret)], &["approvals", "list"]);
     assert!(code == 0 && shown.contains(&id) && shown.contains("delete_book"), "{shown}");
-    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "n")], &approve);
+    let (code, shown) = fixture.person(&[("Admin secret:", &secret), ("[y/N]", "n")], &approve);
     assert!(code == 1 && shown.contains("Nothing was done"), "{shown}");
     // However the name is typed, what it stands for is shown and asked about: where it goes, and what is sent.
     let typed = format!("{}-{}", id[..4].to_uppercase(), &id[4..]);
     let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "y")];
-    let (code, shown) = place.person(&talk, &["approvals", "approve", &typed]);
+    let (code, shown) = fixture.person(&talk, &["approvals", "approve", &typed]);
     assert!(code == 0 && shown.contains("Approved"), "{shown}");
     // Lines too long for the terminal are continued behind a mark.
     let shown = shown.replace("\r\n╎ ", "");
-    assert!(shown.contains("id = 1") && shown.contains(&format!("which is sqlite:{}", place.library)), "{shown}");
+    assert!(shown.contains("id = 1") && shown.contains(&format!("which is sqlite:{}", fixture.library)), "{shown}");
     assert!(!shown.contains(&secret), "what is typed is not shown: {shown}");
     assert_eq!(piped.call("mcp_aql_delete", delete_with(1, &token))["success"], true);
-    assert_eq!(place.books(), 49);
+    assert_eq!(fixture.books(), 49);
     // It is over.
-    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "y")], &approve);
+    let (code, shown) = fixture.person(&[("Admin secret:", &secret), ("[y/N]", "y")], &approve);
     assert!(code == 2 && shown.contains("used"), "{shown}");
     assert_eq!(piped.call("mcp_aql_delete", delete_with(1, &token))["error"]["code"], "TOKEN_ALREADY_USED");
 
     let (token, id) = asked(&mut piped, 2);
     let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "yes")];
-    assert_eq!(place.person(&talk, &["approvals", "deny", &id]).0, 0);
+    assert_eq!(fixture.person(&talk, &["approvals", "deny", &id]).0, 0);
     assert_eq!(piped.call("mcp_aql_delete", delete_with(2, &token))["error"]["code"], "PERMISSION_DENIED");
-    assert_eq!(place.books(), 49);
-    let audit = place.audited();
+    assert_eq!(fixture.books(), 49);
+    let audit = fixture.audited();
     assert!(audit.contains("APPROVAL_GRANTED") && audit.contains("APPROVAL_DECLINED"), "{audit}");
-    assert_eq!(place.verified().0, 0);
+    assert_eq!(fixture.verified().0, 0);
     // The secret is nowhere: its hash is.
-    let key = std::fs::read(place.folder.path("state/admin.key")).unwrap();
+    let key = std::fs::read(fixture.folder.path("state/admin.key")).unwrap();
     assert_eq!(key.len(), 32);
     let mode = std::os::unix::fs::PermissionsExt::mode(
-        &std::fs::metadata(place.folder.path("state/admin.key")).unwrap().permissions(),
+        &std::fs::metadata(fixture.folder.path("state/admin.key")).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o600);
     // Another one is made only by who has this one.
     // Whoever chooses the environment does not choose the secret.
-    let (code, shown) = place.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
+    let (code, shown) = fixture.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
     assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
-    let (code, shown) = place.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
+    let (code, shown) = fixture.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
     assert!(code == 2 && !shown.contains("shown only once"), "{shown}");
 }
 
 /// The secret of one directory is none for the approvals of another place.
 #[test]
 fn r_saf_3_a_directory_of_ones_own_is_no_way_in() {
-    let place = Place::new("");
-    let elsewhere = format!("[state]\nstore = \"sqlite:{}\"\n", place.folder.path("shared.sqlite"));
-    place.folder.file("aquifer.toml", &elsewhere);
-    let own = place.folder.path("own");
-    let (code, shown) = place.person(&[], &["approvals", "list", "--state", &own]);
+    let fixture = Fixture::new("");
+    let elsewhere = format!("[state]\nstore = \"sqlite:{}\"\n", fixture.folder.path("shared.sqlite"));
+    fixture.folder.file("aquifer.toml", &elsewhere);
+    let own = fixture.folder.path("own");
+    let (code, shown) = fixture.person(&[], &["approvals", "list", "--state", &own]);
     assert!(code == 2 && shown.contains("Leave out --state"), "{shown}");
 }
 
 #[test]
 fn r_saf_3_with_memory_approvals_say_what_is_needed() {
-    let place = Place::new("store = \"memory\"\n");
-    let (code, shown) = place.person(&[], &["approvals", "list"]);
+    let fixture = Fixture::new("store = \"memory\"\n");
+    let (code, shown) = fixture.person(&[], &["approvals", "list"]);
     assert!(code == 2 && shown.contains("state.store"), "{shown}");
 }
 
 /// Everything that a model could do with what it has: the tools, their answers, and as many tries as it likes.
 #[test]
 fn r_saf_3_whatever_a_model_does_nothing_is_deleted_until_a_person_approves() {
-    let place = Place::new(APPROVAL);
-    let secret = place.secret();
-    let (mut piped, mut elsewhere) = (place.piped(), place.piped());
-    let mut single = Piped::spawn(&mut place.command(&["serve", "--mode", "single"]));
+    let fixture = Fixture::new(APPROVAL);
+    let secret = fixture.secret();
+    let (mut piped, mut elsewhere) = (fixture.piped(), fixture.piped());
+    let mut single = Piped::spawn(&mut fixture.command(&["serve", "--mode", "single"]));
     single.initialize("2025-11-25");
-    let mut direct = Piped::spawn(&mut place.command(&["serve", "--mode", "all"]));
+    let mut direct = Piped::spawn(&mut fixture.command(&["serve", "--mode", "all"]));
     direct.initialize("2025-03-26");
     let (token, id) = asked(&mut piped, 1);
     let (other, _) = asked(&mut piped, 2);
@@ -164,29 +164,29 @@ fn r_saf_3_whatever_a_model_does_nothing_is_deleted_until_a_person_approves() {
         direct.request("tools/call", json!({ "name": name, "arguments": { "id": 1, "confirmation_token": token } }));
     }
     for arguments in [["approvals", "approve", &id], ["approvals", "deny", &id]] {
-        assert_eq!(place.run(&arguments).status.code(), Some(2), "a shell tool has no terminal");
+        assert_eq!(fixture.run(&arguments).status.code(), Some(2), "a shell tool has no terminal");
     }
     assert!(count > 300, "{count}");
-    assert_eq!(place.books(), 50, "nothing is deleted");
+    assert_eq!(fixture.books(), 50, "nothing is deleted");
 
     // The approval made outside lets exactly that one call through, for the caller who asked. Too many wrong tokens were
     // tried here for any to be heard this minute, so somebody else asks.
-    let mut patient = place.piped();
+    let mut patient = fixture.piped();
     let (token, id) = asked(&mut patient, 9);
     let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "y")];
-    let (code, shown) = place.person(&talk, &["approvals", "approve", &id]);
+    let (code, shown) = fixture.person(&talk, &["approvals", "approve", &id]);
     assert_eq!(code, 0, "{shown}");
     for client in [&mut elsewhere, &mut single, &mut direct] {
         for tool in ["mcp_aql", "mcp_aql_delete"] {
             client.request("tools/call", json!({ "name": tool, "arguments": delete_with(9, &token) }));
         }
     }
-    assert_eq!(place.books(), 50, "it is not theirs");
+    assert_eq!(fixture.books(), 50, "it is not theirs");
     assert_ne!(patient.call("mcp_aql_delete", delete_with(8, &token))["success"], true);
     assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["success"], true);
     assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["error"]["code"], "TOKEN_ALREADY_USED");
-    assert_eq!(place.books(), 49);
-    assert_eq!(place.verified().0, 0);
-    let done = place.audited().lines().filter(|line| line.contains("\"result\":\"done\"")).count();
+    assert_eq!(fixture.books(), 49);
+    assert_eq!(fixture.verified().0, 0);
+    let done = fixture.audited().lines().filter(|line| line.contains("\"result\":\"done\"")).count();
     assert_eq!(done, 1);
 }

@@ -4,32 +4,32 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Place, delete, delete_with};
+use super::{Fixture, delete, delete_with};
 use crate::support::{alter, text};
 
-fn entries(place: &Place, event: &str) -> Vec<Value> {
-    let lines = place.audited();
+fn entries(fixture: &Fixture, event: &str) -> Vec<Value> {
+    let lines = fixture.audited();
     let entries = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     entries.filter(|entry| entry["event"] == event).collect()
 }
 
 /// The exit code of strict verification, and what it says.
-fn strict(place: &Place) -> (i32, String) {
-    let output = place.run(&["audit", "verify", "--strict"]);
+fn strict(fixture: &Fixture) -> (i32, String) {
+    let output = fixture.run(&["audit", "verify", "--strict"]);
     (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
 }
 
-fn files(place: &Place) -> Vec<PathBuf> {
+fn files(fixture: &Fixture) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(place.folder.path("state/audit")).unwrap().map(|file| file.unwrap().path()).collect();
+        std::fs::read_dir(fixture.folder.path("state/audit")).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     files
 }
 
 #[test]
 fn r_saf_5_writes_leave_a_trace_and_reads_do_not() {
-    let place = Place::new("");
-    alter(&place.library, "ALTER TABLE books ADD COLUMN isbn TEXT; ALTER TABLE books ADD COLUMN shelf TEXT;");
+    let fixture = Fixture::new("");
+    alter(&fixture.library, "ALTER TABLE books ADD COLUMN isbn TEXT; ALTER TABLE books ADD COLUMN shelf TEXT;");
     for (operation, params) in [
         ("list_books", json!({})),
         (
@@ -39,31 +39,31 @@ fn r_saf_5_writes_leave_a_trace_and_reads_do_not() {
         ("update_book", json!({ "id": 1, "input": { "title": "Other", "isbn": null, "shelf": null } })),
         ("create_book", json!({ "title": "New", "isbn": "1" })),
     ] {
-        let output = place.run(&["call", operation, &params.to_string()]);
+        let output = fixture.run(&["call", operation, &params.to_string()]);
         assert_eq!(output.status.code(), Some(0), "{operation}: {}", text(&output.stdout));
     }
-    let intents = entries(&place, "OPERATION_INTENT");
-    let told: Vec<_> =
+    let intents = entries(&fixture, "OPERATION_INTENT");
+    let fields: Vec<_> =
         intents.iter().map(|intent| (intent["operation"].as_str().unwrap(), &intent["fields"])).collect();
     let updated = json!({ "set": ["title"], "cleared": ["isbn", "shelf"] });
     let created = json!({ "set": ["title", "isbn"], "cleared": [] });
-    assert_eq!(told, [("update_book", &updated), ("create_book", &created)]);
-    let outcomes = entries(&place, "OPERATION_OUTCOME");
+    assert_eq!(fields, [("update_book", &updated), ("create_book", &created)]);
+    let outcomes = entries(&fixture, "OPERATION_OUTCOME");
     for (intent, outcome) in intents.iter().zip(&outcomes) {
         let named = format!("{}/{}", intent["chain"].as_str().unwrap(), intent["sequence"]);
         assert_eq!((&outcome["result"], &outcome["intent"]), (&json!("done"), &json!(named)));
     }
     assert_eq!(outcomes.len(), 2);
-    let (code, told) = strict(&place);
-    assert_eq!(code, 0, "{told}");
+    let (code, answer) = strict(&fixture);
+    assert_eq!(code, 0, "{answer}");
 }
 
 /// Callers choose names and values. None of them can change what a terminal shows, or look like another entry, also where
 /// the table goes through a pipe first.
 #[test]
 fn r_saf_5_what_callers_wrote_is_shown_without_its_tricks() {
-    let place = Place::new("");
-    let mut piped = place.piped();
+    let fixture = Fixture::new("");
+    let mut piped = fixture.piped();
     let tricks = [
         "a\u{9b}31mred",
         "\u{202e}reversed",
@@ -87,9 +87,9 @@ fn r_saf_5_what_callers_wrote_is_shown_without_its_tricks() {
         }
     }
     drop(piped);
-    let entries = place.audited().lines().count();
+    let entries = fixture.audited().lines().count();
     assert!(entries > tricks.len(), "{entries} entries");
-    let shown = text(&place.run(&["audit", "show", "--last", "100000"]).stdout);
+    let shown = text(&fixture.run(&["audit", "show", "--last", "100000"]).stdout);
     assert_eq!(shown.lines().count(), entries + 1, "one line for each, and the headings: {shown}");
     let hidden = shown.chars().find(|letter| {
         letter.is_control() && *letter != '\n' || "\u{202e}\u{2028}\u{e0041}\u{200b}\u{3164}".contains(*letter)
@@ -101,56 +101,56 @@ fn r_saf_5_what_callers_wrote_is_shown_without_its_tricks() {
 /// While a server writes, after it has ended, and after each thing that somebody can do to the record.
 #[test]
 fn r_saf_5_strict_verification_fails_on_what_nothing_vouches_for() {
-    let place = Place::new("");
-    let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("nothing to verify"), "{told}");
-    assert_eq!(place.verified().0, 0, "plain verification is content with nothing");
+    let fixture = Fixture::new("");
+    let (code, report) = strict(&fixture);
+    assert!(code == 1 && report.contains("nothing to verify"), "{report}");
+    assert_eq!(fixture.verified().0, 0, "plain verification is content with nothing");
 
-    let mut piped = place.piped();
+    let mut piped = fixture.piped();
     for id in 1..=3 {
         let asked = piped.call("mcp_aql_delete", delete(id));
         let token = asked["error"]["details"]["confirmation_token"].as_str().unwrap();
         assert_eq!(piped.call("mcp_aql_delete", delete_with(id, token))["success"], true);
-        let (code, told) = strict(&place);
-        assert_eq!(code, 0, "{told}");
+        let (code, report) = strict(&fixture);
+        assert_eq!(code, 0, "{report}");
     }
     drop(piped);
-    let (code, told) = strict(&place);
-    assert_eq!(code, 0, "{told}");
+    let (code, report) = strict(&fixture);
+    assert_eq!(code, 0, "{report}");
 
     // An unfinished line, and a file that no audit wrote.
-    let file = files(&place).pop().unwrap();
+    let file = files(&fixture).pop().unwrap();
     let written = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, written.clone() + "{\"sequence\":").unwrap();
-    let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("is unfinished"), "{told}");
-    assert_eq!(place.verified().0, 0);
+    let (code, report) = strict(&fixture);
+    assert!(code == 1 && report.contains("is unfinished"), "{report}");
+    assert_eq!(fixture.verified().0, 0);
     std::fs::write(&file, &written).unwrap();
     let more = file.with_file_name("more.jsonl");
     std::fs::write(&more, &written).unwrap();
-    let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("more.jsonl"), "{told}");
+    let (code, report) = strict(&fixture);
+    assert!(code == 1 && report.contains("more.jsonl"), "{report}");
     std::fs::remove_file(&more).unwrap();
-    assert_eq!(strict(&place).0, 0);
+    assert_eq!(strict(&fixture).0, 0);
 
     // The end is cut off and the store is lost.
     let end = written.trim_end().rfind('\n').unwrap() + 1;
     std::fs::write(&file, &written[..end]).unwrap();
-    for found in std::fs::read_dir(place.folder.path("state")).unwrap() {
+    for found in std::fs::read_dir(fixture.folder.path("state")).unwrap() {
         let found = found.unwrap();
         if found.file_type().unwrap().is_file() {
             std::fs::remove_file(found.path()).unwrap();
         }
     }
-    let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("the state store has no heads"), "{told}");
-    assert_eq!(place.verified().0, 0);
-    let output = place.run(&["audit", "verify", "--strict", "--json"]);
+    let (code, report) = strict(&fixture);
+    assert!(code == 1 && report.contains("the state store has no heads"), "{report}");
+    assert_eq!(fixture.verified().0, 0);
+    let output = fixture.run(&["audit", "verify", "--strict", "--json"]);
     let report: Value = serde_json::from_str(text(&output.stdout).trim()).unwrap();
     assert_eq!(report["problems"][0]["kind"], "no_heads", "{report}");
 
     // Everything is gone.
-    std::fs::remove_dir_all(place.folder.path("state")).unwrap();
-    let (code, told) = strict(&place);
-    assert!(code == 1 && told.contains("nothing to verify"), "{told}");
+    std::fs::remove_dir_all(fixture.folder.path("state")).unwrap();
+    let (code, report) = strict(&fixture);
+    assert!(code == 1 && report.contains("nothing to verify"), "{report}");
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, Piped, alter, aquifer, text};
 
 /// A library to delete from, with state of its own.
-pub(crate) struct Place {
+pub(crate) struct Fixture {
     pub(crate) folder: Folder,
     config: String,
     pub(crate) library: String,
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 
 const BOOKS: &str = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);";
 
-impl Place {
+impl Fixture {
     /// With more in its configuration.
     pub(crate) fn new(keys: &str) -> Self {
         Self::with_source("", keys)
@@ -40,9 +40,9 @@ impl Place {
         let rows: Vec<String> = (1..=50).map(|id| format!("({id}, 'Book {id}')")).collect();
         alter(&library, &format!("INSERT INTO books VALUES {}", rows.join(", ")));
         let of_source = of_source.to_owned();
-        let place = Self { config: folder.path("aquifer.toml"), folder, library, of_source };
-        place.rewrite(keys);
-        place
+        let fixture = Self { config: folder.path("aquifer.toml"), folder, library, of_source };
+        fixture.rewrite(keys);
+        fixture
     }
 
     /// Changes what is in the configuration beside the library and the state.

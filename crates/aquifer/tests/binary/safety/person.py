@@ -3,13 +3,19 @@
 Arguments: a JSON list of [prompt, answer] pairs, then the command. Prints everything the terminal showed and exits as the
 command did.
 """
-import json, os, pty, select, sys, time
+import json, os, pty, select, sys, termios, time
 
 talk, command = json.loads(sys.argv[1]), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
     os.execvp(command[0], command)
 shown, seen, deadline = b"", 0, time.monotonic() + 60
+
+
+def has_echo():
+    return termios.tcgetattr(terminal)[3] & termios.ECHO
+
+
 while time.monotonic() < deadline:
     if select.select([terminal], [], [], 0.2)[0]:
         try:
@@ -21,8 +27,9 @@ while time.monotonic() < deadline:
         shown += more
     if talk and talk[0][0].encode() in shown[seen:]:
         seen = len(shown)
-        # What is typed before the terminal is silent is thrown away.
-        time.sleep(0.3)
+        # Input typed before the echo is off is discarded. Only yes-or-no questions keep the echo.
+        while "[y/N]" not in talk[0][0] and has_echo() and time.monotonic() < deadline:
+            time.sleep(0.01)
         os.write(terminal, talk.pop(0)[1].encode() + b"\r")
 else:
     os.kill(pid, 9)

@@ -67,17 +67,17 @@ fn r_saf_2_a_name_that_is_given_twice_is_refused() {
         let config = shops.write(keys, gate);
         let called = shops.call(&config, "introspect");
         let validated = run(&["validate", &config]);
-        let said = text(&called.stderr);
+        let output = text(&called.stderr);
         match refused {
             Some(words) => {
-                assert_eq!(called.status.code(), Some(2), "{keys:?} {gate}: {said}");
-                assert!(said.contains(words), "{keys:?} {gate}: {said}");
+                assert_eq!(called.status.code(), Some(2), "{keys:?} {gate}: {output}");
+                assert!(output.contains(words), "{keys:?} {gate}: {output}");
                 let found = text(&validated.stdout);
                 assert_eq!(validated.status.code(), Some(1), "{keys:?} {gate}: {found}");
                 assert!(found.contains("'shop'") && found.contains("SCHEMA_INVALID_NAME"), "{keys:?} {gate}: {found}");
             }
             None => {
-                assert!(!said.contains("would be called"), "{keys:?} {gate}: {said}");
+                assert!(!output.contains("would be called"), "{keys:?} {gate}: {output}");
                 assert!(validated.status.success(), "{keys:?} {gate}: {}", text(&validated.stdout));
             }
         }

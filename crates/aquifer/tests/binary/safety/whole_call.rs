@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, delete};
+use super::{Fixture, delete};
 use crate::support::{Piped, token};
 
 const RULES: &str = "[gate.strength]\ndestructive = \"approval\"\n[[gate.rule]]\neffect = \"confirm\"\n\
@@ -38,9 +38,9 @@ impl Waiting {
 
 #[test]
 fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
-    let place = Place::new(RULES);
-    let secret = place.secret();
-    let mut piped = place.piped();
+    let fixture = Fixture::new(RULES);
+    let secret = fixture.secret();
+    let mut piped = fixture.piped();
     let title = title(60);
     let waiting = create(&mut piped, &title);
     let approve = ["approvals", "approve", &waiting.id];
@@ -53,7 +53,7 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
     let ahead: &[(&str, &str)] = &[("Admin secret:", &ahead), ("page 1 of 4", "q")];
     let other_keys: &[(&str, &str)] = &[("Admin secret:", &secret), ("page 1 of 4", "yesq")];
     for talk in [leave, later, interrupt, ahead, other_keys] {
-        let (code, shown) = place.person(talk, &approve);
+        let (code, shown) = fixture.person(talk, &approve);
         assert!(code == 1 && shown.contains("Nothing was done"), "{talk:?}: {shown}");
         assert!(!shown.contains("the end") && !shown.contains("pass, once? [y/N] \r"), "{talk:?}: {shown}");
         assert_eq!(waiting.repeat(&mut piped)["error"]["details"]["approval_status"], "pending", "{talk:?}");
@@ -61,7 +61,7 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
     let (secret, blank) = (("Admin secret:", secret.as_str()), "");
     let talk =
         [secret, ("page 1 of 4", blank), ("page 2 of 4", blank), ("page 3 of 4", blank), ("1 default value", "y")];
-    let (code, shown) = place.person(&talk, &approve);
+    let (code, shown) = fixture.person(&talk, &approve);
     assert!(code == 0 && shown.contains("Approved"), "{shown}");
     let lines: Vec<&str> = shown.split("\r\n").collect();
     for line in 1..60 {
@@ -73,7 +73,7 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
     assert!(!shown.contains('\u{202e}') && !shown.contains("\u{1b}["), "{shown}");
     assert_eq!(shown.matches("\r\n└ ").count(), 1, "{shown}");
     assert_eq!(waiting.repeat(&mut piped)["success"], true);
-    let direct = rusqlite::Connection::open(&place.library).unwrap();
+    let direct = rusqlite::Connection::open(&fixture.library).unwrap();
     let kept: String = direct.query_row("SELECT title FROM books WHERE id = 51", [], |row| row.get(0)).unwrap();
     assert_eq!(kept, title);
 }
@@ -81,43 +81,43 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
 /// A call that fits on one page is asked about at once, and only then.
 #[test]
 fn r_saf_3_a_yes_typed_before_the_question_is_none() {
-    let place = Place::new(RULES);
-    let secret = place.secret();
-    let mut piped = place.piped();
+    let fixture = Fixture::new(RULES);
+    let secret = fixture.secret();
+    let mut piped = fixture.piped();
     let asked = piped.call("mcp_aql_delete", delete(1));
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap();
     let ahead = format!("{secret}\ry\ryes");
-    let (code, shown) = place.person(&[("Admin secret:", &ahead), ("[y/N]", "n")], &["approvals", "approve", id]);
+    let (code, shown) = fixture.person(&[("Admin secret:", &ahead), ("[y/N]", "n")], &["approvals", "approve", id]);
     assert!(code == 1 && shown.contains("id = 1") && shown.contains("Nothing was done"), "{shown}");
-    assert_eq!(place.books(), 50);
+    assert_eq!(fixture.books(), 50);
 }
 
 #[test]
 fn r_saf_3_the_whole_call_is_printed_also_into_a_file_and_as_json() {
-    let place = Place::new(RULES);
-    let secret = place.secret();
-    let mut piped = place.piped();
+    let fixture = Fixture::new(RULES);
+    let secret = fixture.secret();
+    let mut piped = fixture.piped();
     let title = title(3_000);
     let waiting = create(&mut piped, &title);
     let talk = [("Admin secret:", secret.as_str())];
-    let (code, shown, printed) = place.person_into_file(&talk, &["approvals", "show", &waiting.id]);
+    let (code, shown, printed) = fixture.person_into_file(&talk, &["approvals", "show", &waiting.id]);
     assert!(code == 0 && !printed.contains("Admin secret"), "{shown}{printed}");
     assert!((0..3_000).all(|line| printed.contains(&format!("line {line}\\n\n"))), "{printed}");
     assert!(printed.contains("╎ the end\"\n") && printed.contains("├ dry_run = false (default)\n"), "{printed}");
-    let (code, shown) = place.person(&talk, &["approvals", "show", &waiting.id]);
+    let (code, shown) = fixture.person(&talk, &["approvals", "show", &waiting.id]);
     assert!(code == 0 && shown.contains("╎ line 2999\\n\r\n") && !shown.contains("page 1"), "{shown}");
 
-    let (code, shown, printed) = place.person_into_file(&talk, &["approvals", "show", &waiting.id, "--json"]);
+    let (code, shown, printed) = fixture.person_into_file(&talk, &["approvals", "show", &waiting.id, "--json"]);
     assert!(code == 0 && printed.is_ascii(), "{shown}");
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(printed["call"]["params"]["title"], title);
     assert_eq!((&printed["call"]["defaults"], &printed["call"]["hidden"]), (&json!(["/dry_run"]), &json!([])));
     assert_eq!((&printed["approval"]["id"], &printed["approval"]["status"]), (&json!(waiting.id), &json!("pending")));
-    let (code, _, printed) = place.person_into_file(&talk, &["approvals", "list", "--json"]);
+    let (code, _, printed) = fixture.person_into_file(&talk, &["approvals", "list", "--json"]);
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, &printed["approvals"][0]["id"]), (0, &json!(waiting.id)));
     // What goes into a file was not shown to anybody.
-    let (code, shown, printed) = place.person_into_file(&talk, &["approvals", "approve", &waiting.id]);
+    let (code, shown, printed) = fixture.person_into_file(&talk, &["approvals", "approve", &waiting.id]);
     assert!(code == 2 && shown.contains("terminal") && printed.is_empty(), "{shown}{printed}");
     assert_eq!(waiting.repeat(&mut piped)["error"]["details"]["approval_status"], "pending");
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Piped, Served, envelope, terminate};
+use super::{HttpServer, Piped, envelope, terminate};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -19,7 +19,7 @@ impl Transport {
 /// A server over either transport.
 pub(crate) enum Server {
     Stdio(Piped),
-    Http(Served),
+    Http(HttpServer),
 }
 
 impl Server {
@@ -36,7 +36,7 @@ impl Server {
                 piped.initialize_with("2025-06-18", capabilities);
                 Self::Stdio(piped)
             }
-            Transport::Http => Self::Http(Served::spawn(command.args(["--http", "127.0.0.1:0"]))),
+            Transport::Http => Self::Http(HttpServer::spawn(command.args(["--http", "127.0.0.1:0"]))),
         }
     }
 
@@ -70,8 +70,8 @@ impl Server {
     /// The same for what it may have said already.
     pub(crate) fn has_said(&mut self, words: &str) {
         let heard = match self {
-            Self::Stdio(piped) => piped.heard(),
-            Self::Http(served) => served.heard(),
+            Self::Stdio(piped) => piped.stderr_so_far(),
+            Self::Http(served) => served.stderr_so_far(),
         };
         if !heard.contains(words) {
             self.says(words);

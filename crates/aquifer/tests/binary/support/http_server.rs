@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::talk::Talk;
+use super::stderr_reader::StderrReader;
 use super::{TIMEOUT, aquifer, envelope};
 
 /// A server on HTTP.
-pub(crate) struct Served {
+pub(crate) struct HttpServer {
     child: Child,
-    talk: Talk,
+    stderr: StderrReader,
     pub(crate) authority: String,
 }
 
@@ -43,40 +43,40 @@ impl Answer {
     }
 }
 
-impl Served {
+impl HttpServer {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::spawn(aquifer().args(arguments))
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut talk = Talk::of(&mut child);
-        let authority = talk.find("where it listens", |line| {
+        let mut stderr = StderrReader::new(&mut child);
+        let authority = stderr.find("where it listens", |line| {
             let (_, rest) = line.split_once("http://")?;
             rest.split('/').next().map(str::to_owned)
         });
-        Self { child, talk, authority }
+        Self { child, stderr, authority }
     }
 
-    /// What it says to people after its address, up to a line that begins like this.
+    /// Waits for a line that begins like this. Returns the standard error up to it.
     pub(crate) fn says(&mut self, last: &str) -> String {
-        self.talk.find(last, |line| line.starts_with(last).then_some(()));
-        self.talk.heard.clone()
+        self.stderr.find(last, |line| line.starts_with(last).then_some(()));
+        self.stderr.text.clone()
     }
 
-    /// What it has said to people so far, up to what was waited for.
-    pub(crate) fn heard(&self) -> &str {
-        &self.talk.heard
+    /// The standard error that was read so far, up to the last line that was waited for.
+    pub(crate) fn stderr_so_far(&self) -> &str {
+        &self.stderr.text
     }
 
-    /// Everything it has said to people, once it has ended.
+    /// The complete standard error, once the server has ended.
     pub(crate) fn all(&mut self) -> String {
-        self.talk.all()
+        self.stderr.all()
     }
 
-    /// Waits until it has said something to people.
+    /// Waits for a line of standard error that contains these words.
     pub(crate) fn mentions(&mut self, words: &str) {
-        self.talk.find(words, |line| line.contains(words).then_some(()));
+        self.stderr.find(words, |line| line.contains(words).then_some(()));
     }
 
     pub(crate) fn tasks() -> Self {
@@ -189,7 +189,7 @@ fn try_answer(mut stream: TcpStream) -> Option<Answer> {
     Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -3,10 +3,10 @@
 
 mod either;
 mod folder;
+mod http_server;
 mod mcp;
 mod piped;
-mod served;
-mod talk;
+mod stderr_reader;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -16,9 +16,9 @@ use serde_json::Value;
 
 pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
+pub(crate) use http_server::{Answer, HttpServer, read_answer, stateless_body, try_call};
 pub(crate) use mcp::{server, tools};
 pub(crate) use piped::Piped;
-pub(crate) use served::{Answer, Served, read_answer, stateless_body, try_call};
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -119,6 +119,14 @@ pub(crate) fn memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// The processor time that a process has used, in clock ticks.
+pub(crate) fn processor_time(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // User and system time are fields 14 and 15, and the state after the name is field 3.
+    fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
 /// The processes that a server has started.

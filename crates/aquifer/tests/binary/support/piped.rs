@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 
 use serde_json::{Value, json};
 
-use super::talk::{Talk, lines};
+use super::stderr_reader::{StderrReader, lines};
 use super::{TIMEOUT, aquifer, envelope, token};
 
 /// A server on pipes.
@@ -14,7 +14,7 @@ pub(crate) struct Piped {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
-    talk: Talk,
+    stderr: StderrReader,
     next_id: u64,
 }
 
@@ -26,7 +26,7 @@ impl Piped {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (input, lines) = (child.stdin.take(), lines(child.stdout.take().unwrap()));
-        Self { input, lines, talk: Talk::of(&mut child), child, next_id: 100 }
+        Self { input, lines, stderr: StderrReader::new(&mut child), child, next_id: 100 }
     }
 
     /// A server that has shaken hands with a client of this revision.
@@ -129,14 +129,14 @@ impl Piped {
         while self.receive()["method"] != "notifications/tools/list_changed" {}
     }
 
-    /// Waits until the server has said something to people.
+    /// Waits for a line of standard error that contains these words.
     pub(crate) fn says(&mut self, words: &str) {
-        self.talk.find(words, |line| line.contains(words).then_some(()));
+        self.stderr.find(words, |line| line.contains(words).then_some(()));
     }
 
-    /// What it has said to people so far, up to what was waited for.
-    pub(crate) fn heard(&self) -> &str {
-        &self.talk.heard
+    /// The standard error that was read so far, up to the last line that was waited for.
+    pub(crate) fn stderr_so_far(&self) -> &str {
+        &self.stderr.text
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -149,11 +149,11 @@ impl Piped {
         self.child.wait().unwrap()
     }
 
-    /// Closes the pipe and gives everything that was said to people.
+    /// Closes the pipe and returns the complete standard error.
     pub(crate) fn last_words(mut self) -> String {
         drop(self.input.take());
         self.child.wait().unwrap();
-        self.talk.all()
+        self.stderr.all()
     }
 }
 

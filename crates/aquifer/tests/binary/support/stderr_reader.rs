@@ -1,4 +1,4 @@
-//! What a server says to people.
+//! The standard error of a server.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,46 +8,46 @@ use std::time::Instant;
 
 use super::TIMEOUT;
 
-/// What a server says on stderr. Kept reading, so that the server never waits for somebody to listen.
-pub(super) struct Talk {
+/// Reads the standard error of a server continuously, so that the server never blocks on it.
+pub(super) struct StderrReader {
     lines: Receiver<String>,
-    pub(super) heard: String,
+    pub(super) text: String,
 }
 
-impl Talk {
-    pub(super) fn of(child: &mut Child) -> Self {
-        let said = child.stderr.take().unwrap();
+impl StderrReader {
+    pub(super) fn new(child: &mut Child) -> Self {
+        let stderr = child.stderr.take().unwrap();
         let lines = match copy(child.id()) {
-            Some(copy) => lines(Copied { from: said, copy }),
-            None => lines(said),
+            Some(copy) => lines(Copied { from: stderr, copy }),
+            None => lines(stderr),
         };
-        Self { lines, heard: String::new() }
+        Self { lines, text: String::new() }
     }
 
-    /// The first line in which something is found.
+    /// Waits for the first line in which something is found.
     pub(super) fn find<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
         let deadline = Instant::now() + TIMEOUT;
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            self.heard.push_str(&line);
-            self.heard.push('\n');
+            self.text.push_str(&line);
+            self.text.push('\n');
             if let Some(found) = found(&line) {
                 return found;
             }
         }
-        panic!("the server never said {what}: {}", self.heard);
+        panic!("the server never said {what}: {}", self.text);
     }
 
-    /// Everything said, once nobody says anything more.
+    /// The complete output, once the server has closed it.
     pub(super) fn all(&mut self) -> String {
         for line in &self.lines {
-            self.heard.push_str(&line);
-            self.heard.push('\n');
+            self.text.push_str(&line);
+            self.text.push('\n');
         }
-        self.heard.clone()
+        self.text.clone()
     }
 }
 
-/// Where `cargo xtask test` wants a copy of what servers say, to look for secrets in it.
+/// Where `cargo xtask test` wants a copy of the output of servers, to look for secrets in it.
 fn copy(server: u32) -> Option<File> {
     let folder = std::env::var_os("AQUIFER_TEST_OUTPUT")?;
     let name = format!("server-{}-{server}.log", std::process::id());
