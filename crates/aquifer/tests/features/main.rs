@@ -52,7 +52,7 @@ fn text(bytes: &[u8]) -> String {
 fn a_sqlite_file_is_served() {
     let folder = Folder::new("sqlite");
     let file = folder.database("notes.db");
-    let created = folder.run(&["call", &file, "create_note", r#"{"input": {"text": "milk"}}"#]);
+    let created = folder.run(&["call", &file, "create_note", r#"{"text": "milk"}"#]);
     assert!(created.status.success(), "{}", text(&created.stderr));
     let listed = folder.run(&["call", &file, "list_notes"]);
     assert!(text(&listed.stdout).contains("milk"), "{}{}", text(&listed.stdout), text(&listed.stderr));
