@@ -28,7 +28,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     let postgres = Postgres::provide()?;
     let mut checks = cargo(&["test", "--package", "aquifer-conformance", "--test", "documents"]);
-    let mut levels = cargo(&["test", "--package", "aquifer", "--features", "postgres", "--test", "binary", "r_con_1_"]);
+    let mut levels =
+        cargo(&["test", "--package", "aquifer", "--features", "test-postgres", "--test", "binary", "r_con_1_"]);
     levels.envs(postgres.environment());
     if update_docs {
         let reports = root().join("docs/conformance");

@@ -12,7 +12,6 @@ use aquifer_protocol::error::{Failure, FailureReason};
 use aquifer_protocol::limits::LimitOutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
-use aquifer_upstream::{Upstream, describe_failure};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
@@ -20,6 +19,7 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::command::call::escape_hidden;
 use crate::config::{self, Config, ProfileConfig};
 use crate::safety::{Safety, SourceFacts, StoreSetting};
+use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
 use crate::sources::{self, Absence, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles};

@@ -39,7 +39,7 @@ const COLUMNS: [(&str, &str); 10] = [
 pub(super) fn run(calls: u32, update_docs: bool) -> Result<()> {
     redis::require()?;
     announce(&format!("{calls} gated calls for each fault of the store"));
-    let mut tests = cargo(&["test", "--package", "aquifer-gate", "--features", "redis", "--test", "gate", TESTS]);
+    let mut tests = cargo(&["test", "--package", "aquifer-gate", "--features", "test-redis", "--test", "gate", TESTS]);
     tests.args(["--", "--nocapture"]).env("AQUIFER_TEST_GATED_CALLS", calls.to_string());
     let done = tests.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&done.stdout);

@@ -7,11 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_upstream::{DefinitionObserver, PinStore, QuarantinePolicy};
 
-use super::{Absence, Kind, Plans, store};
+use super::super::{Absence, Kind, Plans, store};
 use crate::config::{Config, QuarantineConfig, StateConfig};
-
-/// Set for a server that is started only to be measured: it pins nothing.
-pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
 
 /// Entries that wait for the audit to be opened.
 const MAX_WAITING: usize = 1_000;
@@ -29,9 +26,8 @@ impl From<QuarantineConfig> for QuarantinePolicy {
 impl Plans {
     /// Says of every MCP server where its accepted definitions are and what happens to others. What a source says of
     /// itself beats what `[gate]` says of all.
-    pub(crate) fn pin(&mut self, config: &Config) {
+    pub(in crate::sources) fn pin_definitions(&mut self, config: &Config) {
         for plan in &mut self.plans {
-            plan.state = config.state.clone();
             let Kind::Upstream(settings) = &mut plan.kind else { continue };
             let said = plan.origin.config.quarantine.or(config.gate.quarantine());
             // A changed policy makes another source of it.
@@ -58,15 +54,10 @@ pub(super) fn identify(file: Option<&Path>) -> String {
 
 /// Where definitions are pinned for what is about to be done with them.
 pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
-    match is_looking(absence) {
+    match store::is_looking(absence) {
         true => PinStore::read_only(store::looked_into(state)),
         false => PinStore::new(store::opened(state)).with_observer(Arc::new(QuarantineObserver)),
     }
-}
-
-/// Whether the process only looks at sources and serves nobody.
-pub(super) fn is_looking(absence: Absence) -> bool {
-    matches!(absence, Absence::Fails | Absence::IsShown) || std::env::var_os(LOOK_ONLY).is_some()
 }
 
 /// Where a person accepts definitions.

@@ -11,13 +11,13 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{AllowedRequests, BearerToken, Settings, Transport};
 
-use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, trust};
+use super::super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, trust};
 use crate::config::{AllowedRequest, SourceConfig, StateConfig};
 use crate::safety::TrustSetting;
 use crate::state::StateFiles;
 
 /// Plans a server that the configuration or the command line describes.
-pub(super) fn plan(source: &SourceConfig, kept: &StateFiles) -> Result<Plan, InvalidSource> {
+pub(in crate::sources) fn plan(source: &SourceConfig, kept: &StateFiles) -> Result<Plan, InvalidSource> {
     let name = source.name.clone().unwrap_or_else(|| default_name(source));
     try_plan(source, &name, kept).map_err(|why| InvalidSource { name, why })
 }
@@ -65,7 +65,7 @@ fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan
 }
 
 /// Plans a server that a client's file names.
-pub(super) fn of_client(
+pub(in crate::sources) fn of_client(
     server: &Server,
     file: &str,
     environment: &Environment<'_>,
