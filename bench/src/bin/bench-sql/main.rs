@@ -4,14 +4,13 @@
 //! Usage: bench-sql fill|compare|drop TARGET
 //!        bench-sql calls TARGET ours|by-hand list|group|get COUNT
 //!
-//! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints lines of a name, a tab
-//! and a number, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
+//! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints figures as
+//! JSON, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
 
 mod by_hand;
 mod compare;
 mod fill;
 mod ours;
-mod rows;
 
 use anyhow::{Context, bail};
 
@@ -30,7 +29,7 @@ fn main() -> anyhow::Result<()> {
             let target = (*target).to_owned();
             // On a worker, as a server's requests are.
             let compared = runtime.spawn(async move { compare::compare(&target).await });
-            print(&runtime.block_on(compared)??);
+            print(&serde_json::to_string(&runtime.block_on(compared)??)?);
             Ok(())
         }
         ["calls", target, side, name, count] => {
@@ -44,8 +43,6 @@ fn main() -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "the figures are the result of this program")]
-fn print(figures: &[(String, f64)]) {
-    for (name, value) in figures {
-        println!("{name}\t{value:.3}");
-    }
+fn print(figures: &str) {
+    println!("{figures}");
 }
