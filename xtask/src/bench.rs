@@ -42,7 +42,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let needs = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));
     if needs(&["count", "sql"]) && output("valgrind", &["--version"]).is_none() {
-        bail!("instruction counts need valgrind: install it, or measure the rest: cargo xtask bench stdio http memory peers");
+        bail!(
+            "instruction counts need valgrind: install it, or measure the rest: cargo xtask bench stdio http memory peers"
+        );
     }
     let (pins, home) = (root().join("bench/peers"), target().join("bench-peers"));
     let python = |peer: &str| {

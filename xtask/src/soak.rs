@@ -144,7 +144,9 @@ fn parse(arguments: &[String]) -> Result<Plan> {
         }
     }
     if plan.update_docs && !plan.faults.is_empty() {
-        bail!("--update-docs goes with everything, or with the gate alone: the figures of docs/soak.md come from one run");
+        bail!(
+            "--update-docs goes with everything, or with the gate alone: the figures of docs/soak.md come from one run"
+        );
     }
     Ok(plan)
 }

@@ -118,7 +118,8 @@ impl Figure {
             Some(value) => format!("{}: {}", reference.name, noted(value, &reference.note)),
             None => format!("{}: could not be measured", reference.name),
         });
-        let aim = self.aim.as_ref().map(|aim| format!("{}: {}", aim.limit, if aim.reached { "reached" } else { "missed" }));
+        let aim =
+            self.aim.as_ref().map(|aim| format!("{}: {}", aim.limit, if aim.reached { "reached" } else { "missed" }));
         vec![
             self.name.clone(),
             self.value.map(|value| noted(value, &self.note)).unwrap_or_default(),
@@ -213,7 +214,8 @@ impl Table {
         if lines.len() < 2 {
             bail!("no figures to show");
         }
-        let measured = if self.measured.is_empty() { String::new() } else { format!("Measured {}.\n\n", self.measured) };
+        let measured =
+            if self.measured.is_empty() { String::new() } else { format!("Measured {}.\n\n", self.measured) };
         Ok(measured + &aligned(&lines))
     }
 }
@@ -232,7 +234,8 @@ fn path(name: &str) -> PathBuf {
 fn find(name: &str, reference: &str) -> Result<Figure> {
     for entry in fs::read_dir(root().join("bench/figures"))? {
         let file = entry?.path();
-        let Content::Figures(figures) = Table::read(&file.file_stem().unwrap_or_default().to_string_lossy())?.content else {
+        let Content::Figures(figures) = Table::read(&file.file_stem().unwrap_or_default().to_string_lossy())?.content
+        else {
             continue;
         };
         let is_wanted = |figure: &Figure| {
@@ -357,7 +360,11 @@ mod tests {
         let text = filled(page)?;
         assert!(text.starts_with("a\n<!--") && text.ends_with("end -->\nb\n"), "{text}");
         assert!(text.contains("round trip, p50") && !text.contains("old") && !text.contains("p99"), "{text}");
-        for wrong in ["<!-- figures: stdio -->\n", "<!-- figures: none -->\n<!-- figures end -->", "<!-- figures: stdio none -->\n<!-- figures end -->"] {
+        for wrong in [
+            "<!-- figures: stdio -->\n",
+            "<!-- figures: none -->\n<!-- figures end -->",
+            "<!-- figures: stdio none -->\n<!-- figures end -->",
+        ] {
             assert!(filled(wrong).is_err(), "{wrong}");
         }
         Ok(())

@@ -42,11 +42,7 @@ const CAPTURED: [(&str, &str, &str); 4] = [
         "GITLAB_PERSONAL_ACCESS_TOKEN=none USE_PIPELINE=true USE_MILESTONE=true USE_GITLAB_WIKI=true \
          @zereight/mcp-gitlab/build/index.js",
     ),
-    (
-        "azure",
-        "Azure, 235 tools",
-        "AZURE_MCP_COLLECT_TELEMETRY=false @azure/mcp/index.js server start --mode all",
-    ),
+    ("azure", "Azure, 235 tools", "AZURE_MCP_COLLECT_TELEMETRY=false @azure/mcp/index.js server start --mode all"),
 ];
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {

@@ -164,12 +164,7 @@ pub(crate) fn throughput(
 }
 
 /// The memory of our server while it answers many large requests. What is flat does not grow from one time to the next.
-pub(crate) fn memory(
-    title: &str,
-    arguments: &str,
-    command: &[String],
-    requests: usize,
-) -> anyhow::Result<Vec<Figure>> {
+pub(crate) fn memory(title: &str, arguments: &str, command: &[String], requests: usize) -> anyhow::Result<Vec<Figure>> {
     let running = Running::start(&Request::Mcp { arguments }, command, None)?;
     let before = running.server.resident_kb()?;
     let one = running.peak_kb(1, requests)?;

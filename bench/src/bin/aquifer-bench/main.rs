@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use aquifer_report::{Figure, Table, update_pages};
+use aquifer_report::{Table, update_pages};
 
 use client::Plan;
 use connection::Transport;

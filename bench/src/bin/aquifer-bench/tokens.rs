@@ -38,8 +38,7 @@ fn header(titles: &[&str]) -> Vec<Value> {
 
 /// Every captured server, and all of them together.
 fn servers(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
-    let titles =
-        ["server", "tools", "direct", "semantic", "single", "one search", "one look", "single, until a call"];
+    let titles = ["server", "tools", "direct", "semantic", "single", "one search", "one look", "single, until a call"];
     let mut rows = vec![header(&titles)];
     for (name, title) in CAPTURES {
         let report = report(bench, &["--no-calls", "--"], &bench.stub(&capture(name)))?;
@@ -55,7 +54,8 @@ fn row(title: &str, report: &Value) -> anyhow::Result<Vec<Value>> {
     let (direct, single) = (surface("direct")?, surface("single")?);
     let connect = pair(single, "/connect")?;
     let (search, look) = (pair(report, "/introspection/search/median")?, pair(report, "/introspection/detail/median")?);
-    let together: Vec<u64> = connect.iter().zip(&search).zip(&look).map(|((one, two), three)| one + two + three).collect();
+    let together: Vec<u64> =
+        connect.iter().zip(&search).zip(&look).map(|((one, two), three)| one + two + three).collect();
     let [direct_connect, semantic] = [direct, surface("semantic")?].map(|surface| pair(surface, "/connect"));
     Ok(vec![
         json!(title),

@@ -79,11 +79,7 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
 }
 
 /// Does something with the items in turn. Fails if it fails once: a refusal must not pass for an answer.
-async fn timed<T>(
-    times: u32,
-    items: &[T],
-    run: impl AsyncFn(&T) -> anyhow::Result<()>,
-) -> anyhow::Result<f64> {
+async fn timed<T>(times: u32, items: &[T], run: impl AsyncFn(&T) -> anyhow::Result<()>) -> anyhow::Result<f64> {
     // What is made on first use is made before anything is measured.
     run(items.first().context("no items")?).await?;
     let started = Instant::now();

@@ -30,11 +30,11 @@ pub(crate) struct Tally {
     /// Rounds of all of them together.
     pub(crate) rounds: usize,
     /// Rounds in which the caller got exactly what it should: one structured error, or the answer in spite of it.
-    as_expected: usize,
+    pub(crate) as_expected: usize,
     /// Rounds after which the upstream answered again.
-    recovered: usize,
+    pub(crate) recovered: usize,
     /// Milliseconds from the error to the first answer.
-    recovery: Vec<f64>,
+    pub(crate) recovery: Vec<f64>,
     pub(crate) health: Health,
     pub(crate) start: Held,
     pub(crate) half: Held,
@@ -101,8 +101,7 @@ pub(crate) fn tables(tallies: &[&Tally]) -> Value {
     };
     let outcome = ["fault", "rounds", "at once", "as expected", "recovered", "recovery p50, ms", "recovery max, ms"];
     let healthy = ["fault", "calls", "failed", "over 1 s", "p50, ms", "p99, ms", "max, ms"];
-    let resources =
-        ["fault", "processes", "file descriptors", "threads", "resident MB", "outlived the gateway"];
+    let resources = ["fault", "processes", "file descriptors", "threads", "resident MB", "outlived the gateway"];
     json!({
         "outcome": table(json!(outcome), Tally::outcome),
         "healthy": table(json!(healthy), Tally::healthy),
