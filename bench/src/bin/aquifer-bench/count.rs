@@ -68,6 +68,7 @@ pub(crate) fn instructions(name: impl Into<String>, count: f64) -> Figure {
 
 /// Instructions of one iteration of a scenario.
 fn scenario(bench: &Bench, name: &str, size: u32, iterations: u32) -> anyhow::Result<f64> {
+    let size = if bench.is_quick { size.min(20) } else { size };
     difference(bench, iterations, |iterations, wrapper| {
         let command = words(&[&bench.program("bench-count"), name, &size.to_string(), &iterations.to_string()]);
         printed(&[wrapper, command].concat()).map(drop)

@@ -66,8 +66,9 @@ impl<'a> Databases<'a> {
     pub(crate) fn compare(&self) -> anyhow::Result<Vec<Figure>> {
         let mut figures: Vec<Figure> = Vec::new();
         for (_, target) in self.all() {
-            let compared: Vec<Figure> = serde_json::from_str(&self.run("compare", target)?)?;
-            figures.extend(compared);
+            let quick = if self.bench.is_quick { words(&["--quick"]) } else { Vec::new() };
+            let command = [words(&[&self.bench.program("bench-sql"), "compare", target]), quick].concat();
+            figures.extend(serde_json::from_str::<Vec<Figure>>(&printed(&command)?)?);
         }
         for (title, target) in self.all() {
             for (name, what) in [("list", "list 25 of 1,000,000"), ("get", "get by key")] {

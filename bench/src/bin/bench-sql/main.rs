@@ -1,7 +1,8 @@
 //! A list, a deep page, a sum and a single row, asked through the engine and by hand over the same driver, call by
 //! call in turns, so that the machine's noise hits both.
 //!
-//! Usage: bench-sql fill|compare|drop TARGET
+//! Usage: bench-sql fill|drop TARGET
+//!        bench-sql compare TARGET [--quick]
 //!        bench-sql calls TARGET ours|by-hand list|group|get COUNT
 //!
 //! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints figures as
@@ -25,10 +26,10 @@ fn main() -> anyhow::Result<()> {
     match words.as_slice() {
         ["fill", target] => runtime.block_on(fill::fill(target)),
         ["drop", target] => runtime.block_on(fill::drop_database(target)),
-        ["compare", target] => {
-            let target = (*target).to_owned();
+        ["compare", target, quick @ ..] => {
+            let (target, is_quick) = ((*target).to_owned(), quick == ["--quick"]);
             // On a worker, as a server's requests are.
-            let compared = runtime.spawn(async move { compare::compare(&target).await });
+            let compared = runtime.spawn(async move { compare::compare(&target, is_quick).await });
             print(&serde_json::to_string(&runtime.block_on(compared)??)?);
             Ok(())
         }
@@ -38,7 +39,9 @@ fn main() -> anyhow::Result<()> {
             // On a worker, too.
             runtime.block_on(runtime.spawn(async move { compare::calls(&target, &side, &name, count).await }))?
         }
-        _ => bail!("usage: bench-sql fill|compare|drop TARGET, or calls TARGET ours|by-hand list|group|get COUNT"),
+        _ => bail!(
+            "usage: bench-sql fill|drop TARGET, compare TARGET [--quick], or calls TARGET ours|by-hand list|group|get COUNT"
+        ),
     }
 }
 
