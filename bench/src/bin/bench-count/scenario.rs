@@ -23,10 +23,7 @@ use crate::shelf::Shelf;
 pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f64> {
     match name {
         // Copies requests and drops them: what every other scenario costs besides.
-        "requests" => {
-            let requests = parsed(size)?;
-            timed(times, &requests, async |request| Ok(drop(black_box(request.clone())))).await
-        }
+        "requests" => timed(times, &parsed(size)?, async |request| copy(request)).await,
         "check" => {
             let (catalog, surface, requests) = catalog(size)?;
             let check = async |request: &Request| {
@@ -48,7 +45,7 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             };
             timed(times, &requests, check).await
         }
-        "arguments" => timed(times, &requests(size), async |arguments| Ok(drop(black_box(arguments.clone())))).await,
+        "arguments" => timed(times, &requests(size), async |arguments| copy(arguments)).await,
         "call" => through(&engine(Generated::new(size))?, &requests(size), false, times).await,
         "list" => through(&engine(Generated::new(size))?, &[list()?], false, times).await,
         "list-rendered" => through(&engine(Generated::new(size))?, &[list()?], true, times).await,
@@ -87,6 +84,11 @@ async fn timed<T>(times: u32, items: &[T], run: impl AsyncFn(&T) -> anyhow::Resu
         run(item).await?;
     }
     Ok(started.elapsed().as_secs_f64() * 1e9 / f64::from(times.max(1)))
+}
+
+fn copy<T: Clone>(item: &T) -> anyhow::Result<()> {
+    black_box(item.clone());
+    Ok(())
 }
 
 /// Sends arguments through an engine, and renders the answers where that is wanted.

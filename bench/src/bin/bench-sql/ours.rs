@@ -53,10 +53,13 @@ pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
             ("list_visits", json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 }))
         }
     };
-    match question {
-        Question::List(Some(place)) => params["after"] = json!(place.cursor),
-        Question::Latest(column, true) => params["filter"] = json!({ column.name: { "lt": BEFORE } }),
-        _ => {}
+    let more = match question {
+        Question::List(Some(place)) => Some(("after", json!(place.cursor))),
+        Question::Latest(column, true) => Some(("filter", json!({ column.name: { "lt": BEFORE } }))),
+        _ => None,
+    };
+    if let (Some((name, value)), Value::Object(params)) = (more, &mut params) {
+        params.insert(name.to_owned(), value);
     }
     Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params)])
 }
