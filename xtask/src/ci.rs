@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::install::cargo_tool;
 use crate::mcp_conformance;
 use crate::step::{self, announce, cargo, root};
 use crate::test::{self, EVERYTHING};
-use crate::tools::DENY;
 
 /// How long the advisory database may take to arrive.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -57,7 +57,7 @@ fn slim_build() -> Result<()> {
 }
 
 fn dependencies() -> Result<()> {
-    let program = DENY.program()?;
+    let program = cargo_tool("cargo-deny", "0.20.2")?;
     let deny = |arguments: &[&str]| {
         let mut command = Command::new(&program);
         command.args(arguments).current_dir(root());

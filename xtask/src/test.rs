@@ -5,10 +5,9 @@ mod secrets;
 
 use anyhow::Result;
 
-use crate::clients;
-use crate::postgres::Postgres;
-use crate::redis::Redis;
-use crate::servers;
+use crate::install;
+use crate::postgres;
+use crate::redis;
 use crate::step::{self, announce, cargo, output};
 use secrets::Printed;
 
@@ -23,9 +22,8 @@ pub(crate) const EVERYTHING: [&str; 3] = [
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 
 pub(crate) fn run(chosen: &[String]) -> Result<()> {
-    let mut environment = clients::install()?;
-    environment.extend(servers::install()?);
-    let (postgres, redis) = (Postgres::provide()?, Redis::provide()?);
+    let environment = install::test_environment()?;
+    let (postgres, redis) = (postgres::provide()?, redis::provide()?);
     let printed = Printed::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
