@@ -15,9 +15,16 @@ pub struct Failure {
     /// Where the explanation begins in the message.
     explanation: usize,
     details: Map<String, Value>,
+    /// Boxed, because most failures have nothing to hide and every result has room for one.
+    background: Option<Box<Background>>,
+    outcome_unknown: bool,
+}
+
+/// What callers never see.
+#[derive(Debug, Clone, Default)]
+struct Background {
     reason: Option<FailureReason>,
     cause: Option<Arc<str>>,
-    outcome_unknown: bool,
 }
 
 /// Why a request failed, where our own code acts on more than the error code. Code reads the reason; only callers read
@@ -45,8 +52,7 @@ impl Failure {
             message: message.into(),
             explanation: 0,
             details: Map::new(),
-            reason: None,
-            cause: None,
+            background: None,
             outcome_unknown: false,
         }
     }
@@ -67,7 +73,7 @@ impl Failure {
             FailureReason::SourceError(text) => self.detail("upstream_error", &**text),
             FailureReason::ConfigurationChanged | FailureReason::CommandNotFound { .. } => self,
         };
-        self.reason = Some(reason);
+        self.background.get_or_insert_default().reason = Some(reason);
         self
     }
 
@@ -112,7 +118,7 @@ impl Failure {
     /// Keeps a cause for the log. It never reaches the caller: it may hold paths, driver messages or secrets.
     #[must_use]
     pub fn because(mut self, cause: impl std::fmt::Display) -> Self {
-        self.cause = Some(cause.to_string().into());
+        self.background.get_or_insert_default().cause = Some(cause.to_string().into());
         self
     }
 
@@ -163,12 +169,12 @@ impl Failure {
 
     /// The reason, where our own code acts on it.
     pub fn reason(&self) -> Option<&FailureReason> {
-        self.reason.as_ref()
+        self.background.as_ref()?.reason.as_ref()
     }
 
     /// What only the log may know.
     pub fn cause(&self) -> Option<&str> {
-        self.cause.as_deref()
+        self.background.as_ref()?.cause.as_deref()
     }
 
     /// The same failure as `{code, message}` alone, for answers whose published schema has no room for details

@@ -172,6 +172,7 @@ pub(crate) async fn fixtures(sqlite: &str, postgres: &str) -> Vec<Fixture> {
 }
 
 pub(crate) async fn fixtures_with(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Fixture> {
+    #[cfg_attr(not(feature = "test-postgres"), allow(unused_mut))]
     let mut fixtures = vec![Fixture::sqlite_with(sqlite, &set).await];
     #[cfg(feature = "test-postgres")]
     fixtures.push(Fixture::postgres_with(postgres, &set).await);
