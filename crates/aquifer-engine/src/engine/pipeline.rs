@@ -417,10 +417,8 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     let source = request.operation().source.clone();
     let params = request.take_params();
     // Failures of the source contain its own names; callers know the names in the catalog.
-    let in_catalog_names = |failure: Failure, request: &Checked| {
-        let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
-        if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
-    };
+    let in_catalog_names =
+        |failure: Failure, request: &Checked| failure.with_operation_renamed(&route.name, &request.operation().name);
     let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // The catalog and the source may differ briefly while tables change.
