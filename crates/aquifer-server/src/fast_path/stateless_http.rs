@@ -16,7 +16,6 @@ use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, se
 use rmcp::transport::Transport;
 
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
-use crate::fast_path::splice;
 use crate::handler::{Connection, McpHandler};
 use crate::http::drain::Entry;
 use crate::http::respond;
@@ -77,7 +76,7 @@ impl StatelessHttp {
         });
         let answer = answer.await;
         stays.disarm();
-        let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(splice::write(&mut message)?));
+        let written = answer.map_err(std::io::Error::other).and_then(|answer| Ok(answer.encode()?));
         match written {
             Ok(body) => {
                 let mut response = respond(StatusCode::OK, body);

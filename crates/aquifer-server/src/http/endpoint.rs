@@ -20,7 +20,7 @@ use super::guard::{self, Guard};
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{JSON, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::fast_path::splice::Splice;
+use crate::fast_path::splice::{Carrier, Slot};
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as FaceConnection, McpHandler};
 
@@ -135,10 +135,8 @@ impl McpEndpoint {
             head.extensions.insert(entry.clone());
         }
         // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
-        let splice = (!head.headers.contains_key(SESSION)).then(Splice::default);
-        if let Some(splice) = &splice {
-            head.extensions.insert(splice.clone());
-        }
+        let carrier = if head.headers.contains_key(SESSION) { Carrier::Tree } else { Carrier::Slot(Slot::default()) };
+        head.extensions.insert(carrier.clone());
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
         let handled = self.mcp.handle(request);
@@ -151,9 +149,9 @@ impl McpEndpoint {
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
-        let content = match splice {
-            Some(splice) => splice.restore(Body::new(body)).await,
-            None => Body::new(body),
+        let content = match carrier {
+            Carrier::Slot(slot) => slot.restore(Body::new(body)).await,
+            Carrier::Tree | Carrier::Message => Body::new(body),
         };
         let content = Content::stream(content);
         let content = match entry {

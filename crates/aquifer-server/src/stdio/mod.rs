@@ -28,7 +28,7 @@ use crate::expected::expected_bytes;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
 use crate::refusal;
-use outgoing::{send, write_line};
+use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
 /// Why serving a client ended badly.
@@ -207,8 +207,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let answer = self.direct_calls.make(call);
         let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
-            if let Some(message) = answer.await
-                && let Err(cause) = send(message, write, &pending, &limits).await
+            if let Some(answer) = answer.await
+                && let Err(cause) = send_answer(answer, write, &pending, &limits).await
             {
                 tracing::debug!(%cause, "the client did not accept an answer");
             }
