@@ -27,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::client::{LogLevelFilter, SessionClient, attended};
 use crate::fast_path::payload::Payload;
 use crate::fast_path::splice::Carrier;
+use crate::paths::{CallCounts, CallPath};
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -46,6 +47,7 @@ pub(crate) enum Connection {
 pub(crate) struct McpHandler {
     engine: Arc<Engine>,
     connection: Connection,
+    counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
     log_level_filter: Arc<LogLevelFilter>,
@@ -56,13 +58,13 @@ pub(crate) struct McpHandler {
 }
 
 impl McpHandler {
-    pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, connection: Connection, counts: Arc<CallCounts>) -> Self {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
         let (session, log_level_filter) = (OnceLock::new(), Arc::default());
         let peer = OnceLock::new();
-        Self { engine, connection, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
+        Self { engine, connection, counts, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
     }
 
     /// The client, once the SDK has introduced it.
@@ -166,12 +168,27 @@ impl McpHandler {
         }
     }
 
-    /// Makes a tool call, on any path.
-    pub(crate) async fn call(
+    /// Makes a tool call of the fast path.
+    pub(crate) async fn call_directly(
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Payload, ErrorData> {
+        let path = match self.connection {
+            Connection::Stdio => CallPath::StdioFast,
+            Connection::Http | Connection::Stateless => CallPath::HttpFast,
+        };
+        self.call(request, context, path).await
+    }
+
+    /// Makes a tool call, whichever path it took.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        path: CallPath,
+    ) -> Result<Payload, ErrorData> {
+        self.counts.count(path);
         match self.engine.snapshot().surface().receiver(&request.name) {
             // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
             // waiting.
@@ -291,7 +308,12 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let carrier = self.carrier(&context);
-        self.call(request, &context).await.map(|payload| carrier.load(payload))
+        let path = match carrier {
+            Carrier::Message => CallPath::StdioSdk,
+            Carrier::Slot(_) => CallPath::HttpSdk,
+            Carrier::Tree => CallPath::HttpSession,
+        };
+        self.call(request, &context, path).await.map(|payload| carrier.load(payload))
     }
 
     async fn list_resources(

@@ -128,7 +128,7 @@ impl DirectCalls {
         async move {
             // What the SDK does around this for every kind of request is either done (its version, its metadata) or
             // here.
-            let result = handler.call(params, &context).await;
+            let result = handler.call_directly(params, &context).await;
             let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
             CallAnswer { id, result, form }
         }

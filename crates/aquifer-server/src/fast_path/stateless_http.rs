@@ -20,6 +20,7 @@ use crate::handler::{Connection, McpHandler};
 use crate::http::drain::Entry;
 use crate::http::respond;
 use crate::http::tracked_body::Content;
+use crate::paths::CallCounts;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -32,8 +33,8 @@ pub(crate) struct StatelessHttp {
 }
 
 impl StatelessHttp {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless));
+    pub(crate) fn new(engine: Arc<Engine>, counts: Arc<CallCounts>) -> Self {
+        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless, counts));
         // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
         let nobody = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
         Self { direct_calls: DirectCalls::new(handler), peer: nobody.peer().clone(), _nobody: nobody }

@@ -22,7 +22,8 @@ use super::tracked_body::{Content, TrackedBody};
 use super::{JSON, RETRY_SOON, SESSION, body, respond, respond_busy};
 use crate::fast_path::splice::{Carrier, Slot};
 use crate::fast_path::stateless_http::StatelessHttp;
-use crate::handler::{Connection as FaceConnection, McpHandler};
+use crate::handler::{Connection as HandlerConnection, McpHandler};
+use crate::paths::CallCounts;
 
 /// After how many seconds to come back when every session waits for an answer.
 const RETRY_SESSION: u64 = 10;
@@ -36,6 +37,7 @@ pub(super) struct McpEndpoint {
     limits: Limits,
     in_flight: InFlight,
     connections: Arc<Connections>,
+    counts: Arc<CallCounts>,
 }
 
 impl McpEndpoint {
@@ -55,16 +57,22 @@ impl McpEndpoint {
             // The guard has looked at Host and Origin already, on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
-        let faces = engine.clone();
-        let handler = move || Ok(McpHandler::new(faces.clone(), FaceConnection::Http));
+        let counts = Arc::<CallCounts>::default();
+        let (shared_engine, shared_counts) = (engine.clone(), counts.clone());
+        let handler =
+            move || Ok(McpHandler::new(shared_engine.clone(), HandlerConnection::Http, shared_counts.clone()));
         let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
-        let stateless = StatelessHttp::new(engine.clone());
+        let stateless = StatelessHttp::new(engine.clone(), counts.clone());
         let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
-        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections }
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, counts }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
         &self.connections
+    }
+
+    pub(super) fn counts(&self) -> &Arc<CallCounts> {
+        &self.counts
     }
 
     pub(super) fn in_flight(&self) -> &InFlight {
