@@ -5,3 +5,11 @@ pub mod mcp;
 pub mod process;
 pub mod session;
 pub mod statistics;
+
+/// A configuration that asks nobody for confirmation.
+pub const UNGUARDED: &str = "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n";
+
+/// A command in words.
+pub fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

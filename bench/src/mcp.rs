@@ -108,6 +108,12 @@ impl Ready {
         Self::in_dialect(request, address, &Dialect::Stateless)
     }
 
+    /// A request of an older revision on standard streams.
+    pub fn on_stdio(request: &Prepared) -> Self {
+        let after = format!(",\"method\":\"{}\",\"params\":{{{}}}}}\n", request.method, request.params);
+        Self { before: br#"{"jsonrpc":"2.0","id":"#.to_vec(), after: after.into_bytes() }
+    }
+
     /// A request over HTTP.
     pub fn in_dialect(request: &Prepared, address: &Address, dialect: &Dialect) -> Self {
         let begin = r#"{"jsonrpc":"2.0","id":"#;

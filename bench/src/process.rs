@@ -9,56 +9,41 @@ use anyhow::{Context, bail, ensure};
 /// A server.
 pub struct Server(Child);
 
-/// Both ends of a server's standard streams.
-pub struct Pipes {
-    /// Where it reads.
-    pub write: ChildStdin,
-    /// Where it writes.
-    pub read: ChildStdout,
-}
-
 impl Server {
-    /// Starts a server that speaks on its standard streams.
-    pub fn on_pipes(program: &str, arguments: &[String]) -> anyhow::Result<(Self, Pipes)> {
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        let mut server = Self(child);
+    /// Starts a server that speaks on its standard streams, and returns those.
+    pub fn on_pipes(command: &[String]) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
+        let mut server = Self::start(command, Stdio::piped(), Stdio::piped(), Stdio::null())?;
         let write = server.0.stdin.take().context("no stdin")?;
         let read = server.0.stdout.take().context("no stdout")?;
-        Ok((server, Pipes { write, read }))
+        Ok((server, write, read))
     }
 
-    /// Starts a server that says its URL, on stdout or on stderr.
-    pub fn on_http(program: &str, arguments: &[String]) -> anyhow::Result<(Self, String)> {
+    /// Starts a server that prints its URL, on stdout or on stderr.
+    pub fn on_http(command: &[String]) -> anyhow::Result<(Self, String)> {
         let (read, write) = std::io::pipe()?;
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(write.try_clone()?)
-            .stderr(write)
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        let server = Self(child);
-        let mut said = String::new();
+        let server = Self::start(command, Stdio::null(), write.try_clone()?.into(), write.into())?;
+        let mut printed = String::new();
         let mut read = BufReader::new(read);
         loop {
-            let begin = said.len();
-            if read.read_line(&mut said)? == 0 {
-                bail!("{program} ended without saying its URL:\n{said}");
+            let begin = printed.len();
+            if read.read_line(&mut printed)? == 0 {
+                bail!("{} ended without printing its URL:\n{printed}", command.join(" "));
             }
-            let line = said.get(begin..).unwrap_or_default();
+            let line = printed.get(begin..).unwrap_or_default();
             if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
                 let url = url.to_owned();
-                // Somebody has to go on reading, or the server would stand still when the pipe is full.
+                // Somebody has to go on reading, or the server blocks when the pipe is full.
                 std::thread::spawn(move || std::io::copy(&mut read, &mut std::io::sink()));
                 return Ok((server, url));
             }
         }
+    }
+
+    fn start(command: &[String], stdin: Stdio, stdout: Stdio, stderr: Stdio) -> anyhow::Result<Self> {
+        let (program, arguments) = command.split_first().context("no command")?;
+        let mut command = Command::new(program);
+        let child = command.args(arguments).stdin(stdin).stdout(stdout).stderr(stderr).spawn();
+        child.map(Self).with_context(|| format!("cannot start {program}"))
     }
 
     /// Its number.

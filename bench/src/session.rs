@@ -22,9 +22,8 @@ pub struct Session {
 impl Session {
     /// Starts a server and shakes hands.
     pub fn open(command: &[String]) -> anyhow::Result<Self> {
-        let (program, arguments) = command.split_first().context("no command")?;
-        let (server, pipes) = Server::on_pipes(program, arguments)?;
-        let mut session = Self { write: pipes.write, read: BufReader::new(pipes.read), next: 1, _server: server };
+        let (server, write, read) = Server::on_pipes(command)?;
+        let mut session = Self { write, read: BufReader::new(read), next: 1, _server: server };
         session.request(
             "initialize",
             &json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } }),

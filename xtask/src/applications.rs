@@ -11,11 +11,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::install;
-use crate::postgres::Postgres;
+use crate::postgres;
 use crate::step::{self, announce, cargo, root, target};
-use crate::system::ensure;
+use crate::test::EVERYTHING;
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: cargo xtask applications [NAME...]
 
 Installs applications from PyPI and npm under target/applications, has each create its own database on SQLite and on
@@ -43,17 +43,14 @@ const ALL: [Application; 3] = [
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if arguments.iter().any(|word| ["--help", "-h"].contains(&word.as_str())) {
-        println!("{USAGE}");
-        return Ok(());
-    }
     let names: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--sqlite").collect();
     if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|own| own.name == **name)) {
         bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
-    ensure(&install::NEEDS)?;
-    step::run(&mut cargo(&["build", "--bin", "aquifer"]), "Mend what is listed above.")?;
-    let postgres = if arguments.iter().any(|word| word == "--sqlite") { None } else { Some(Postgres::provide()?) };
+    install::check_interpreters()?;
+    // As the tests build it, so that nothing is built twice.
+    step::run(cargo(&["build", "--bin", "aquifer"]).args(EVERYTHING), "Mend what is listed above.")?;
+    let postgres = if arguments.iter().any(|word| word == "--sqlite") { None } else { Some(postgres::provide()?) };
     let mut failed = Vec::new();
     for application in ALL.iter().filter(|own| names.is_empty() || names.contains(&own.name)) {
         let program = application.install()?;
@@ -74,7 +71,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         for url in urls {
             let place = if url.starts_with("sqlite:") { "SQLite" } else { "PostgreSQL" };
             announce(&format!("{} on {place}: migrate and fill", application.name));
-            step::run(application.fill(&program, &url)?.arg(&url), "The application does not fill its database.")?;
+            step::run(application.fill(&program)?.arg(&url), "The application does not fill its database.")?;
             announce(&format!("{} on {place}: conformance and comparison", application.name));
             if let Err(problem) = check(application, &work, &url) {
                 println!("{problem:#}");
@@ -129,7 +126,7 @@ impl Application {
     }
 
     /// The command that fills a database, without its URL.
-    fn fill(&self, home: &Path, _url: &str) -> Result<Command> {
+    fn fill(&self, home: &Path) -> Result<Command> {
         let mut command = match self.from {
             Registry::PyPi(_) => Command::new(self.python()?),
             Registry::Npm => Command::new("node"),

@@ -1,55 +1,18 @@
-//! `cargo xtask bench [PART…] [--update-docs]`: measures what a release build costs, beside the thing it is compared
-//! with and in the same run, and prints one table.
+//! `cargo xtask bench [PART…] [--update-docs]`: builds and installs what is measured, and has `aquifer-bench` measure it.
 //!
-//! Times and memory are noisy, so servers take turns in short blocks and the table shows ratios. Instruction counts
-//! are not noisy: they tell what a change has done. Nothing here fails because something is slow.
-
-mod count;
-mod databases;
-mod docs;
-mod gateway;
-mod peers;
-mod programs;
-mod sql;
-mod table;
-mod tokens;
-mod trips;
+//! Times and memory are noisy, so servers take turns in short blocks and the tables show ratios. Instruction counts are not
+//! noisy: they tell what a change has done. Nothing here fails because something is slow.
 
 use anyhow::{Result, bail};
 
-use crate::step::announce;
-use databases::Databases;
-use gateway::Gateways;
-use peers::Peers;
-use programs::Programs;
-use table::Table;
+use crate::install;
+use crate::postgres;
+use crate::step::{announce, build, output, root, run as run_step, target};
 
-/// What can be measured, in the order of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Stdio,
-    Http,
-    Count,
-    Memory,
-    Sql,
-    Peers,
-    Gateway,
-    Tokens,
-}
+const PARTS: [&str; 8] = ["stdio", "http", "count", "memory", "sql", "peers", "gateway", "tokens"];
 
-const PARTS: [(&str, Part); 8] = [
-    ("stdio", Part::Stdio),
-    ("http", Part::Http),
-    ("count", Part::Count),
-    ("memory", Part::Memory),
-    ("sql", Part::Sql),
-    ("peers", Part::Peers),
-    ("gateway", Part::Gateway),
-    ("tokens", Part::Tokens),
-];
-
-const USAGE: &str = "\
-Usage: cargo xtask bench [PART...] [--update-docs]
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask bench [PART...] [--update-docs|--quick]
 
 Parts, all of them unless some are named:
   stdio     round trips over stdio, beside a bare echo server on the same SDK
@@ -62,83 +25,50 @@ Parts, all of them unless some are named:
             (needs Node.js and Python)
   tokens    what a model pays for captured servers and the sample shop (needs nothing, no network either)
 
-  --update-docs   write the tables into docs/performance.md and docs/tokens.md (goes with all parts, or with the gateway or
-                  the tokens alone)";
+  --update-docs   write the figures to bench/figures, and the tables into docs/performance.md and docs/tokens.md
+  --quick         do everything only a few times and with a debug build, to try the programs; the figures mean nothing";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if arguments.iter().any(|argument| argument == "--help") {
-        println!("{USAGE}");
-        return Ok(());
+    let (options, mut parts): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    if !matches!(options.as_slice(), [] | ["--update-docs" | "--quick"]) {
+        bail!("bench does not know '{}'.\n\n{USAGE}", options.join(" "));
     }
-    let (mut parts, update_docs) = chosen(arguments)?;
-    if parts.contains(&Part::Tokens) {
-        let text = tokens::measure()?;
-        println!("\n{text}");
-        if update_docs {
-            docs::update(&text, &docs::TOKENS)?;
-        }
-        parts.retain(|part| *part != Part::Tokens);
-        if parts.is_empty() {
-            return Ok(());
-        }
-    }
-    if parts.contains(&Part::Count) || parts.contains(&Part::Sql) {
-        count::valgrind_is_there()?;
-    }
-    let peers = parts.contains(&Part::Peers).then(Peers::install).transpose()?;
-    let gateways = parts.contains(&Part::Gateway).then(Gateways::install).transpose()?;
-    let programs = Programs::build()?;
-    let databases = (parts.contains(&Part::Sql) || peers.is_some()).then(|| Databases::make(&programs)).transpose()?;
-    let mut table = Table::default();
-    let mut gateway = Table::default();
-    for (name, part) in PARTS.iter().filter(|(_, part)| parts.contains(part)) {
-        announce(&format!("measure {name}"));
-        if let (Part::Gateway, Some(gateways)) = (part, &gateways) {
-            gateways.measure(&programs, &mut gateway)?;
-            continue;
-        }
-        match (part, &databases, &peers) {
-            (Part::Stdio, ..) => trips::round_trips(&programs, &programs::STDIO, &mut table)?,
-            (Part::Http, ..) => trips::round_trips(&programs, &programs::HTTP, &mut table)?,
-            (Part::Count, ..) => count::all(&programs, &mut table)?,
-            (Part::Memory, ..) => trips::memory_and_start(&programs, &mut table)?,
-            (Part::Sql, Some(databases), _) => sql::all(&programs, databases, &mut table)?,
-            (Part::Peers, Some(databases), Some(peers)) => peers.measure(&programs, databases, &mut table)?,
-            (Part::Sql | Part::Peers | Part::Gateway | Part::Tokens, ..) => bail!("nothing to measure {name} with"),
-        }
-    }
-    for (table, block) in [(&table, &docs::ALL), (&gateway, &docs::GATEWAY)] {
-        if table.is_empty() {
-            continue;
-        }
-        println!("\n{table}");
-        if update_docs {
-            docs::update(&table.to_string(), block)?;
-        }
-    }
-    if update_docs {
-        docs::update_headline()?;
-    }
-    Ok(())
-}
-
-fn chosen(arguments: &[String]) -> Result<(Vec<Part>, bool)> {
-    let mut parts = Vec::new();
-    let mut update_docs = false;
-    for argument in arguments {
-        match PARTS.iter().find(|(name, _)| name == argument) {
-            Some((_, part)) => parts.push(*part),
-            None if argument == "--update-docs" => update_docs = true,
-            None => bail!("bench does not know '{argument}'.\n\n{USAGE}"),
-        }
-    }
-    if update_docs && !parts.is_empty() && parts != [Part::Gateway] && parts != [Part::Tokens] {
-        bail!(
-            "--update-docs goes with all parts, or with the gateway or the tokens alone: the figures of a table come from one run"
-        );
+    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
+        bail!("bench does not know '{unknown}'.\n\n{USAGE}");
     }
     if parts.is_empty() {
-        parts.extend(PARTS.map(|(_, part)| part));
+        parts.extend(PARTS);
     }
-    Ok((parts, update_docs))
+    let needs = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));
+    if needs(&["count", "sql"]) && output("valgrind", &["--version"]).is_none() {
+        bail!(
+            "instruction counts need valgrind: install it, or measure the rest: cargo xtask bench stdio http memory peers"
+        );
+    }
+    let (pins, home) = (root().join("bench/peers"), target().join("bench-peers"));
+    let python = |peer: &str| {
+        install::python(&pins.join(format!("requirements{peer}.txt")), &home.join(format!("python{peer}")))
+    };
+    let mut node = None;
+    if needs(&["peers", "gateway"]) {
+        install::check_interpreters()?;
+        node = Some(install::node(&home.join("node"))?);
+    }
+    if needs(&["peers"]) {
+        install::npm(&pins, &home.join("npm"))?;
+        python("")?;
+    }
+    if needs(&["gateway"]) {
+        install::npm(&pins.join("captured"), &home.join("captured"))?;
+        ["-compressor", "-fastmcp", "-mcp-proxy"].into_iter().try_for_each(|peer| python(peer).map(drop))?;
+    }
+    // Tokens are the same in every build.
+    let is_release = parts != ["tokens"] && options != ["--quick"];
+    let mut bench = build(is_release)?.bench("aquifer-bench");
+    let postgres = needs(&["sql", "peers"]).then(postgres::provide).transpose()?;
+    bench.envs(postgres.as_ref().and_then(|server| server.environment()));
+    bench.env("AQUIFER_BENCH_HOME", target()).envs(node.map(|node| ("AQUIFER_BENCH_NODE", node)));
+    announce(&format!("measure {}", parts.join(", ")));
+    run_step(bench.args(options).args(parts), "What could not be measured is listed above.")
 }

@@ -3,10 +3,11 @@
 
 use anyhow::{Result, bail};
 
-use crate::postgres::Postgres;
+use crate::postgres;
 use crate::step::{self, announce, cargo, root};
+use crate::test::EVERYTHING;
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: cargo xtask conformance [--update-docs]
 
 Runs 'aquifer conformance' at level 2 on our own servers and fails where one does not get the level it should.
@@ -20,16 +21,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let update_docs = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => false,
         ["--update-docs"] => true,
-        ["--help" | "-h"] => {
-            println!("{USAGE}");
-            return Ok(());
-        }
         [unknown, ..] => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
     };
-    let postgres = Postgres::provide()?;
-    let mut checks = cargo(&["test", "--package", "aquifer-conformance", "--test", "documents"]);
-    let mut levels = cargo(&["test", "--package", "aquifer", "--features", "postgres", "--test", "binary", "r_con_1_"]);
-    levels.envs(postgres.environment());
+    let postgres = postgres::provide()?;
+    // As the tests are built, so that nothing is built twice.
+    let mut checks = cargo(&["test", "--test", "documents"]);
+    checks.args(EVERYTHING);
+    let mut levels = cargo(&["test", "--test", "binary"]);
+    levels.args(EVERYTHING).arg("r_con_1_").envs(postgres.environment());
     if update_docs {
         let reports = root().join("docs/conformance");
         checks.env(REPORTS, &reports);

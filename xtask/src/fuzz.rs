@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::install::cargo_tool;
 use crate::step::{self, announce, output, root};
-use crate::tools::FUZZ;
 
 const SECONDS: u32 = 60;
 /// One input may take ten seconds and two gigabytes before it counts as a finding. Only totals are printed.
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if output("rustup", &["run", "nightly", "rustc", "--version"]).is_none() {
         bail!("fuzzing needs a nightly toolchain. Install one with: rustup toolchain install nightly");
     }
-    let program = FUZZ.program()?;
+    let program = cargo_tool("cargo-fuzz", "0.13.1")?;
     let fuzz = |arguments: &[&str]| {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly"]).arg(&program).arg("fuzz").args(arguments).current_dir(root());

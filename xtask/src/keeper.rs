@@ -13,6 +13,8 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::step::announce;
+
 /// Nobody holds a port between asking for a free one and the server's start, so there are some to fall back on.
 const PORTS: usize = 3;
 
@@ -73,6 +75,43 @@ impl Drop for Keeper {
             eprintln!("{} may still be running: {problem}", self.name);
         }
     }
+}
+
+/// A server for the tests: one that was started for them and stops when this is dropped, or the developer's own.
+pub(crate) struct Service {
+    /// Where the tests find the server. A developer who sets it has the tests use that server instead.
+    variable: &'static str,
+    started: Option<(String, Keeper)>,
+}
+
+impl Service {
+    pub(crate) fn provide(variable: &'static str, start: fn() -> Result<(String, Keeper)>) -> Result<Self> {
+        let is_given = std::env::var_os(variable).is_some_and(|url| !url.is_empty());
+        if is_given {
+            announce(&format!("use the server of {variable}"));
+        }
+        Ok(Self { variable, started: if is_given { None } else { Some(start()?) } })
+    }
+
+    pub(crate) fn url(&self) -> Result<String> {
+        match &self.started {
+            Some((url, _)) => Ok(url.clone()),
+            None => std::env::var(self.variable).with_context(|| format!("{} is no text", self.variable)),
+        }
+    }
+
+    /// What the environment of the tests must have in addition to ours.
+    pub(crate) fn environment(&self) -> Option<(&'static str, &str)> {
+        self.started.as_ref().map(|(url, _)| (self.variable, url.as_str()))
+    }
+}
+
+/// A server to try things with, or to run one test again and again against.
+pub(crate) fn run(variable: &str, start: fn() -> Result<(String, Keeper)>) -> Result<()> {
+    let (url, mut keeper) = start()?;
+    println!("{variable}={url}");
+    announce("Ctrl-C stops the server and deletes its files");
+    keeper.wait()
 }
 
 /// Ports that nobody uses, all different because all are held until the last is found.

@@ -8,7 +8,6 @@
 mod applications;
 mod bench;
 mod ci;
-mod clients;
 mod conformance;
 mod fuzz;
 mod install;
@@ -16,14 +15,13 @@ mod keeper;
 mod mcp_conformance;
 mod postgres;
 mod redis;
-mod servers;
 mod soak;
 mod step;
-mod system;
 mod test;
-mod tools;
 
 use std::process::ExitCode;
+
+use anyhow::Result;
 
 const HELP: &str = "\
 Developer tasks
@@ -35,6 +33,7 @@ Tasks:
   ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
+  figures           Rewrite the tables of docs from the data files in bench/figures, without measuring
   conformance [ARG] Run the conformance runner on our own servers, and write its reports
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare with SQL
@@ -55,33 +54,39 @@ PostgreSQL and a Redis are started for the tests and end with them, or with xtas
 AQUIFER_TEST_POSTGRES set, to a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or AQUIFER_TEST_REDIS, to one
 such as redis://:PASSWORD@HOST:PORT, the tests use that server and none is started.";
 
+/// A task: its name, its own help if it has any, and what it does with its arguments.
+type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
+
+const TASKS: [Task; 11] = [
+    ("test", None, test::run),
+    ("ci", Some(HELP), |_| ci::run()),
+    ("fuzz", Some(HELP), fuzz::run),
+    ("bench", Some(bench::USAGE), bench::run),
+    ("figures", Some(HELP), |_| aquifer_report::update_pages()),
+    ("conformance", Some(conformance::USAGE), conformance::run),
+    ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
+    ("applications", Some(applications::USAGE), applications::run),
+    ("soak", Some(soak::USAGE), soak::run),
+    ("postgres", Some(HELP), |_| postgres::run()),
+    ("redis", Some(HELP), |_| redis::run()),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (task, rest) = match arguments.split_first() {
-        Some((task, rest)) => (task.as_str(), rest),
-        None => ("help", [].as_slice()),
+    let is_help = |word: &str| ["help", "--help", "-h"].contains(&word);
+    let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !is_help(name)) else {
+        println!("{HELP}");
+        return ExitCode::SUCCESS;
     };
-    let outcome = match task {
-        "test" => test::run(rest),
-        "ci" => ci::run(),
-        "fuzz" => fuzz::run(rest),
-        "bench" => bench::run(rest),
-        "conformance" => conformance::run(rest),
-        "mcp-conformance" => mcp_conformance::run(rest),
-        "applications" => applications::run(rest),
-        "soak" => soak::run(rest),
-        "postgres" => postgres::run(),
-        "redis" => redis::run(),
-        "help" | "--help" | "-h" => {
-            println!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
-        unknown => {
-            eprintln!("There is no task '{unknown}'.\n\n{HELP}");
-            return ExitCode::from(2);
-        }
+    let Some((_, help, run)) = TASKS.iter().find(|(task, ..)| task == name) else {
+        eprintln!("There is no task '{name}'.\n\n{HELP}");
+        return ExitCode::from(2);
     };
-    match outcome {
+    if let (Some(help), true) = (help, rest.iter().any(|word| is_help(word))) {
+        println!("{help}");
+        return ExitCode::SUCCESS;
+    }
+    match run(rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("\nFailed: {problem:#}");

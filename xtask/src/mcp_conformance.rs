@@ -12,18 +12,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::install;
 use crate::step::{self, announce, cargo, output, root, target};
-use crate::system::ensure;
 use crate::test::EVERYTHING;
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: cargo xtask mcp-conformance
 
 Runs the MCP project's own conformance suite on the built binary: every scenario for servers on a gateway with a small server
 behind it, every scenario for clients on 'aquifer interrogate', 'call' and 'login'.";
-
-/// What the suite asks for, and what is installed from npm where the machine's Node.js is older.
-const MIN_NODE: u32 = 22;
-const NODE_PACKAGE: &str = "node@22.23.3";
 
 /// The suites of client scenarios, each of which the suite runs at once. `core` and `all` would run `sse-retry` among the
 /// others, and that scenario measures times.
@@ -47,13 +42,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const REMEDY: &str = "Mend it, or change tests/mcp-conformance/expected-failures.yml and say why there.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    match arguments.first().map(String::as_str) {
-        None => {}
-        Some("--help" | "-h") => {
-            println!("{USAGE}");
-            return Ok(());
-        }
-        Some(unknown) => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
+    if let Some(unknown) = arguments.first() {
+        bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
     let suite = Suite::install()?;
     // As the tests build it, so that nothing is built twice.
@@ -79,11 +69,11 @@ struct Suite {
 impl Suite {
     fn install() -> Result<Self> {
         announce("the MCP conformance suite");
-        ensure(&install::NEEDS)?;
+        install::check_interpreters()?;
         let home = target().join("mcp-conformance");
         let (packages, work) = (home.join("npm"), home.join("work"));
         install::npm(&scripts(), &packages)?;
-        let node = install::node(MIN_NODE, NODE_PACKAGE, &home.join("node"))?;
+        let node = install::node(&home.join("node"))?;
         if work.exists() {
             fs::remove_dir_all(&work).with_context(|| format!("cannot clear {}", work.display()))?;
         }

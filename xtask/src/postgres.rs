@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::keeper::{Keeper, free_ports, password};
+use crate::install::{Need, ensure, is_root};
+use crate::keeper::{self, Keeper, Service, free_ports, password};
 use crate::step::{announce, output};
-use crate::system::{Need, ensure, is_root};
 
-/// Where the tests find the server. A developer who sets it has the tests use that server instead.
 const VARIABLE: &str = "AQUIFER_TEST_POSTGRES";
 
 const SCRIPT: &str = include_str!("postgres.sh");
@@ -32,72 +31,31 @@ const NEEDS: [Need; 1] = [Need {
                 the tests may fill and empty",
 }];
 
-/// `cargo xtask postgres`: a server to try things with, or to run one test again and again against.
+/// `cargo xtask postgres`.
 pub(crate) fn run() -> Result<()> {
-    let mut server = Server::start()?;
-    println!("{VARIABLE}={}", server.url);
-    announce("Ctrl-C stops the server and deletes its files");
-    server.keeper.wait()
+    keeper::run(VARIABLE, start)
 }
 
-/// The server that the tests use. One that was started for them stops when this is dropped.
-pub(crate) enum Postgres {
-    /// The developer's, as told by the environment.
-    Given,
-    Started(Server),
+pub(crate) fn provide() -> Result<Service> {
+    Service::provide(VARIABLE, start)
 }
 
-impl Postgres {
-    pub(crate) fn provide() -> Result<Self> {
-        if std::env::var_os(VARIABLE).is_some_and(|url| !url.is_empty()) {
-            announce(&format!("take the PostgreSQL of {VARIABLE}"));
-            return Ok(Self::Given);
-        }
-        Server::start().map(Self::Started)
+fn start() -> Result<(String, Keeper)> {
+    announce("start PostgreSQL");
+    ensure(&NEEDS)?;
+    let programs = programs().context("the PostgreSQL server is gone again")?;
+    let password = password()?;
+    let mut command = Keeper::command(SCRIPT);
+    command.arg(&programs).args(free_ports()?);
+    if is_root() {
+        let (user, group) = unprivileged()?;
+        command.uid(user).gid(group);
     }
-
-    /// Where it is.
-    pub(crate) fn url(&self) -> Result<String> {
-        match self {
-            Self::Given => std::env::var(VARIABLE).with_context(|| format!("{VARIABLE} is no text")),
-            Self::Started(server) => Ok(server.url.clone()),
-        }
-    }
-
-    /// What the environment of the tests must have in addition to ours.
-    pub(crate) fn environment(&self) -> Option<(&'static str, &str)> {
-        match self {
-            Self::Given => None,
-            Self::Started(server) => Some((VARIABLE, &server.url)),
-        }
-    }
-}
-
-/// A server of our own.
-pub(crate) struct Server {
-    url: String,
-    keeper: Keeper,
-}
-
-impl Server {
-    fn start() -> Result<Self> {
-        announce("start PostgreSQL");
-        ensure(&NEEDS)?;
-        let programs = programs().context("the PostgreSQL server is gone again")?;
-        let password = password()?;
-        let mut command = Keeper::command(SCRIPT);
-        command.arg(&programs).args(free_ports()?);
-        if is_root() {
-            let (user, group) = unprivileged()?;
-            command.uid(user).gid(group);
-        }
-        let keeper = Keeper::start("PostgreSQL", command, &password)?;
-        let [port, letters] = keeper.answer.as_slice() else { bail!("PostgreSQL does not say where it listens") };
-        let version = output(programs.join("postgres"), &["--version"]).unwrap_or_default();
-        announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={letters}"));
-        let url = format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres");
-        Ok(Self { url, keeper })
-    }
+    let keeper = Keeper::start("PostgreSQL", command, &password)?;
+    let [port, letters] = keeper.answer.as_slice() else { bail!("PostgreSQL does not say where it listens") };
+    let version = output(programs.join("postgres"), &["--version"]).unwrap_or_default();
+    announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={letters}"));
+    Ok((format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres"), keeper))
 }
 
 /// The folder with the server's programs: the one in PATH, else the newest.

@@ -2,11 +2,10 @@
 
 use anyhow::{Context, Result};
 
-use crate::keeper::{Keeper, free_ports, password};
+use crate::install::{Need, ensure};
+use crate::keeper::{self, Keeper, Service, free_ports, password};
 use crate::step::{announce, output};
-use crate::system::{Need, ensure};
 
-/// Where the tests find the server. A developer who sets it has the tests use that server instead.
 const VARIABLE: &str = "AQUIFER_TEST_REDIS";
 
 const SCRIPT: &str = include_str!("redis.sh");
@@ -27,13 +26,14 @@ const NEEDS: [Need; 2] = [
     },
 ];
 
-/// `cargo xtask redis`: a server to try things with, or to run one test again and again against.
+/// `cargo xtask redis`.
 pub(crate) fn run() -> Result<()> {
-    ensure(&NEEDS)?;
-    let (url, mut keeper) = start()?;
-    println!("{VARIABLE}={url}");
-    announce("Ctrl-C stops the server and deletes its files");
-    keeper.wait()
+    keeper::run(VARIABLE, start)
+}
+
+pub(crate) fn provide() -> Result<Service> {
+    require()?;
+    Service::provide(VARIABLE, start)
 }
 
 /// What a test needs that starts a Redis of its own.
@@ -41,26 +41,8 @@ pub(crate) fn require() -> Result<()> {
     ensure(&NEEDS)
 }
 
-/// The server that the tests use. One that was started for them stops when this is dropped.
-pub(crate) struct Redis(Option<(String, Keeper)>);
-
-impl Redis {
-    pub(crate) fn provide() -> Result<Self> {
-        ensure(&NEEDS)?;
-        if std::env::var_os(VARIABLE).is_some_and(|url| !url.is_empty()) {
-            announce(&format!("take the Redis of {VARIABLE}"));
-            return Ok(Self(None));
-        }
-        start().map(|started| Self(Some(started)))
-    }
-
-    /// What the environment of the tests must have in addition to ours.
-    pub(crate) fn environment(&self) -> Option<(&'static str, &str)> {
-        self.0.as_ref().map(|(url, _)| (VARIABLE, url.as_str()))
-    }
-}
-
 fn start() -> Result<(String, Keeper)> {
+    require()?;
     announce("start Redis");
     let password = password()?;
     let mut command = Keeper::command(SCRIPT);

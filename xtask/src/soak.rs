@@ -1,26 +1,20 @@
-//! `cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT…|gate]`: upstreams that misbehave, round
-//! after round, behind a real `aquifer serve`, with a healthy one beside each that is called all the while; and a gate
-//! whose store fails while it is asked.
+//! `cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT…] [gate]`: upstreams that misbehave, round
+//! after round, behind a real `aquifer serve`, with a healthy one beside each that is called all the while; and a gate whose
+//! store fails while it is asked.
 //!
 //! Fails if anything leaked, was answered wrongly or did not recover. How long something took is shown, never judged.
 
-mod gate;
-mod page;
-mod report;
-
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use aquifer_report::{Table, update_pages};
+use serde_json::{Value, json};
 
-use crate::step::{announce, cargo, output, root, run as run_step, target};
-use report::Report;
+use crate::redis;
+use crate::step::{announce, build, cargo, output, root};
+use crate::test::EVERYTHING;
 
-const ROUNDS: u32 = 1_000;
-/// All faults run at once, on a quiet machine in a third of this.
-const MINUTES: u32 = 60;
-const CALLS: u32 = 10_000;
-
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT...] [gate]
 
 Has upstreams of a real gateway misbehave while healthy ones beside them are called. Faults, all and
@@ -35,10 +29,17 @@ And has the store behind the gate fail while calls are confirmed (needs Redis):
   --rounds N      of each fault, 1,000 unless told
   --minutes M     the most it may take, 60 unless told; the report says how many rounds were done
   --calls N       gated calls for each fault of the store, 10,000 unless told
-  --update-docs   write the report to docs/soak.md (goes with everything, or with the gate alone)";
+  --update-docs   write the figures to bench/figures and docs/soak.md (goes with everything, or with the gate alone)";
 
-struct Wish {
+const FAULTS: [&str; 7] = ["killed", "hanging", "garbage", "huge", "exiting", "changing", "moving"];
+/// Faults of the store behind the gate.
+const STORES: [&str; 4] = ["redis", "full", "read-only", "slow"];
+/// The tests that do it. They judge what was done; here they do it with more calls, and their figures become a table.
+const GATE_TESTS: &str = "faults::r_saf_6_gated_calls_while";
+
+struct Plan {
     rounds: u32,
+    /// All faults run at once, on a quiet machine in a third of this.
     minutes: u32,
     calls: u32,
     update_docs: bool,
@@ -47,56 +48,85 @@ struct Wish {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if arguments.iter().any(|argument| argument == "--help") {
-        println!("{USAGE}");
-        return Ok(());
+    let plan = parse(arguments)?;
+    if !plan.faults.is_empty() || !plan.gate {
+        upstreams(&plan)?;
     }
-    let wish = read(arguments)?;
-    if wish.faults.is_empty() && wish.gate {
-        return gate::run(wish.calls, wish.update_docs);
+    if plan.faults.is_empty() || plan.gate {
+        gate(&plan)?;
     }
-    upstreams(&wish)?;
-    if wish.faults.is_empty() || wish.gate {
-        gate::run(wish.calls, wish.update_docs)?;
+    if plan.update_docs { update_pages() } else { Ok(()) }
+}
+
+fn upstreams(plan: &Plan) -> Result<()> {
+    if output("python3", &["--version"]).is_none() {
+        bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
+    }
+    let programs = build(true)?;
+    announce(&format!("{} rounds of each fault, {} minutes at most", plan.rounds, plan.minutes));
+    let mut soak = programs.bench("bench-soak");
+    soak.arg(programs.path("aquifer")).arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"));
+    soak.args([plan.rounds.to_string(), plan.minutes.to_string()]).args(&plan.faults);
+    // The gateways inherit it: what is counted is what they hold, not what their allocator keeps for later.
+    soak.env("MIMALLOC_PURGE_DELAY", "0").stderr(Stdio::inherit());
+    let done = soak.output().context("cannot start bench-soak")?;
+    let report: Value = serde_json::from_slice(&done.stdout).context("bench-soak left no report")?;
+    for name in ["outcome", "healthy", "resources"] {
+        let mut table = Table::rows(serde_json::from_value(report.get(name).cloned().unwrap_or_default())?);
+        if name == "outcome" {
+            table = table.with(&format!("with `--rounds {} --minutes {}`", plan.rounds, plan.minutes));
+        }
+        table.print()?;
+        if plan.update_docs && done.status.success() {
+            table.write(&format!("soak-{name}"))?;
+        }
+    }
+    if !done.status.success() {
+        bail!("bench-soak ended with {}; what is not as it should be stands above", done.status);
     }
     Ok(())
 }
 
-fn upstreams(wish: &Wish) -> Result<()> {
-    if output("python3", &["--version"]).is_none() {
-        bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
+/// Makes so many gated calls for each fault of the store. The tests fail if anything was executed that should not have been.
+fn gate(plan: &Plan) -> Result<()> {
+    redis::require()?;
+    announce(&format!("{} gated calls for each fault of the store", plan.calls));
+    let mut tests = cargo(&["test", "--test", "gate"]);
+    tests.args(EVERYTHING).args([GATE_TESTS, "--", "--nocapture"]);
+    tests.env("AQUIFER_TEST_GATED_CALLS", plan.calls.to_string());
+    let done = tests.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    let text = String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() {
+        bail!("something was not as it should be, or the tests did not run: {}\n{text}", done.status);
     }
-    announce("build with the dist profile");
-    let mut build = cargo(&["build", "--profile", "dist", "--package", "aquifer", "--package", "aquifer-bench"]);
-    build.args(["--bin", "aquifer", "--bin", "bench-soak"]);
-    run_step(&mut build, "The build must succeed before anything can be tried.")?;
-
-    announce(&format!("{} rounds of each fault, {} minutes at most", wish.rounds, wish.minutes));
-    let programs = target().join("dist");
-    let soak = Command::new(programs.join("bench-soak"))
-        .arg(programs.join("aquifer"))
-        .arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"))
-        .args([wish.rounds.to_string(), wish.minutes.to_string()])
-        .args(&wish.faults)
-        // The gateways inherit it: what is counted is what they hold, not what their allocator keeps for later.
-        .env("MIMALLOC_PURGE_DELAY", "0")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start bench-soak")?;
-    let report = Report::read(&String::from_utf8_lossy(&soak.stdout))?;
-    println!("\n{report}");
-    if !soak.status.success() {
-        bail!("bench-soak ended with {}; what it could tell stands above", soak.status);
-    }
-    if wish.update_docs {
-        report.write(wish.rounds, wish.minutes)?;
-    }
-    report.judge()
+    let table = Table::rows(gate_rows(&text, plan.calls)?).with(&format!("with `--calls {}`", plan.calls));
+    table.print()?;
+    if plan.update_docs { table.write("soak-gate") } else { Ok(()) }
 }
 
-fn read(arguments: &[String]) -> Result<Wish> {
-    let mut wish =
-        Wish { rounds: ROUNDS, minutes: MINUTES, calls: CALLS, update_docs: false, faults: Vec::new(), gate: false };
+/// What the tests print among other things: `gate.FAULT.FIGURE`, a tab and a number. A fault that nobody tried must not pass
+/// for one that was endured.
+fn gate_rows(text: &str, calls: u32) -> Result<Vec<Vec<Value>>> {
+    let mut titles = vec![json!("store")];
+    let mut rows = Vec::new();
+    for store in STORES {
+        let prefix = format!("gate.{store}.");
+        let figures = text.lines().filter_map(|line| line.strip_prefix(&prefix)?.split_once('\t'));
+        let figures: Vec<(&str, u64)> = figures.filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
+        if !figures.iter().any(|(name, value)| *name == "calls" && *value >= calls.into()) {
+            bail!("no figures for '{store}'");
+        }
+        titles.truncate(1);
+        titles.extend(figures.iter().map(|(name, _)| json!(name)));
+        rows.push(std::iter::once(json!(store)).chain(figures.iter().map(|(_, value)| json!(value))).collect());
+    }
+    rows.insert(0, titles);
+    Ok(rows)
+}
+
+fn parse(arguments: &[String]) -> Result<Plan> {
+    let mut plan =
+        Plan { rounds: 1_000, minutes: 60, calls: 10_000, update_docs: false, faults: Vec::new(), gate: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || {
@@ -104,19 +134,36 @@ fn read(arguments: &[String]) -> Result<Wish> {
             value.parse::<u32>().with_context(|| format!("{word}: not a number: {value}"))
         };
         match word.as_str() {
-            "--rounds" => wish.rounds = number()?,
-            "--minutes" => wish.minutes = number()?,
-            "--calls" => wish.calls = number()?,
-            "--update-docs" => wish.update_docs = true,
-            "gate" => wish.gate = true,
-            fault if report::FAULTS.iter().any(|(name, ..)| *name == fault) => wish.faults.push(fault.to_owned()),
+            "--rounds" => plan.rounds = number()?,
+            "--minutes" => plan.minutes = number()?,
+            "--calls" => plan.calls = number()?,
+            "--update-docs" => plan.update_docs = true,
+            "gate" => plan.gate = true,
+            fault if FAULTS.contains(&fault) => plan.faults.push(fault.to_owned()),
             other => bail!("soak does not know '{other}'.\n\n{USAGE}"),
         }
     }
-    if wish.update_docs && !wish.faults.is_empty() {
+    if plan.update_docs && !plan.faults.is_empty() {
         bail!(
             "--update-docs goes with everything, or with the gate alone: the figures of docs/soak.md come from one run"
         );
     }
-    Ok(wish)
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_without_figures_is_missed() -> Result<()> {
+        let figures = |store: &str| format!("gate.{store}.calls\t7\ngate.{store}.faults\t2\n");
+        let whole = format!("running 4 tests\n{}test faults ... ok\n", STORES.map(figures).concat());
+        let rows = gate_rows(&whole, 7)?;
+        assert_eq!(rows.first(), Some(&vec![json!("store"), json!("calls"), json!("faults")]));
+        assert_eq!(rows.last(), Some(&vec![json!("slow"), json!(7), json!(2)]));
+        assert!(gate_rows(&whole, 8).is_err());
+        assert!(gate_rows(&whole.replace("gate.slow", "gate.other"), 7).is_err());
+        Ok(())
+    }
 }

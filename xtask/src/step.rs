@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
+pub(crate) use aquifer_report::root;
 
 /// Announces what happens next.
 pub(crate) fn announce(what: &str) {
@@ -16,6 +17,10 @@ pub(crate) fn announce(what: &str) {
 pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
     let line = line_of(command);
     let status = command.status().with_context(|| format!("cannot start '{line}'. {remedy}"))?;
+    check(status, &line, remedy)
+}
+
+fn check(status: ExitStatus, line: &str, remedy: &str) -> Result<()> {
     if !status.success() {
         bail!("'{line}' ended with {status}.\n{remedy}");
     }
@@ -35,11 +40,7 @@ pub(crate) fn run_copied(command: &mut Command, file: &Path, remedy: &str) -> Re
         pass_on(out, &mut std::io::stdout(), &mut copy)?;
         other.join().unwrap_or_else(|_| bail!("what '{line}' printed was not copied"))
     })?;
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("'{line}' ended with {status}.\n{remedy}");
-    }
-    Ok(())
+    check(child.wait()?, &line, remedy)
 }
 
 /// Shows what comes as it comes, and copies it.
@@ -69,10 +70,27 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The workspace.
-pub(crate) fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
+/// The program and those that measure it.
+pub(crate) struct Programs(PathBuf);
+
+/// Builds them with one run of cargo, whatever is measured: with the same versions and features, so that building again for
+/// another part, or for the soak test, does nothing.
+pub(crate) fn build(is_release: bool) -> Result<Programs> {
+    let (profile, folder) = if is_release { ("dist", "dist") } else { ("dev", "debug") };
+    announce(&format!("build with the {profile} profile"));
+    let mut build = cargo(&["build", "--profile", profile, "--package", "aquifer", "--package", "aquifer-bench"]);
+    run(&mut build, "The build must succeed before anything can be measured.")?;
+    Ok(Programs(target().join(folder)))
+}
+
+impl Programs {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn bench(&self, name: &str) -> Command {
+        Command::new(self.path(name))
+    }
 }
 
 /// Where everything that is made goes.

@@ -5,10 +5,9 @@ mod secrets;
 
 use anyhow::Result;
 
-use crate::clients;
-use crate::postgres::Postgres;
-use crate::redis::Redis;
-use crate::servers;
+use crate::install;
+use crate::postgres;
+use crate::redis;
 use crate::step::{self, announce, cargo, output};
 use secrets::Printed;
 
@@ -17,15 +16,14 @@ use secrets::Printed;
 pub(crate) const EVERYTHING: [&str; 3] = [
     "--workspace",
     "--features",
-    "aquifer/clients,aquifer/postgres,aquifer/redis,aquifer-gate/redis,aquifer-sql/postgres,aquifer-upstream/servers",
+    "aquifer/test-clients,aquifer/test-postgres,aquifer/test-redis,aquifer-gate/test-redis,aquifer-sql/test-postgres,aquifer-upstream/test-servers",
 ];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 
 pub(crate) fn run(chosen: &[String]) -> Result<()> {
-    let mut environment = clients::install()?;
-    environment.extend(servers::install()?);
-    let (postgres, redis) = (Postgres::provide()?, Redis::provide()?);
+    let environment = install::test_environment()?;
+    let (postgres, redis) = (postgres::provide()?, redis::provide()?);
     let printed = Printed::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     /// Needs the specification's schemas, whose licence keeps them out of here.
-    const BY_HAND: &str = "aquifer-discovery/published";
+    const BY_HAND: &str = "aquifer-discovery/test-published";
 
     #[test]
     fn every_feature_of_the_tests_is_turned_on() {
@@ -78,7 +76,9 @@ mod tests {
             let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
             let features = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
             for line in features.take_while(|line| !line.starts_with('[')) {
-                let Some((feature, "[]")) = line.split_once(" = ") else { continue };
+                let Some(feature) = line.split(" = ").next().filter(|feature| feature.starts_with("test-")) else {
+                    continue;
+                };
                 let wanted = format!("{name}/{feature}");
                 let is_on = EVERYTHING.iter().flat_map(|words| words.split(',')).any(|on| on == wanted);
                 assert!(is_on || wanted == BY_HAND, "{wanted} is in no run of the tests");

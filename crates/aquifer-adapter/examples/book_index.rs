@@ -2,7 +2,8 @@
 //! Books have versions: `_etag` in answers, `if_match` to change only what has not changed since.
 use aquifer_adapter::plan::{Filter, Page as RequestedPage, Plan, Test};
 use aquifer_adapter::{
-    Answer, Collection, DryRun, Etag, Failure, IfMatch, Page, Patch, Query, Scan, ServeError, adapter, serve_stdio,
+    Answer, Collection, DryRun, Etag, Failure, IfMatch, Page, Patch, Scan, ServeError, VersionedQuery, adapter,
+    serve_stdio,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::sync::RwLock;
@@ -108,7 +109,7 @@ impl Library {
 
     /// List books.
     #[operation]
-    async fn list_books(&self, query: Query<Book>) -> Answer<Page<Book>> {
+    async fn list_books(&self, query: VersionedQuery<Book>) -> Answer<Page<Book>> {
         query.run(&*self.0.read().await).await
     }
 

@@ -57,7 +57,7 @@ pub use etag::{Etag, IfMatch};
 pub use execution::{Execution, Executions, Reporter, Status};
 pub use extract::{CallParts, Context, FromCall, Progress};
 pub use params::{Binary, DryRun, Items, Patch};
-pub use query::{Collection, Page, Query, Scan};
+pub use query::{Collection, Page, Query, Scan, VersionedQuery};
 #[cfg(feature = "serve")]
 pub use serve::{ServeError, engine, router, serve_http, serve_stdio};
 

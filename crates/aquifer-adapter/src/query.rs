@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, IntoAnswer, Reply, to_value};
 use crate::describe::OperationDraft;
+use crate::etag::Etag;
 use crate::extract::{CallParts, FromCall};
 
 /// A query that matches more items than this is refused.
@@ -62,16 +63,19 @@ impl<'a, T: 'a> Scan<'a, T> {
 }
 
 /// The query of the caller over a collection with items of type `T`. As an argument of a handler, it adds `filter`, `sort`,
-/// `fields`, `aggregate` and the parameters for pages to the operation.
-pub struct Query<T> {
+/// `fields`, `aggregate` and the parameters for pages to the operation. With [`VersionedQuery`], items have an `_etag`.
+pub struct Query<T, const HAS_VERSIONS: bool = false> {
     plan: Plan,
     description: Arc<Description>,
     warnings: Vec<Warning>,
     cursor_key: CursorKey,
-    item: PhantomData<fn() -> T>,
+    to_value: fn(&T) -> Answer<Value>,
 }
 
-impl<T: Serialize + JsonSchema + Send> Query<T> {
+/// A query over resources with versions: every item has an `_etag`.
+pub type VersionedQuery<T> = Query<T, true>;
+
+impl<T: Serialize + JsonSchema + Send, const HAS_VERSIONS: bool> Query<T, HAS_VERSIONS> {
     /// The plan: the parsed and validated query.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -84,7 +88,7 @@ impl<T: Serialize + JsonSchema + Send> Query<T> {
 
     /// Runs the query over a collection.
     pub async fn run<C: Collection<Item = T>>(self, collection: &C) -> Answer<Page<T>> {
-        let Self { plan, description, mut warnings, cursor_key, .. } = self;
+        let Self { plan, description, mut warnings, cursor_key, to_value } = self;
         let Scan { mut items, is_sorted } = collection.scan(&plan).await?;
         // Aggregates and totals are about all matching items, pages about those on one side of the cursor.
         let needs_all = plan.total || !plan.aggregates.is_empty();
@@ -121,19 +125,35 @@ fn items_to_read(page: &RequestedPage) -> Option<usize> {
     }
 }
 
-impl<S: Send + Sync, T: Serialize + JsonSchema + Send> FromCall<S> for Query<T> {
-    fn describe(operation: &mut OperationDraft) {
-        operation.query::<T>();
-    }
-
-    async fn from_call(call: &mut CallParts<S>) -> Result<Self, Failure> {
+impl<T, const HAS_VERSIONS: bool> Query<T, HAS_VERSIONS> {
+    fn parse<S>(call: &mut CallParts<S>, to_value: fn(&T) -> Answer<Value>) -> Result<Self, Failure> {
         let Some(description) = call.collection.clone() else {
             return Err(Failure::internal("the operation was not described with its query"));
         };
         let params: Map<String, Value> = call.take_parameters();
         let parsed = parse_query(&description, QueryKind::List, &params, &call.cursor_key)?;
         let cursor_key = call.cursor_key.clone();
-        Ok(Self { plan: parsed.plan, description, warnings: parsed.warnings, cursor_key, item: PhantomData })
+        Ok(Self { plan: parsed.plan, description, warnings: parsed.warnings, cursor_key, to_value })
+    }
+}
+
+impl<S: Send + Sync, T: Serialize + JsonSchema + Send> FromCall<S> for Query<T> {
+    fn describe(operation: &mut OperationDraft) {
+        operation.query::<T>(false);
+    }
+
+    async fn from_call(call: &mut CallParts<S>) -> Result<Self, Failure> {
+        Self::parse(call, to_value)
+    }
+}
+
+impl<S: Send + Sync, T: Etag + JsonSchema + Send> FromCall<S> for VersionedQuery<T> {
+    fn describe(operation: &mut OperationDraft) {
+        operation.query::<T>(true);
+    }
+
+    async fn from_call(call: &mut CallParts<S>) -> Result<Self, Failure> {
+        Self::parse(call, T::to_value_with_etag)
     }
 }
 

@@ -134,7 +134,7 @@ impl ClientSide for SessionClient {
     }
 }
 
-/// ElicitationMode the questions that come up while a call runs.
+/// Runs a call, and asks the client the questions that come up meanwhile.
 pub(crate) async fn attended<T>(
     call: impl Future<Output = T>,
     mut questions: mpsc::Receiver<Question>,

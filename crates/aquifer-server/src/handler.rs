@@ -8,15 +8,15 @@ use std::sync::{Arc, OnceLock};
 use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Caller, Context, Engine, Interaction, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::response::{Attachment, Response};
+use aquifer_protocol::response::Response;
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
 use futures::FutureExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
+    ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -25,7 +25,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::{LogLevelFilter, SessionClient, attended};
-use crate::fast_path::splice::Splice;
+use crate::fast_path::payload::Payload;
+use crate::fast_path::splice::Carrier;
+use crate::paths::{CallCounts, CallPath};
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -45,6 +47,7 @@ pub(crate) enum Connection {
 pub(crate) struct McpHandler {
     engine: Arc<Engine>,
     connection: Connection,
+    counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
     log_level_filter: Arc<LogLevelFilter>,
@@ -55,13 +58,13 @@ pub(crate) struct McpHandler {
 }
 
 impl McpHandler {
-    pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, connection: Connection, counts: Arc<CallCounts>) -> Self {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
         let (session, log_level_filter) = (OnceLock::new(), Arc::default());
         let peer = OnceLock::new();
-        Self { engine, connection, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
+        Self { engine, connection, counts, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
     }
 
     /// The client, once the SDK has introduced it.
@@ -83,7 +86,7 @@ impl McpHandler {
         receiver: &Receiver,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<Payload, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let asks = question::ElicitationMode::from_context(context);
         let mut answers = question::read(request.input_responses);
@@ -92,18 +95,20 @@ impl McpHandler {
         let mut arguments = arguments;
         loop {
             let question = match self.handle(receiver, arguments, context, &asks, &answers).await {
-                Reply::Response(response) => return Ok(self.result(response, context).into()),
+                Reply::Response(response) => return Ok(self.payload(response)),
                 Reply::NeedsInput(question) => question,
             };
             match (asks, &again) {
-                (question::ElicitationMode::ByRetry, _) => return question::challenge(question),
+                (question::ElicitationMode::ByRetry, _) => {
+                    return question::challenge(question).map(Payload::InputRequired);
+                }
                 (question::ElicitationMode::Directly, Some(same)) if !answers.contains_key(&question.key) => {
                     let (key, answer) = Box::pin(question::ask(&context.peer, question)).await;
                     answers.insert(key, answer);
                     arguments = same.clone();
                 }
                 // Nobody can be asked, or somebody has been and would be for ever.
-                _ => return Ok(self.result(Response::Failure(question.into_failure()), context).into()),
+                _ => return Ok(self.payload(Response::Failure(question.into_failure()))),
             }
         }
     }
@@ -151,22 +156,51 @@ impl McpHandler {
         }
     }
 
-    fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let mut rendered = response.render(&self.engine.settings().limits);
-        // Elsewhere the text becomes structured content where the message is written.
-        let splice = if self.connection == Connection::Http { Splice::from_context(context) } else { None };
-        let structured = (self.connection == Connection::Http && splice.is_none()).then(|| rendered.value());
-        let mut content = Vec::with_capacity(1 + rendered.attachments.len());
-        content.push(ContentBlock::text(rendered.text));
-        content.extend(rendered.attachments.into_iter().map(block));
-        // The constructor fills in what newer revisions want; the data goes in once, as it is.
-        let mut result = CallToolResult::success(content);
-        result.structured_content = structured;
-        result.is_error = Some(rendered.is_error);
-        if let Some(splice) = splice {
-            splice.replace_text(&mut result);
+    fn payload(&self, response: Response) -> Payload {
+        Payload::Response(response.render(&self.engine.settings().limits))
+    }
+
+    /// How the SDK carries the answer to this request.
+    fn carrier(&self, context: &RequestContext<RoleServer>) -> Carrier {
+        match self.connection {
+            Connection::Stdio | Connection::Stateless => Carrier::Message,
+            Connection::Http => Carrier::from_http(context).cloned().unwrap_or(Carrier::Tree),
         }
-        result
+    }
+
+    /// Makes a tool call of the fast path.
+    pub(crate) async fn call_directly(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Payload, ErrorData> {
+        let path = match self.connection {
+            Connection::Stdio => CallPath::StdioFast,
+            Connection::Http | Connection::Stateless => CallPath::HttpFast,
+        };
+        self.call(request, context, path).await
+    }
+
+    /// Makes a tool call, whichever path it took.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        path: CallPath,
+    ) -> Result<Payload, ErrorData> {
+        self.counts.count(path);
+        match self.engine.snapshot().surface().receiver(&request.name) {
+            // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
+            // waiting.
+            // Boxed, because the SDK moves the future of every request several times, and this one is large.
+            Some(receiver) => {
+                match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, context))).catch_unwind().await {
+                    Ok(answer) => answer,
+                    Err(_) => Ok(self.payload(Response::Failure(Failure::internal("panic outside of a handler")))),
+                }
+            }
+            None => Err(self.unknown_tool(&request.name)),
+        }
     }
 
     /// Who asks for something that is no tool.
@@ -234,16 +268,6 @@ async fn tell(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, pee
     }
 }
 
-fn block(attachment: Attachment) -> ContentBlock {
-    match attachment {
-        Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
-        Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
-        Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
-        // What the SDK does not know is still there to be read.
-        Attachment::Verbatim(json) => serde_json::from_str(&json).unwrap_or_else(|_| ContentBlock::text(json)),
-    }
-}
-
 fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
     let annotations =
         ToolAnnotations::new().read_only(tool.permissions.read_only).destructive(tool.permissions.destructive);
@@ -283,21 +307,13 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        match self.engine.snapshot().surface().receiver(&request.name) {
-            // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
-            // waiting.
-            // Boxed, because the SDK moves the future of every request several times, and this one is large.
-            Some(receiver) => {
-                match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context))).catch_unwind().await {
-                    Ok(answer) => answer,
-                    Err(_) => {
-                        let failure = Failure::internal("panic outside of a handler");
-                        Ok(self.result(Response::Failure(failure), &context).into())
-                    }
-                }
-            }
-            None => Err(self.unknown_tool(&request.name)),
-        }
+        let carrier = self.carrier(&context);
+        let path = match carrier {
+            Carrier::Message => CallPath::StdioSdk,
+            Carrier::Slot(_) => CallPath::HttpSdk,
+            Carrier::Tree => CallPath::HttpSession,
+        };
+        self.call(request, &context, path).await.map(|payload| carrier.load(payload))
     }
 
     async fn list_resources(

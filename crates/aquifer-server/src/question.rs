@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use aquifer_engine::InputRequest;
 use rmcp::model::{
-    CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest as McpInputRequest,
-    InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest as McpInputRequest, InputRequests,
+    InputRequiredResult, InputResponses, ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
@@ -59,11 +59,11 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
 }
 
 /// Asks by making the client repeat the call.
-pub(crate) fn challenge(question: InputRequest) -> Result<CallToolResponse, ErrorData> {
+pub(crate) fn challenge(question: InputRequest) -> Result<InputRequiredResult, ErrorData> {
     let key = question.key.clone();
     let request = McpInputRequest::Elicitation(ElicitRequest::new(form(question)?));
     let requests: InputRequests = BTreeMap::from([(key, request)]);
-    Ok(InputRequiredResult::from_input_requests(requests).into())
+    Ok(InputRequiredResult::from_input_requests(requests))
 }
 
 fn form(question: InputRequest) -> Result<ElicitRequestParams, ErrorData> {

@@ -11,6 +11,8 @@ use rmcp::model::RequestId;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::fast_path::payload::{self, ResultForm};
+
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 pub(crate) const SERVER_BUSY: i32 = -32000;
@@ -36,7 +38,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Lim
         other => Failure::from(other),
     };
     if salvaged.is_call() {
-        return Some(frame(id, "result", &result(failure, limits)));
+        return Some(refused_call(&id, failure, limits));
     }
     Some(error(id, INVALID_REQUEST, failure.message(), Some(json!({ "code": failure.code().as_str() }))))
 }
@@ -66,7 +68,7 @@ pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8
     if !is_call {
         return error(id, SERVER_BUSY, message, None);
     }
-    frame(id, "result", &result(Failure::new(Code::RateLimitExceeded, message), limits))
+    refused_call(&id, Failure::new(Code::RateLimitExceeded, message), limits)
 }
 
 /// Stands for an answer that was discarded because the client does not read.
@@ -75,7 +77,7 @@ pub(crate) fn discarded(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u
     if !is_call {
         return error(id, SERVER_BUSY, DISCARDED, None);
     }
-    frame(id, "result", &result(Failure::new(Code::ValidationPayloadTooLarge, DISCARDED), limits))
+    refused_call(&id, Failure::new(Code::ValidationPayloadTooLarge, DISCARDED), limits)
 }
 
 /// A message over the size limit.
@@ -83,16 +85,9 @@ pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
     Problem::TooLarge { limit: LimitKind::RequestSize, limit_value: limits.max_request_size, actual_value: bytes }
 }
 
-/// A failure as the result of a tool call.
-fn result(failure: Failure, limits: &Limits) -> Value {
-    let mut rendered = Response::Failure(failure).render(limits);
-    // The newest revision requires the type of the result. Older clients ignore it.
-    json!({
-        "resultType": "complete",
-        "content": [{ "type": "text", "text": rendered.text }],
-        "structuredContent": rendered.value(),
-        "isError": rendered.is_error,
-    })
+/// A failure as the result of a tool call. The revision of the client is not known here, so the result has a type.
+fn refused_call(id: &Option<Box<RawValue>>, failure: Failure, limits: &Limits) -> Vec<u8> {
+    payload::encode(id, Response::Failure(failure).render(limits), ResultForm::Typed).unwrap_or_default()
 }
 
 fn error(id: Option<Box<RawValue>>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
@@ -100,10 +95,6 @@ fn error(id: Option<Box<RawValue>>, code: i32, message: &str, data: Option<Value
     if let (Some(error), Some(data)) = (error.as_object_mut(), data) {
         error.insert("data".to_owned(), data);
     }
-    frame(id, "error", &error)
-}
-
-fn frame(id: Option<Box<RawValue>>, key: &str, body: &Value) -> Vec<u8> {
     let id = id.as_ref().map_or("null", |id| id.get());
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":{body}}}").into_bytes()
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into_bytes()
 }

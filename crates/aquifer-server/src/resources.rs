@@ -2,7 +2,7 @@
 
 use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Context, Engine};
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, Reference};
 use serde::de::DeserializeOwned;
@@ -52,10 +52,9 @@ pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
 
 /// These are no tool calls, so a failure is an error of the protocol.
 fn to_error_data(failure: Failure) -> ErrorData {
-    let words = failure.details().get("upstream_error").and_then(Value::as_str);
-    let message = match words {
-        Some(words) => format!("{}: {words}", failure.message()),
-        None => failure.message().to_owned(),
+    let message = match failure.reason() {
+        Some(FailureReason::SourceError(text)) => format!("{}: {text}", failure.message()),
+        _ => failure.message().to_owned(),
     };
     match failure.code() {
         Code::NotFoundResource => ErrorData::resource_not_found(message, None),

@@ -13,7 +13,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Attachment;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Checked;
-use aquifer_server::serve_streams;
+use aquifer_server::{CallCounts, CallPath, serve_streams};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use proptest::prelude::*;
@@ -114,6 +114,7 @@ struct Client {
     write: WriteHalf<DuplexStream>,
     engine: Arc<Engine>,
     source: Arc<Changing>,
+    counts: Arc<CallCounts>,
 }
 
 impl Client {
@@ -131,9 +132,10 @@ impl Client {
         let engine = Arc::new(Engine::builder(surface).source(source.clone()).gate(Arc::new(Careful)).build().unwrap());
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(theirs);
-        tokio::spawn(serve_streams(engine.clone(), read, write, CancellationToken::new()));
+        let counts = Arc::<CallCounts>::default();
+        tokio::spawn(serve_streams(engine.clone(), read, write, counts.clone(), CancellationToken::new()));
         let (read, write) = tokio::io::split(ours);
-        Self { lines: BufReader::new(read).lines(), write, engine, source }
+        Self { lines: BufReader::new(read).lines(), write, engine, source, counts }
     }
 
     async fn initialized(capabilities: Value) -> Self {
@@ -145,7 +147,12 @@ impl Client {
         client
     }
 
-    /// Waits until the SDK has heard the greeting: calls go the short way from then on.
+    /// The calls on the fast path and on the SDK's path so far.
+    fn taken(&self) -> (u64, u64) {
+        (self.counts.get(CallPath::StdioFast), self.counts.get(CallPath::StdioSdk))
+    }
+
+    /// Waits until the SDK has completed the handshake: calls take the fast path from then on.
     async fn greeted(&mut self) {
         self.send(call(1000, "mcp_aql_read", "get_x")).await;
         assert_eq!(self.receive().await["id"], 1000);
@@ -327,17 +334,17 @@ async fn r_req_7_more_calls_than_fit_are_refused_and_the_rest_answered() {
     assert_eq!(client.receive().await["id"], 300, "there is room again");
 }
 
-/// Only a message that has the method's name as it is goes the short way; the same message with a slash written otherwise
-/// goes the SDK's.
-fn the_long_way(message: &Value) -> String {
+/// The same message with the slash of its method escaped. The fast path recognizes the method only as it is.
+fn for_the_sdk(message: &Value) -> String {
     message.to_string().replace("tools/call", "tools\\/call")
 }
 
 #[tokio::test]
-async fn calls_are_answered_alike_on_the_short_way() {
+async fn calls_are_answered_alike_on_both_paths() {
     let with = |params: Value| json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
     let read = |arguments: Value| with(json!({ "name": "mcp_aql_read", "arguments": arguments }));
-    let calls = [
+    // The calls that the fast path takes, and those that it leaves to the SDK.
+    let fast = [
         call(1, "mcp_aql_read", "get_x"),
         call(2, "mcp_aql_read", "get_picture"),
         call(3, "mcp_aql_read", "get_nothing"),
@@ -351,14 +358,16 @@ async fn calls_are_answered_alike_on_the_short_way() {
         read(json!({ "operation": 1 })),
         read(json!({})),
         read(Value::Null),
-        read(json!([])),
         with(json!({ "name": "mcp_aql_read" })),
+        with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": { "a": 1 }, "more": 2 })),
+        json!({ "jsonrpc": "2.0", "id": "text", "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
+    ];
+    let slow = [
+        read(json!([])),
         with(json!({ "name": 1 })),
         with(json!({ "arguments": {} })),
-        with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": { "a": 1 }, "more": 2 })),
         with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": 1 })),
         with(json!(1)),
-        json!({ "jsonrpc": "2.0", "id": "text", "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
         json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call" }),
         json!({ "jsonrpc": "1.0", "id": 9, "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
         json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": { "of": "tools/call" } }),
@@ -366,12 +375,23 @@ async fn calls_are_answered_alike_on_the_short_way() {
     for capabilities in [json!({}), json!({ "roots": {}, "sampling": {} })] {
         let mut client = Client::initialized(capabilities).await;
         client.greeted().await;
-        for message in &calls {
+        for (message, is_fast) in
+            fast.iter().map(|message| (message, true)).chain(slow.iter().map(|message| (message, false)))
+        {
+            let start = client.taken();
             client.send(message.clone()).await;
-            let short = client.receive().await;
-            client.send_bytes(the_long_way(message).as_bytes()).await;
-            let long = client.receive().await;
-            assert_eq!(short, long, "{message}");
+            let one = client.receive().await;
+            let between = client.taken();
+            client.send_bytes(for_the_sdk(message).as_bytes()).await;
+            let other = client.receive().await;
+            let end = client.taken();
+            assert_eq!(one, other, "{message}");
+            let (first, second) = ((between.0 - start.0, between.1 - start.1), (end.0 - between.0, end.1 - between.1));
+            if is_fast {
+                assert_eq!((first, second), ((1, 0), (0, 1)), "{message}: one on each path");
+            } else {
+                assert_eq!((first.0, first), (0, second), "{message}: both on the SDK's path");
+            }
         }
     }
 }
@@ -396,7 +416,7 @@ async fn calls_of_the_same_id_are_each_answered() {
 async fn a_cancelled_call_is_never_answered() {
     let mut client = Client::initialized(json!({})).await;
     client.greeted().await;
-    for message in [call(1, "mcp_aql_read", "get_slow").to_string(), the_long_way(&call(2, "mcp_aql_read", "get_slow"))]
+    for message in [call(1, "mcp_aql_read", "get_slow").to_string(), for_the_sdk(&call(2, "mcp_aql_read", "get_slow"))]
     {
         client.send_bytes(message.as_bytes()).await;
     }

@@ -1,7 +1,7 @@
 //! Errors of a database, and what callers are told about them. A driver's own message goes to the log, unless the
 //! authors of the database wrote it for its users.
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 
 use crate::schema::exposed_table::ExposedTable;
 
@@ -81,7 +81,7 @@ impl SqlError {
     pub(crate) fn into_failure(self, source: &str, exposed: Option<&ExposedTable>) -> Failure {
         match self {
             SqlError::Unavailable { reason, cause } => {
-                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
+                Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
                     .detail("source", source)
                     .because(cause)
             }
@@ -96,13 +96,15 @@ impl SqlError {
             .detail("source", source)
             .because(cause),
             SqlError::Busy { reason } => {
-                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is busy: {reason}. Try again later"))
+                let why = format_args!("{reason}. Try again later");
+                Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is busy"), why)
                     .detail("source", source)
                     .because(reason)
             }
-            SqlError::SerializationFailure { cause } => Failure::new(
+            SqlError::SerializationFailure { cause } => Failure::explained(
                 Code::UpstreamUnavailable,
-                format!("Source '{source}' is busy: another session is changing the same rows. Nothing was changed; try again"),
+                format_args!("Source '{source}' is busy"),
+                "another session is changing the same rows. Nothing was changed; try again",
             )
             .detail("source", source)
             .because(cause),
@@ -116,7 +118,7 @@ impl SqlError {
             .detail("source", source)
             .because(cause),
             SqlError::PermissionDenied { reason, cause } => {
-                Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}"))
+                Failure::explained(Code::PermissionDenied, "Permission denied", reason)
                     .detail("reason", reason)
                     .because(cause)
             }
@@ -129,12 +131,13 @@ impl SqlError {
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
-            SqlError::SchemaChanged { cause } | SqlError::StaleStatement { cause } => Failure::new(
+            SqlError::SchemaChanged { cause } | SqlError::StaleStatement { cause } => Failure::explained(
                 Code::UpstreamError,
-                format!("Source '{source}' refused the call: its tables have changed. Use introspect, then try again"),
+                format_args!("Source '{source}' refused the call"),
+                "its tables have changed. Use introspect, then try again",
             )
             .detail("source", source)
-            .detail("schema_changed", true)
+            .with_reason(FailureReason::SchemaChanged)
             .because(cause),
             SqlError::Internal { cause } => Failure::internal(cause),
             SqlError::Rejected { message, cause } => {
@@ -143,7 +146,7 @@ impl SqlError {
                     .because(cause);
                 let is_told = |message: &String| exposed.is_none_or(|exposed| !exposed.table.mentions_withheld(message));
                 match message.filter(is_told) {
-                    Some(message) => failure.detail("upstream_error", first_line(&message)),
+                    Some(message) => failure.with_reason(FailureReason::SourceError(first_line(&message).into())),
                     None => failure,
                 }
             }

@@ -3,11 +3,15 @@
 //! [`Database::reflect`] reads the schema of a database into a model of its tables, and the model becomes operations. A
 //! call becomes a plan of the query language, the plan becomes SQL, and the rows become JSON text that is never parsed
 //! again. This crate knows nothing of MCP or of who calls.
+//!
+//! Without the feature `postgres`, PostgreSQL targets are refused; what writes and reads SQL for it stays.
+#![cfg_attr(not(feature = "postgres"), allow(dead_code, unused_imports, reason = "only PostgreSQL uses it"))]
 
 mod database;
 mod error;
 mod exposure;
 mod offer;
+#[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
 mod postgres;
 mod rows;
 mod schema;

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use aquifer_engine::configuration_changed;
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
 use crate::client::delivery::Delivery;
 use crate::client::message::RpcError;
-use crate::client::stdio::child::NOT_FOUND;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
@@ -75,11 +74,25 @@ pub(crate) struct Outage {
     pub(crate) reason: Cow<'static, str>,
     /// For the log.
     pub(crate) cause: String,
+    kind: OutageKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutageKind {
+    /// Its program is not installed.
+    CommandNotFound,
+    Other,
 }
 
 impl Outage {
     pub(crate) fn new(reason: impl Into<Cow<'static, str>>, cause: impl std::fmt::Display) -> Self {
-        Self { reason: reason.into(), cause: cause.to_string() }
+        Self { reason: reason.into(), cause: cause.to_string(), kind: OutageKind::Other }
+    }
+
+    /// The program of the upstream is not installed.
+    pub(crate) fn command_not_found(reason: &'static str, command: &str) -> Self {
+        let cause = format!("{command}: command not found");
+        Self { reason: reason.into(), cause, kind: OutageKind::CommandNotFound }
     }
 
     /// Adds detail for the log.
@@ -89,7 +102,13 @@ impl Outage {
     }
 
     pub(crate) fn into_failure(self, source: &str) -> Failure {
-        unavailable_failure(source, &self.reason).because(self.cause)
+        let failure = unavailable_failure(source, &self.reason).because(self.cause);
+        match self.kind {
+            OutageKind::CommandNotFound => {
+                failure.with_reason(FailureReason::CommandNotFound { source: source.into() })
+            }
+            OutageKind::Other => failure,
+        }
     }
 }
 
@@ -185,7 +204,7 @@ impl UpstreamError {
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
                 unavailable_failure(source, "it refuses to start")
-                    .detail("upstream_error", sanitizer.for_caller(&error.message))
+                    .with_reason(FailureReason::SourceError(sanitizer.for_caller(&error.message).into()))
                     .because(sanitizer.for_log(&error.message))
             }
             other => other.into_failure(source, sanitizer, settings.max_answer_bytes),
@@ -229,14 +248,15 @@ impl UpstreamError {
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
             }
             UpstreamError::Forbidden { reason, scopes } => {
-                Failure::new(Code::PermissionDenied, format!("Permission denied: source '{source}' refuses: {reason}"))
+                let why = format_args!("source '{source}' refuses: {reason}");
+                Failure::explained(Code::PermissionDenied, "Permission denied", why)
                     .detail("source", source)
                     .detail("required_scopes", scopes)
             }
             UpstreamError::RateLimited { wait } => {
-                let message = format!("Rate limit exceeded: source '{source}' limits the rate of requests");
+                let why = format_args!("source '{source}' limits the rate of requests");
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Failure::new(Code::RateLimitExceeded, message)
+                Failure::explained(Code::RateLimitExceeded, "Rate limit exceeded", why)
                     .detail("source", source)
                     .detail("retry_after_seconds", seconds)
             }
@@ -255,13 +275,11 @@ impl UpstreamError {
 /// Describes a failure to the operator, with the cause and the upstream's own text. Neither is part of the message for
 /// callers.
 pub fn describe_failure(failure: &Failure) -> String {
-    let source = failure.details().get("source").and_then(|source| source.as_str());
-    let text = failure.details().get("upstream_error").and_then(|text| text.as_str());
-    match (failure.cause(), text, source) {
-        (Some(cause), _, Some(source)) if cause.ends_with(NOT_FOUND) => format!("{cause}; used by source '{source}'"),
-        (Some(cause), ..) => format!("{} ({})", failure.message(), cause.trim()),
-        (None, Some(text), _) if !text.is_empty() => format!("{}: {text}", failure.message()),
-        (None, ..) => failure.message().to_owned(),
+    match (failure.cause(), failure.reason()) {
+        (Some(cause), Some(FailureReason::CommandNotFound { source })) => format!("{cause}; used by source '{source}'"),
+        (Some(cause), _) => format!("{} ({})", failure.message(), cause.trim()),
+        (None, Some(FailureReason::SourceError(text))) if !text.is_empty() => format!("{}: {text}", failure.message()),
+        (None, _) => failure.message().to_owned(),
     }
 }
 
@@ -269,24 +287,17 @@ pub fn describe_failure(failure: &Failure) -> String {
 fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     let problem = problem.as_deref().unwrap_or(failure.message());
     let message = format!("{problem}. It is unknown whether the call was executed. Check before repeating it");
-    let mut unknown = Failure::new(failure.code(), message);
-    for (name, value) in failure.details() {
-        unknown = unknown.detail(name, value.clone());
-    }
-    if let Some(cause) = failure.cause() {
-        unknown = unknown.because(cause);
-    }
-    unknown.with_unknown_outcome()
+    failure.with_message(message).with_unknown_outcome()
 }
 
 /// The upstream refused the call, with its own text.
 pub(crate) fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
-    failure.detail("source", source).detail("upstream_error", text)
+    failure.detail("source", source).with_reason(FailureReason::SourceError(text.into()))
 }
 
 /// The upstream is unavailable.
 pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
-    Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
+    Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
         .detail("source", source)
 }

@@ -4,9 +4,15 @@
 //! could not be reached, 2 invalid usage or configuration. `conformance` uses the codes published for conformance
 //! runners.
 
+#![cfg_attr(
+    not(all(feature = "conformance", feature = "tokens", feature = "gateway")),
+    allow(dead_code, unused_imports, reason = "a build may leave out what uses it; the full build checks")
+)]
+
 mod cli;
 mod command;
 mod config;
+mod feature;
 mod files;
 mod lifetime;
 mod reload;

@@ -8,11 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
-use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::{Failure, FailureReason};
 use aquifer_protocol::limits::LimitOutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
-use aquifer_upstream::{Upstream, describe_failure};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
@@ -20,6 +19,7 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::command::call::escape_hidden;
 use crate::config::{self, Config, ProfileConfig};
 use crate::safety::{Safety, SourceFacts, StoreSetting};
+use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
 use crate::sources::{self, Absence, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles};
@@ -153,6 +153,17 @@ enum MissingReason {
 }
 
 impl MissingReason {
+    /// What to say of a program that is not installed, if that is why.
+    fn uninstalled_program(&self) -> Option<&str> {
+        match self {
+            MissingReason::Failed(failure) => match failure.reason()? {
+                FailureReason::CommandNotFound { .. } => failure.cause(),
+                _ => None,
+            },
+            MissingReason::Late => None,
+        }
+    }
+
     fn words(&self, one: &OpenSource) -> String {
         match self {
             MissingReason::Failed(failure) => describe_failure(failure),
@@ -187,10 +198,9 @@ impl ReadyCheck<'_> {
         }
         let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (one, missing) in &self.missing {
-            let words = missing.words(one);
-            match words.split_once("; used by source ") {
-                Some((program, _)) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&words), shown_instead(one)),
+            match missing.uninstalled_program() {
+                Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.words(one)), shown_instead(one)),
             }
         }
         for (program, names) in &programs {

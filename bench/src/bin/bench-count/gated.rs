@@ -38,7 +38,7 @@ pub(crate) async fn engine(
     source: Arc<dyn Source>,
     limited: bool,
     call: &Map<String, Value>,
-) -> anyhow::Result<Box<Engine>> {
+) -> anyhow::Result<Engine> {
     let ahead = Arc::new(Ahead::default());
     let clock = Arc::new(SteadyClock::new(ahead.clone()));
     let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
@@ -54,7 +54,7 @@ pub(crate) async fn engine(
             ahead.0.fetch_add(step, Ordering::Relaxed);
         }
     }
-    Ok(Box::new(engine))
+    Ok(engine)
 }
 
 fn limits() -> anyhow::Result<QuotaSettings> {

@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Instant;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::{Caller, Context, Engine, Reply, Source};
 use aquifer_protocol::catalog::Catalog;
@@ -19,174 +20,123 @@ use crate::catalog::{Generated, operations, requests};
 use crate::gated;
 use crate::shelf::Shelf;
 
-/// Every scenario.
-pub(crate) const NAMES: [&str; 12] = [
-    "requests",
-    "check",
-    "unknown",
-    "arguments",
-    "call",
-    "list",
-    "list-rendered",
-    "engine",
-    "gated",
-    "gated-limited",
-    "by-hand",
-    "direct",
-];
-
-/// A scenario ready to run.
-pub(crate) enum Scenario {
-    /// Copies requests and drops them: what every other scenario costs besides.
-    Requests(Vec<Request>),
-    /// Routes and validates requests.
-    Check { catalog: Catalog, surface: Surface, requests: Vec<Request> },
-    /// Routes requests whose operation is misspelt, so that every name is looked at for a suggestion.
-    Unknown { catalog: Catalog, surface: Surface, requests: Vec<Request> },
-    /// Copies arguments and drops them.
-    Arguments(Vec<Map<String, Value>>),
-    /// Sends arguments through an engine, and renders the answers where that is wanted.
-    Engine { engine: Box<Engine>, arguments: Vec<Map<String, Value>>, render: bool },
-    /// Reads the parameters, calls the method and writes the answer.
-    ByHand { shelf: Shelf, params: Map<String, Value> },
-    /// Calls the method.
-    Direct(Shelf),
-}
-
-/// Prepares the scenario of this name with a catalog of this size.
-pub(crate) async fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
-    let generated =
-        |arguments, render| anyhow::Ok(Scenario::Engine { engine: engine(Generated::new(size))?, arguments, render });
-    Ok(match name {
-        "requests" => Scenario::Requests(parsed(size)?),
+/// Prepares the scenario of this name with a catalog of this size and runs it so many times. The nanoseconds of one run.
+pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f64> {
+    match name {
+        // Copies requests and drops them: what every other scenario costs besides.
+        "requests" => timed(times, &parsed(size)?, async |request| copy(request)).await,
         "check" => {
-            let (catalog, surface) = catalog(size)?;
-            Scenario::Check { catalog, surface, requests: parsed(size)? }
+            let (catalog, surface, requests) = catalog(size)?;
+            let check = async |request: &Request| {
+                let checked = route(&catalog, &surface, &Receiver::Unified, request.clone())
+                    .and_then(|routed| routed.check(&catalog, Strictness::Strict));
+                ensure!(black_box(checked).is_ok(), "a request was refused");
+                Ok(())
+            };
+            timed(times, &requests, check).await
         }
+        // The operation is misspelt, so that every name is looked at for a suggestion.
         "unknown" => {
-            let (catalog, surface) = catalog(size)?;
-            let mut requests = parsed(size)?;
+            let (catalog, surface, mut requests) = catalog(size)?;
             requests.iter_mut().for_each(|request| request.operation = request.operation.replace("record", "recrod"));
-            Scenario::Unknown { catalog, surface, requests }
+            let check = async |request: &Request| {
+                let routed = route(&catalog, &surface, &Receiver::Unified, request.clone());
+                ensure!(black_box(routed).is_err(), "a misspelt name was found");
+                Ok(())
+            };
+            timed(times, &requests, check).await
         }
-        "arguments" => Scenario::Arguments(requests(size)),
-        "call" => generated(requests(size), false)?,
-        "list" => generated(vec![list()], false)?,
-        "list-rendered" => generated(vec![list()], true)?,
-        "engine" => {
-            let shelf = Shelf::new().into_adapter().build()?;
-            Scenario::Engine { engine: engine(shelf)?, arguments: vec![book()], render: false }
-        }
+        "arguments" => timed(times, &requests(size), async |arguments| copy(arguments)).await,
+        "call" => through(&engine(Generated::new(size))?, &requests(size), false, times).await,
+        "list" => through(&engine(Generated::new(size))?, &[list()?], false, times).await,
+        "list-rendered" => through(&engine(Generated::new(size))?, &[list()?], true, times).await,
+        "engine" => through(&engine(Shelf::new().into_adapter().build()?)?, &[book()?], false, times).await,
         "gated" | "gated-limited" => {
             let shelf = Shelf::new().into_adapter().build()?;
-            let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()).await?;
-            Scenario::Engine { engine, arguments: vec![book()], render: false }
+            let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()?).await?;
+            through(&engine, &[book()?], false, times).await
         }
+        // Reads the parameters, calls the method and writes the answer.
         "by-hand" => {
-            let params = book().remove("params").and_then(|params| params.as_object().cloned()).unwrap_or_default();
-            Scenario::ByHand { shelf: Shelf::new(), params }
+            let (shelf, params) = (Shelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
+            let call = async |params: &Map<String, Value>| shelf.by_hand(params.clone()).await.map(black_box).map(drop);
+            timed(times, &[params], call).await
         }
-        "direct" => Scenario::Direct(Shelf::new()),
-        other => bail!("unknown scenario '{other}': {}", NAMES.join(", ")),
-    })
+        // Calls the method.
+        "direct" => {
+            let shelf = Shelf::new();
+            let call = async |id: &u64| {
+                let book = shelf.get_book(black_box(*id), Some("en".to_owned())).await;
+                ensure!(black_box(book).is_ok(), "the method failed");
+                Ok(())
+            };
+            timed(times, &[7], call).await
+        }
+        other => bail!("unknown scenario '{other}'"),
+    }
+}
+
+/// Does something with the items in turn. Fails if it fails once: a refusal must not pass for an answer.
+async fn timed<T>(times: u32, items: &[T], run: impl AsyncFn(&T) -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    // What is made on first use is made before anything is measured.
+    run(items.first().context("no items")?).await?;
+    let started = Instant::now();
+    for item in items.iter().cycle().take(times as usize) {
+        run(item).await?;
+    }
+    Ok(started.elapsed().as_secs_f64() * 1e9 / f64::from(times.max(1)))
+}
+
+fn copy<T: Clone>(item: &T) -> anyhow::Result<()> {
+    black_box(item.clone());
+    Ok(())
+}
+
+/// Sends arguments through an engine, and renders the answers where that is wanted.
+async fn through(engine: &Engine, arguments: &[Map<String, Value>], render: bool, times: u32) -> anyhow::Result<f64> {
+    let call = async |arguments: &Map<String, Value>| {
+        let context = Context::new(Caller::anonymous(), "req");
+        let reply = engine.handle(&Receiver::Unified, arguments.clone(), context).await;
+        let Reply::Response(response @ Response::Success(_)) = reply else { bail!("a call failed") };
+        if render {
+            black_box(response.render(&Limits::default()));
+        } else {
+            black_box(response);
+        }
+        Ok(())
+    };
+    timed(times, arguments, call).await
 }
 
 fn surface() -> anyhow::Result<Surface> {
-    let profile = Profile::known("crude").ok_or_else(|| anyhow!("there is no profile crude"))?;
-    Ok(Surface::new(Mode::Single, profile, "")?)
+    Ok(Surface::new(Mode::Single, Profile::known("crude").context("there is no profile crude")?, "")?)
 }
 
-fn catalog(size: usize) -> anyhow::Result<(Catalog, Surface)> {
+fn catalog(size: usize) -> anyhow::Result<(Catalog, Surface, Vec<Request>)> {
     let surface = surface()?;
-    let catalog = Catalog::build(operations(size), Types::new(), &surface)?;
-    Ok((catalog, surface))
+    Ok((Catalog::build(operations(size), Types::new(), &surface)?, surface, parsed(size)?))
 }
 
-fn engine(source: Arc<dyn Source>) -> anyhow::Result<Box<Engine>> {
-    Ok(Box::new(Engine::builder(surface()?).dangerously_let_everything_pass().source(source).build()?))
+fn engine(source: Arc<dyn Source>) -> anyhow::Result<Engine> {
+    Ok(Engine::builder(surface()?).dangerously_let_everything_pass().source(source).build()?)
 }
 
 fn parsed(size: usize) -> anyhow::Result<Vec<Request>> {
-    requests(size)
-        .into_iter()
-        .map(|arguments| match parse(arguments, 1) {
-            Ok(ParsedRequest::One(request)) => Ok(request),
-            _ => bail!("not a request"),
-        })
-        .collect()
+    let parsed = requests(size).into_iter().map(|arguments| match parse(arguments, 1) {
+        Ok(ParsedRequest::One(request)) => Ok(request),
+        _ => bail!("not a request"),
+    });
+    parsed.collect()
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
+fn object(value: Value) -> anyhow::Result<Map<String, Value>> {
+    value.as_object().cloned().context("no object")
 }
 
-fn list() -> Map<String, Value> {
+fn list() -> anyhow::Result<Map<String, Value>> {
     object(json!({ "operation": "introspect", "params": { "query": "operations" } }))
 }
 
-fn book() -> Map<String, Value> {
+fn book() -> anyhow::Result<Map<String, Value>> {
     object(json!({ "operation": "get_book", "params": { "id": 7, "lang": "en" } }))
-}
-
-impl Scenario {
-    /// Runs it this many times. Fails if a request does: a refusal must not pass for an answer.
-    pub(crate) async fn run(&self, times: u32) -> anyhow::Result<()> {
-        match self {
-            Scenario::Requests(requests) => {
-                for request in turns(requests, times) {
-                    black_box(request.clone());
-                }
-            }
-            Scenario::Check { catalog, surface, requests } => {
-                for request in turns(requests, times) {
-                    let checked = route(catalog, surface, &Receiver::Unified, request.clone())
-                        .and_then(|routed| routed.check(catalog, Strictness::Strict));
-                    ensure!(black_box(checked).is_ok(), "a request was refused");
-                }
-            }
-            Scenario::Unknown { catalog, surface, requests } => {
-                for request in turns(requests, times) {
-                    let routed = route(catalog, surface, &Receiver::Unified, request.clone());
-                    ensure!(black_box(routed).is_err(), "a misspelt name was found");
-                }
-            }
-            Scenario::Arguments(arguments) => {
-                for arguments in turns(arguments, times) {
-                    black_box(arguments.clone());
-                }
-            }
-            Scenario::Engine { engine, arguments, render } => {
-                for arguments in turns(arguments, times) {
-                    let context = Context::new(Caller::anonymous(), "req");
-                    let reply = engine.handle(&Receiver::Unified, arguments.clone(), context).await;
-                    let Reply::Response(response @ Response::Success(_)) = reply else { bail!("a call failed") };
-                    if *render {
-                        black_box(response.render(&Limits::default()));
-                    } else {
-                        black_box(response);
-                    }
-                }
-            }
-            Scenario::ByHand { shelf, params } => {
-                for _ in 0..times {
-                    black_box(shelf.by_hand(params.clone()).await?);
-                }
-            }
-            Scenario::Direct(shelf) => {
-                for _ in 0..times {
-                    let book = shelf.get_book(black_box(7), Some("en".to_owned())).await;
-                    ensure!(black_box(book).is_ok(), "the method failed");
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The items, again and again.
-fn turns<T>(items: &[T], times: u32) -> impl Iterator<Item = &T> {
-    items.iter().cycle().take(times as usize)
 }

@@ -11,25 +11,31 @@ use serde_json::{Value, json};
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub(crate) struct Asker {
-    http: Http,
     address: Address,
+    /// Opened when it is needed, and dropped after a failure: what is still under way there is not to be taken for the next
+    /// answer.
+    http: Option<Http>,
 }
 
 impl Asker {
-    pub(crate) fn open(address: &Address) -> anyhow::Result<Self> {
-        let http = Http::open(address)?;
-        http.wait_at_most(TIMEOUT)?;
-        Ok(Self { http, address: address.clone() })
+    pub(crate) fn new(address: &Address) -> Self {
+        Self { address: address.clone(), http: None }
     }
 
     /// The envelope of the answer, whether success or failure. What is no envelope is an error.
     pub(crate) fn ask(&mut self, operation: &str, params: &Value) -> anyhow::Result<Value> {
+        let mut http = match self.http.take() {
+            Some(http) => http,
+            None => Http::open(&self.address)?,
+        };
+        http.wait_at_most(TIMEOUT)?;
         let arguments = json!({ "operation": operation, "params": params }).to_string();
         let mut request = Vec::new();
-        Ready::over_http(&Prepared::call("mcp_aql", &arguments), &self.address)
-            .write(&FIRST_ID.to_string(), &mut request);
-        let answer: Value = serde_json::from_slice(self.http.exchange(&request)?).context("the answer is not JSON")?;
+        let ready = Ready::over_http(&Prepared::call("mcp_aql", &arguments), &self.address);
+        ready.write(&FIRST_ID.to_string(), &mut request);
+        let answer: Value = serde_json::from_slice(http.exchange(&request)?).context("the answer is not JSON")?;
         let envelope = answer.pointer("/result/structuredContent").with_context(|| format!("no envelope: {answer}"))?;
+        self.http = Some(http);
         Ok(envelope.clone())
     }
 }

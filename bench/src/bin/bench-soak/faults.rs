@@ -87,7 +87,7 @@ fn killed(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     let id = process_of(patient)?;
     let (address, slow) = (patient.address.clone(), patient.operation("slow"));
     let answer = std::thread::scope(|scope| {
-        let call = scope.spawn(|| Asker::open(&address)?.ask(&slow, &json!({ "seconds": 30 })));
+        let call = scope.spawn(|| Asker::new(&address).ask(&slow, &json!({ "seconds": 30 })));
         let arrived = before_long(|| Ok(number(&patient.ask("max_at_once", &json!({}))?)? > 0));
         kill(id)?;
         let answer = call.join().unwrap_or_else(|_| bail!("the call panicked"));

@@ -21,24 +21,16 @@ pub(crate) struct Health {
     pub(crate) slow: usize,
 }
 
-/// Calls until it is over. The connection is opened anew after whatever is no answer.
+/// Calls until it is over.
 pub(crate) fn watch(address: &Address, over: &AtomicBool) -> Health {
     let mut health = Health::default();
-    let mut asker = Asker::open(address).ok();
+    let mut asker = Asker::new(address);
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
-        let params = json!({ "text": "well" });
-        let answer = asker.as_mut().map(|asker| asker.ask("well_echo", &params));
+        let answer = asker.ask("well_echo", &json!({ "text": "well" }));
         health.times.push(asked.elapsed().as_secs_f64() * 1e3);
         health.slow += usize::from(asked.elapsed() > SLOW);
-        match answer {
-            Some(Ok(envelope)) if is_success(&envelope) => {}
-            Some(Ok(_)) => health.failed += 1,
-            Some(Err(_)) | None => {
-                health.failed += 1;
-                asker = Asker::open(address).ok();
-            }
-        }
+        health.failed += usize::from(!answer.is_ok_and(|envelope| is_success(&envelope)));
         std::thread::sleep(PAUSE);
     }
     health

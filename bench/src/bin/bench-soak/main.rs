@@ -3,7 +3,8 @@
 //! Usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]
 //!
 //! Every fault has a gateway of its own, with several upstreams that have it, and all run at once: most of the time is
-//! spent waiting. A fault ends after so many rounds, or when the minutes are over. Progress goes to stderr; results are lines of a name, a tab and a number.
+//! spent waiting. A fault ends after so many rounds, or when the minutes are over. Progress goes to stderr; the
+//! tables are printed as JSON. Fails if something is not as it should be.
 
 mod ask;
 mod faults;
@@ -17,7 +18,7 @@ mod tally;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use faults::{FAULTS, Fault};
 use tally::Tally;
@@ -57,8 +58,15 @@ fn main() -> anyhow::Result<()> {
         ended.collect::<Vec<anyhow::Result<Tally>>>()
     });
     // What one fault broke does not hide what became of the others.
-    for tally in outcomes.iter().flatten() {
-        tally.print();
-    }
-    outcomes.into_iter().collect::<anyhow::Result<Vec<_>>>().map(drop)
+    let tallies: Vec<&Tally> = outcomes.iter().flatten().collect();
+    print(&tally::tables(&tallies));
+    let problems: Vec<String> = tallies.iter().flat_map(|tally| tally.problems()).collect();
+    outcomes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    ensure!(problems.is_empty(), "not all is well:\n{}", problems.join("\n"));
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the tables are the result of this program")]
+fn print(tables: &serde_json::Value) {
+    println!("{tables}");
 }

@@ -34,11 +34,6 @@ impl Patient {
     pub(crate) fn ask(&mut self, tool: &str, params: &Value) -> anyhow::Result<Value> {
         self.asker.ask(&self.operation(tool), params)
     }
-
-    pub(crate) fn connect_again(&mut self) -> anyhow::Result<()> {
-        self.asker = Asker::open(&self.address)?;
-        Ok(())
-    }
 }
 
 /// The scripted server over HTTP, started by us.

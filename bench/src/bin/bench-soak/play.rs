@@ -49,7 +49,7 @@ pub(crate) fn endure(fault: &Fault, plan: &Plan) -> anyhow::Result<Tally> {
 struct Scene<'a> {
     fault: &'a Fault,
     plan: &'a Plan,
-    stage: &'a Stage,
+    stage: &'a Stage<'a>,
 }
 
 /// What came of a round.
@@ -88,12 +88,7 @@ impl Scene<'_> {
         let first = tally.rounds + 1;
         let played = at_once(&mut some, |patient, place| {
             let answer = (self.fault.round)(patient, first + place);
-            let told = Instant::now();
-            if answer.is_err() {
-                // Whatever is still under way on the old connection is not to be taken for the next answer.
-                patient.connect_again()?;
-            }
-            Ok(Played { answer, told })
+            Ok(Played { answer, told: Instant::now() })
         })?;
         if self.fault.kind == Kind::Elsewhere {
             self.stage.tell_places(&some)?;

@@ -1,10 +1,16 @@
-//! What became of a fault, and its figures.
+//! What became of a fault, and what is wrong with that.
 
 use std::time::Duration;
 
 use aquifer_bench::statistics::{median, percentile};
+use serde_json::{Value, json};
 
 use crate::healthy::Health;
+
+/// Allocators keep some of what they got; what leaks grows with the rounds.
+const MAX_GROWTH_KB: f64 = 32.0 * 1024.0;
+/// What the connections and threads of a pool may differ by between two moments.
+const MAX_MORE: usize = 4;
 
 /// What the operating system knows of a gateway.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,39 +52,80 @@ impl Tally {
         self.recovery.push(recovery.as_secs_f64() * 1e3);
     }
 
-    #[expect(clippy::print_stdout, reason = "the figures are the result of this program")]
-    pub(crate) fn print(&self) {
-        let number = |count: usize| count as f64;
-        let mut figures = vec![
-            ("rounds", number(self.rounds)),
-            ("side_by_side", number(self.side_by_side)),
-            ("as_expected", number(self.as_expected)),
-            ("recovered", number(self.recovered)),
-            ("recovery_p50_ms", median(&self.recovery)),
-            ("recovery_most_ms", percentile(&self.recovery, 1.0)),
-            ("healthy_calls", number(self.health.times.len())),
-            ("healthy_failed", number(self.health.failed)),
-            ("healthy_slow", number(self.health.slow)),
-            ("healthy_p50_ms", median(&self.health.times)),
-            ("healthy_p99_ms", percentile(&self.health.times, 0.99)),
-            ("healthy_most_ms", percentile(&self.health.times, 1.0)),
-            ("left", number(self.left)),
+    /// Everything that is not as it should be.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let (start, end) = (&self.start, &self.end);
+        let wrong = [
+            (self.as_expected != self.rounds, "callers got something else"),
+            (self.recovered != self.rounds, "it did not always recover"),
+            (self.health.failed > 0, "calls to the healthy upstream failed"),
+            (end.processes > start.processes, "there are more processes than before"),
+            (end.descriptors > start.descriptors + MAX_MORE, "there are more file descriptors than before"),
+            (end.threads > start.threads + MAX_MORE, "there are more threads than before"),
+            (end.resident_kb > start.resident_kb + MAX_GROWTH_KB, "memory has grown"),
+            (self.left > 0, "processes outlived the gateway"),
         ];
-        let moments = [
-            (["start_processes", "start_descriptors", "start_threads", "start_kb"], self.start),
-            (["half_processes", "half_descriptors", "half_threads", "half_kb"], self.half),
-            (["end_processes", "end_descriptors", "end_threads", "end_kb"], self.end),
-        ];
-        for ([processes, descriptors, threads, kb], held) in moments {
-            figures.extend([
-                (processes, number(held.processes)),
-                (descriptors, number(held.descriptors)),
-                (threads, number(held.threads)),
-                (kb, held.resident_kb),
-            ]);
+        let wrong = wrong.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        wrong.map(|(_, what)| format!("{}: {what}", self.name)).collect()
+    }
+
+    fn outcome(&self) -> Value {
+        let (p50, max) = (median(&self.recovery).round(), percentile(&self.recovery, 1.0).round());
+        json!([self.name, self.rounds, self.side_by_side, self.as_expected, self.recovered, p50, max])
+    }
+
+    fn healthy(&self) -> Value {
+        let Health { times, failed, slow } = &self.health;
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| percentile(times, share).round());
+        json!([self.name, times.len(), failed, slow, p50, p99, max])
+    }
+
+    fn resources(&self) -> Value {
+        let moments = [&self.start, &self.half, &self.end];
+        let mb = moments.map(|held| (held.resident_kb / 102.4).round() / 10.0);
+        json!([
+            self.name,
+            moments.map(|held| held.processes),
+            moments.map(|held| held.descriptors),
+            moments.map(|held| held.threads),
+            mb,
+            self.left
+        ])
+    }
+}
+
+/// The tables, each with its titles.
+pub(crate) fn tables(tallies: &[&Tally]) -> Value {
+    let table = |titles: Value, row: fn(&Tally) -> Value| {
+        std::iter::once(titles).chain(tallies.iter().map(|tally| row(tally))).collect::<Value>()
+    };
+    let outcome = ["fault", "rounds", "at once", "as expected", "recovered", "recovery p50, ms", "recovery max, ms"];
+    let healthy = ["fault", "calls", "failed", "over 1 s", "p50, ms", "p99, ms", "max, ms"];
+    let resources = ["fault", "processes", "file descriptors", "threads", "resident MB", "outlived the gateway"];
+    json!({
+        "outcome": table(json!(outcome), Tally::outcome),
+        "healthy": table(json!(healthy), Tally::healthy),
+        "resources": table(json!(resources), Tally::resources),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grows_or_goes_wrong_is_reported() {
+        let held = Held { processes: 2, descriptors: 20, threads: 3, resident_kb: 20_000.0 };
+        let mut tally = Tally { name: "killed", start: held, end: held, ..Tally::default() };
+        tally.count(true, true, Duration::ZERO);
+        assert_eq!(tally.problems(), Vec::<String>::new());
+        tally.end = Held { processes: 3, descriptors: 24, threads: 3, resident_kb: 90_000.0 };
+        tally.count(true, false, Duration::ZERO);
+        tally.left = 1;
+        let problems = tally.problems().join(", ");
+        for word in ["more processes", "recover", "memory", "outlived"] {
+            assert!(problems.contains(word), "{word}: {problems}");
         }
-        for (name, value) in figures {
-            println!("{}.{name}\t{value:.3}", self.name);
-        }
+        assert!(!problems.contains("descriptors") && !problems.contains("callers"), "{problems}");
     }
 }

@@ -3,106 +3,122 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use aquifer_bench::statistics::{median, percentile, ratio};
+use aquifer_report::Figure;
 use serde_json::{Map, Value};
 
-use crate::by_hand::{ByHand, PAGE, Question, Target, TimeColumn};
+use crate::by_hand::{ByHand, PAGE, Place, Question, Target};
 use crate::ours::{self, Ours};
-use crate::rows;
 
 /// Pages before the deep one.
-const BEFORE: usize = 999;
-
+const PAGES_BEFORE: usize = 999;
 /// An order to ask for.
 const ID: i64 = 654_321;
+const BY_HAND: &str = "SQL by hand";
+/// A list by an indexed column of times, whatever their format, beside the same SQL.
+const MAX_TIMES_RATIO: f64 = 2.0;
 
-type Figures = Vec<(String, f64)>;
-
-/// How many blocks of how many calls for each side.
-#[derive(Clone, Copy)]
-struct Extent {
-    blocks: usize,
-    calls: usize,
-}
-
-const QUICK: Extent = Extent { blocks: 50, calls: 60 };
+/// Blocks, and calls in a block, for each side.
+const CHEAP: (usize, usize) = (50, 60);
 /// Every row is looked at, which takes its time.
-const SLOW: Extent = Extent { blocks: 25, calls: 1 };
+const COSTLY: (usize, usize) = (25, 1);
 
-/// For each of `list`, `page_1000`, `group`, `get`, `get_bare`: `NAME.0.p50_us` and `NAME.0.p99_us` of ours, `NAME.1.…` by hand,
-/// `NAME.ratio` of the p50, taken side by side. `deep` is our page 1,000 beside our page 1. `latest_COLUMN` and
-/// `before_COLUMN` are visits sorted by a column of times, each in another format, without and with a bound.
-pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
-    let ours = Ours::open(target).await?;
-    let by_hand = ByHand::open(target).await?;
-
-    let (mut cursor, mut place) = (None, None);
-    for _ in 0..BEFORE {
-        let page = ours.answer(&ours::list(cursor.as_deref())).await?;
-        let same = serde_json::from_str(&by_hand.ask(&Question::List(place)).await?)?;
-        ensure!(rows::ids(&page).len() == PAGE && rows::ids(&page) == rows::ids(&same), "not alike: {page} and {same}");
-        cursor = Some(rows::end_cursor(&page)?);
-        place = Some(rows::end(&same)?);
+/// Everything that is compared.
+pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<Figure>> {
+    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let target = Target::read(target)?;
+    let mut deep = None;
+    for _ in 0..PAGES_BEFORE {
+        let question = Question::List(deep);
+        let (page, same) = both(&ours, &by_hand, &question).await?;
+        deep = Some(end(&page, &same)?);
     }
-    let engine = |arguments| Call::Engine(&ours, arguments);
-    let hand = |question| Call::ByHand(&by_hand, question);
-    let page_1 = || engine(ours::list(None));
-    let page_1000 = || engine(ours::list(cursor.as_deref()));
-    let all = [
-        ("list", QUICK, page_1(), hand(Question::List(None))),
-        ("page_1000", QUICK, page_1000(), hand(Question::List(place))),
-        ("deep", QUICK, page_1000(), page_1()),
-        ("group", SLOW, engine(ours::count_by_status()), hand(Question::CountByStatus)),
-        ("get", QUICK, engine(ours::get(ID)), hand(Question::Get(ID))),
-        ("get_bare", QUICK, engine(ours::get(ID)), hand(Question::GetBare(ID))),
-    ];
-    let (row, same): (Value, Value) =
-        (ours.answer(&ours::get(ID)).await?, serde_json::from_str(&by_hand.ask(&Question::Get(ID)).await?)?);
+    let (row, same) = both_values(&ours, &by_hand, &Question::Get(ID)).await?;
     for name in ["id", "customer_id", "note"].into_iter().chain(same.get("_etag").map(|_| "_etag")) {
         let found = row.pointer(&format!("/data/{name}"));
         ensure!(found.is_some() && found == same.get(name), "not alike: {row} and {same}");
     }
-    let mut measured = Figures::new();
-    for (name, extent, first, second) in all {
-        measured.extend(figures(name, &turns(extent, &first, &second).await?));
+
+    let engine = |question: &Question| Call::Engine(&ours, ours::arguments(question));
+    let hand = |question: Question| (engine(&question), Call::ByHand(&by_hand, question));
+    let first = Question::List(None);
+    let deep = Question::List(deep);
+    let mut figures = Vec::new();
+    for (what, reference, limit, extent, (one, other)) in [
+        ("list 25 of 1,000,000", BY_HAND, Some(1.25), CHEAP, hand(first.clone())),
+        ("page 1,000", BY_HAND, None, CHEAP, hand(deep.clone())),
+        ("page 1,000", "page 1", Some(1.2), CHEAP, (engine(&deep), engine(&first))),
+        ("count by group", BY_HAND, Some(1.1), COSTLY, hand(Question::CountByStatus)),
+        ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Question::Get(ID))),
+        ("get by key", "without an etag", None, CHEAP, hand(Question::GetBare(ID))),
+    ] {
+        let sides = take_turns(if is_quick { COSTLY } else { extent }, &one, &other).await?;
+        let p50 = sides.p50(format!("{}: {what}, p50", target.title()), reference);
+        figures.push(limit.map_or(p50.clone(), |limit| p50.max_ratio(limit)));
+        figures.push(sides.p99(format!("{}: {what}, p99", target.title()), reference));
     }
-    for column in Target::read(target)?.time_columns() {
-        for (kind, is_bounded) in [("latest", false), ("before", true)] {
-            let (arguments, question) = (ours::latest(*column, is_bounded), Question::Latest(*column, is_bounded));
-            let page = ours.answer(&arguments).await?;
-            let same = serde_json::from_str(&by_hand.ask(&question).await?)?;
-            let is_same = rows::ids(&page).len() == PAGE && rows::ids(&page) == rows::ids(&same);
-            ensure!(is_same, "not alike by {}: {page} and {same}", column.name);
-            let sides = turns(QUICK, &engine(arguments), &hand(question)).await?;
-            measured.extend(figures(&format!("{kind}_{}", column.name), &sides));
+    for column in target.time_columns() {
+        for (what, is_bounded) in [("latest 25 of 1,000,000", false), ("25 before a time", true)] {
+            let question = Question::Latest(*column, is_bounded);
+            both(&ours, &by_hand, &question).await?;
+            let (one, other) = hand(question);
+            let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, &one, &other).await?;
+            let name = format!("{}: {what}, {}, p50", target.title(), column.title);
+            figures.push(sides.p50(name, BY_HAND).max_ratio(MAX_TIMES_RATIO));
         }
     }
-    Ok(measured)
+    Ok(figures)
 }
 
-/// Asks the same of one side again and again, and nothing else, for who counts from outside.
+/// Asks the same of one side again and again, and nothing else, to be counted from outside.
 pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) -> anyhow::Result<()> {
-    let (arguments, question) = match name {
-        "list" => (ours::list(None), Question::List(None)),
-        "group" => (ours::count_by_status(), Question::CountByStatus),
-        "get" => (ours::get(ID), Question::Get(ID)),
-        other => {
-            let target = Target::read(target)?;
-            let named = |column: &&TimeColumn| other.strip_prefix("before_") == Some(column.name);
-            let Some(column) = target.time_columns().iter().find(named) else {
-                bail!("'{other}' is none of list, group, get and before_COLUMN");
-            };
-            (ours::latest(*column, true), Question::Latest(*column, true))
-        }
+    let question = match name {
+        "list" => Question::List(None),
+        "group" => Question::CountByStatus,
+        "get" => Question::Get(ID),
+        other => bail!("'{other}' is none of list, group and get"),
     };
     let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
     let call = match side {
-        "ours" => Call::Engine(&ours, arguments),
+        "ours" => Call::Engine(&ours, ours::arguments(&question)),
         "by-hand" => Call::ByHand(&by_hand, question),
         other => bail!("'{other}' is neither ours nor by-hand"),
     };
-    Side::default().block(count, &call).await
+    call.block(count).await.map(drop)
+}
+
+/// Both answers to a question, which have to hold the same full page.
+async fn both(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
+    let (page, same) = both_values(ours, by_hand, question).await?;
+    let ids = |answer| rows(answer).iter().filter_map(|row| row.get("id")?.as_i64()).collect::<Vec<_>>();
+    ensure!(ids(&page).len() == PAGE && ids(&page) == ids(&same), "not alike: {page} and {same}");
+    Ok((page, same))
+}
+
+async fn both_values(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
+    let page = serde_json::from_str(&ours.ask(ours::arguments(question)).await?)?;
+    Ok((page, serde_json::from_str(&by_hand.ask(question).await?)?))
+}
+
+/// The first list of objects in an answer.
+fn rows(answer: &Value) -> &[Value] {
+    match answer {
+        Value::Array(items) if items.iter().all(Value::is_object) => items,
+        Value::Array(items) => items.iter().map(rows).find(|rows| !rows.is_empty()).unwrap_or_default(),
+        Value::Object(members) => members.values().map(rows).find(|rows| !rows.is_empty()).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// The place after the last row.
+fn end(page: &Value, same: &Value) -> anyhow::Result<Place> {
+    let last = rows(same).last().context("no rows")?;
+    Ok(Place {
+        created_at: last.get("created_at").and_then(Value::as_str).context("no created_at")?.to_owned(),
+        id: last.get("id").and_then(Value::as_i64).context("no id")?,
+        cursor: page.pointer("/data/pageInfo/endCursor").and_then(Value::as_str).context("no cursor")?.to_owned(),
+    })
 }
 
 /// Something to be asked again and again.
@@ -112,15 +128,22 @@ enum Call<'a> {
 }
 
 impl Call<'_> {
-    async fn make(&self) -> anyhow::Result<(String, f64)> {
-        match self {
-            Call::Engine(ours, arguments) => {
-                // The engine keeps its arguments, as it keeps those that came with a request.
-                let arguments = arguments.clone();
-                timed(ours.ask(arguments)).await
-            }
-            Call::ByHand(by_hand, question) => timed(by_hand.ask(question)).await,
+    /// Microseconds of so many calls.
+    async fn block(&self, calls: usize) -> anyhow::Result<Vec<f64>> {
+        let mut times = Vec::with_capacity(calls);
+        for _ in 0..calls {
+            let (answer, time) = match self {
+                Call::Engine(ours, arguments) => {
+                    // The engine keeps its arguments, as it keeps those that came with a request.
+                    let arguments = arguments.clone();
+                    timed(ours.ask(arguments)).await?
+                }
+                Call::ByHand(by_hand, question) => timed(by_hand.ask(question)).await?,
+            };
+            black_box(answer);
+            times.push(time);
         }
+        Ok(times)
     }
 }
 
@@ -131,49 +154,37 @@ async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::
     Ok((answer, asked.elapsed().as_secs_f64() * 1e6))
 }
 
-/// What was measured of one side, in microseconds.
-#[derive(Default)]
-struct Side {
-    times: Vec<f64>,
-    block_medians: Vec<f64>,
-}
+/// The times of all blocks of both sides.
+struct Sides([Vec<Vec<f64>>; 2]);
 
-impl Side {
-    async fn block(&mut self, calls: usize, call: &Call<'_>) -> anyhow::Result<()> {
-        let mut times = Vec::with_capacity(calls);
-        for _ in 0..calls {
-            times.push(black_box(call.make().await?).1);
-        }
-        self.block_medians.push(median(&times));
-        self.times.extend(times);
-        Ok(())
+impl Sides {
+    fn p50(&self, name: String, reference: &str) -> Figure {
+        let medians = |blocks: &Vec<Vec<f64>>| blocks.iter().map(|block| median(block)).collect::<Vec<_>>();
+        let Self([one, other]) = self;
+        self.share(name, reference, 0.5).ratio(ratio(&medians(one), &medians(other)))
+    }
+
+    fn p99(&self, name: String, reference: &str) -> Figure {
+        self.share(name, reference, 0.99)
+    }
+
+    fn share(&self, name: String, reference: &str, share: f64) -> Figure {
+        let [one, other] = self.0.each_ref().map(|blocks| percentile(&blocks.concat(), share));
+        Figure::new(name, one, "µs").beside(reference, other)
     }
 }
 
-/// Both sides in blocks, in changing order.
-async fn turns(extent: Extent, first: &Call<'_>, second: &Call<'_>) -> anyhow::Result<[Side; 2]> {
-    let (mut one, mut other) = (Side::default(), Side::default());
-    for turn in 0..=extent.blocks {
+/// Both sides in blocks, in changing order. The first block only makes what is made on first use.
+async fn take_turns((blocks, calls): (usize, usize), one: &Call<'_>, other: &Call<'_>) -> anyhow::Result<Sides> {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for turn in 0..=blocks {
         if turn % 2 == 0 {
-            one.block(extent.calls, first).await?;
-            other.block(extent.calls, second).await?;
+            first.push(one.block(calls).await?);
+            second.push(other.block(calls).await?);
         } else {
-            other.block(extent.calls, second).await?;
-            one.block(extent.calls, first).await?;
-        }
-        if turn == 0 {
-            // What is made on first use is made before anything is measured.
-            (one, other) = (Side::default(), Side::default());
+            second.push(other.block(calls).await?);
+            first.push(one.block(calls).await?);
         }
     }
-    Ok([one, other])
-}
-
-fn figures(name: &str, [one, other]: &[Side; 2]) -> Figures {
-    let mut figures = vec![(format!("{name}.ratio"), ratio(&one.block_medians, &other.block_medians))];
-    for (index, side) in [one, other].into_iter().enumerate() {
-        figures.push((format!("{name}.{index}.p50_us"), percentile(&side.times, 0.5)));
-        figures.push((format!("{name}.{index}.p99_us"), percentile(&side.times, 0.99)));
-    }
-    figures
+    Ok(Sides([first, second].map(|blocks| blocks.into_iter().skip(1).collect())))
 }

@@ -1,17 +1,17 @@
 //! A list, a deep page, a sum and a single row, asked through the engine and by hand over the same driver, call by
 //! call in turns, so that the machine's noise hits both.
 //!
-//! Usage: bench-sql fill|compare|drop TARGET
+//! Usage: bench-sql fill|drop TARGET
+//!        bench-sql compare TARGET [--quick]
 //!        bench-sql calls TARGET ours|by-hand list|group|get COUNT
 //!
-//! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints lines of a name, a tab
-//! and a number, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
+//! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints figures as
+//! JSON, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
 
 mod by_hand;
 mod compare;
 mod fill;
 mod ours;
-mod rows;
 
 use anyhow::{Context, bail};
 
@@ -26,11 +26,11 @@ fn main() -> anyhow::Result<()> {
     match words.as_slice() {
         ["fill", target] => runtime.block_on(fill::fill(target)),
         ["drop", target] => runtime.block_on(fill::drop_database(target)),
-        ["compare", target] => {
-            let target = (*target).to_owned();
+        ["compare", target, quick @ ..] => {
+            let (target, is_quick) = ((*target).to_owned(), quick == ["--quick"]);
             // On a worker, as a server's requests are.
-            let compared = runtime.spawn(async move { compare::compare(&target).await });
-            print(&runtime.block_on(compared)??);
+            let compared = runtime.spawn(async move { compare::compare(&target, is_quick).await });
+            print(&serde_json::to_string(&runtime.block_on(compared)??)?);
             Ok(())
         }
         ["calls", target, side, name, count] => {
@@ -39,13 +39,13 @@ fn main() -> anyhow::Result<()> {
             // On a worker, too.
             runtime.block_on(runtime.spawn(async move { compare::calls(&target, &side, &name, count).await }))?
         }
-        _ => bail!("usage: bench-sql fill|compare|drop TARGET, or calls TARGET ours|by-hand list|group|get COUNT"),
+        _ => bail!(
+            "usage: bench-sql fill|drop TARGET, compare TARGET [--quick], or calls TARGET ours|by-hand list|group|get COUNT"
+        ),
     }
 }
 
 #[expect(clippy::print_stdout, reason = "the figures are the result of this program")]
-fn print(figures: &[(String, f64)]) {
-    for (name, value) in figures {
-        println!("{name}\t{value:.3}");
-    }
+fn print(figures: &str) {
+    println!("{figures}");
 }

@@ -12,7 +12,7 @@ use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings};
 use serde_json::{Map, Value, json};
 
-use crate::by_hand::{BEFORE, TimeColumn};
+use crate::by_hand::{BEFORE, Question};
 
 pub(crate) struct Ours(Engine);
 
@@ -35,46 +35,31 @@ impl Ours {
             Reply::NeedsInput(_) => bail!("it asks back"),
         }
     }
+}
 
-    /// The answer as a value.
-    pub(crate) async fn answer(&self, arguments: &Map<String, Value>) -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&self.ask(arguments.clone()).await?)?)
+/// A question as the arguments of a tool call.
+pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
+    let (operation, mut params) = match question {
+        Question::List(_) => (
+            "list_orders",
+            json!({ "filter": { "status": "paid" }, "sort": { "field": "created_at", "order": "desc" }, "first": 25 }),
+        ),
+        Question::CountByStatus => {
+            ("list_orders", json!({ "aggregate": { "by_status": { "group_by": "status", "count": true } } }))
+        }
+        Question::Get(id) | Question::GetBare(id) => ("get_order", json!({ "id": id })),
+        Question::Latest(column, _) => {
+            let name = column.name;
+            ("list_visits", json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 }))
+        }
+    };
+    let more = match question {
+        Question::List(Some(place)) => Some(("after", json!(place.cursor))),
+        Question::Latest(column, true) => Some(("filter", json!({ column.name: { "lt": BEFORE } }))),
+        _ => None,
+    };
+    if let (Some((name, value)), Value::Object(params)) = (more, &mut params) {
+        params.insert(name.to_owned(), value);
     }
-}
-
-/// Paid orders, the latest first.
-pub(crate) fn list(after: Option<&str>) -> Map<String, Value> {
-    let mut params = json!({
-        "filter": { "status": "paid" },
-        "sort": { "field": "created_at", "order": "desc" },
-        "first": 25,
-    });
-    if let (Some(cursor), Value::Object(params)) = (after, &mut params) {
-        params.insert("after".to_owned(), cursor.into());
-    }
-    request("list_orders", params)
-}
-
-/// The latest visits by a column of times, perhaps only those before a time.
-pub(crate) fn latest(column: TimeColumn, is_bounded: bool) -> Map<String, Value> {
-    let name = column.name;
-    let mut params = json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 });
-    if let (true, Value::Object(params)) = (is_bounded, &mut params) {
-        params.insert("filter".to_owned(), json!({ name: { "lt": BEFORE } }));
-    }
-    request("list_visits", params)
-}
-
-/// How many orders there are of each status.
-pub(crate) fn count_by_status() -> Map<String, Value> {
-    request("list_orders", json!({ "aggregate": { "by_status": { "group_by": "status", "count": true } } }))
-}
-
-/// One order.
-pub(crate) fn get(id: i64) -> Map<String, Value> {
-    request("get_order", json!({ "id": id }))
-}
-
-fn request(operation: &str, params: Value) -> Map<String, Value> {
     Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params)])
 }

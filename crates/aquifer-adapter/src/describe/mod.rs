@@ -109,13 +109,14 @@ impl OperationDraft {
     }
 
     /// Lets the operation query a collection of items of type `T` itself.
-    pub(crate) fn query<T: JsonSchema>(&mut self) {
+    pub(crate) fn query<T: JsonSchema>(&mut self, has_versions: bool) {
         let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
         match parse_schema(&json, &mut self.types) {
             Ok(schema) => {
                 let name: Arc<str> = T::schema_name().into_owned().into();
                 self.operation.returns = Returns::page(&name);
-                self.queried = Some(collection::describe(&schema, &self.types));
+                let collection = collection::describe(&schema, &self.types);
+                self.queried = Some(Collection { versions: has_versions, ..collection });
                 self.register(&name, schema);
             }
             Err(problem) => self.problems.push(problem),

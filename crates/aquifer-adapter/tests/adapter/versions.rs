@@ -14,6 +14,8 @@ async fn r_col_12_a_change_of_something_that_has_changed_is_refused() {
     let first = made["data"]["_etag"].as_str().unwrap().to_owned();
     let read = call(&library, "get_book", json!({ "id": 1 })).await;
     assert_eq!(read["data"]["_etag"], first.as_str(), "reading changes nothing");
+    let listed = call(&library, "list_books", json!({ "fields": ["title", "_etag"] })).await;
+    assert_eq!(listed["data"]["items"], json!([{ "title": "Emma", "_etag": first }]), "{listed}");
     let update = async |year: u16, etag: &str| {
         let params = json!({ "id": 1, "input": { "year": year }, "if_match": etag });
         call(&library, "update_book", params).await

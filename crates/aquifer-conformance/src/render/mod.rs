@@ -23,12 +23,6 @@ pub enum Format {
     Junit,
 }
 
-impl Format {
-    /// All formats, by their names on the command line.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("text", Self::Text), ("json", Self::Json), ("markdown", Self::Markdown), ("junit", Self::Junit)];
-}
-
 /// Renders a report. Only text has colours.
 #[must_use]
 pub fn render(report: &Report, format: Format, colour: bool) -> String {

@@ -148,7 +148,7 @@ proptest! {
     fn r_dis_3_any_tools_give_a_bundle(tools in prop::collection::vec(any_tool(), 0..6)) {
         let bundle = bundle(Value::from(tools));
         hold(&bundle);
-        #[cfg(feature = "published")]
+        #[cfg(feature = "test-published")]
         crate::published::hold(&bundle);
     }
 

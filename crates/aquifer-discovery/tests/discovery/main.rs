@@ -13,7 +13,7 @@ mod growth;
 mod laws;
 mod names;
 mod overrides;
-#[cfg(feature = "published")]
+#[cfg(feature = "test-published")]
 mod published;
 mod rate_limits;
 mod redaction;

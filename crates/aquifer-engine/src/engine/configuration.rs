@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 
 /// One configuration of an engine: its sources and its gate. All its catalogs share this value.
 #[derive(Debug, Clone, Default)]
@@ -49,14 +49,13 @@ impl Validity {
     }
 }
 
-const CHANGED: &str = "The configuration changed before this was carried out. Nothing was done. Send the request again";
-
 /// The failure of a change that was not carried out because another configuration is in force.
 pub fn configuration_changed() -> Failure {
-    Failure::new(Code::ConflictVersionMismatch, CHANGED)
+    let message = "The configuration changed before this was carried out. Nothing was done. Send the request again";
+    Failure::new(Code::ConflictVersionMismatch, message).with_reason(FailureReason::ConfigurationChanged)
 }
 
 /// Whether this is the failure from [`configuration_changed`]: nothing was done.
 pub fn is_configuration_changed(failure: &Failure) -> bool {
-    failure.code() == Code::ConflictVersionMismatch && failure.message() == CHANGED && !failure.is_outcome_unknown()
+    failure.reason() == Some(&FailureReason::ConfigurationChanged) && !failure.is_outcome_unknown()
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use aquifer_protocol::batch::{BatchAnswer, Step, refused};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::introspect::OperationClass;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{BatchItem, ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
@@ -99,13 +100,13 @@ impl Engine {
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
-        let is_introspect = named == Some("introspect");
+        let class = OperationClass::from_name(named.unwrap_or_default());
         // Introspection and requests for unknown operations use the newest catalog.
-        let mut state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
-        if is_introspect || state == Some(OperationState::Unknown) {
+        let mut state = named.map(|name| OperationState::from_snapshot(&snapshot, name));
+        if class.describes_catalog() || state == Some(OperationState::Unknown) {
             self.check_sources_for_changes(&snapshot).boxed().await;
             snapshot = self.snapshot.load_full();
-            state = named.filter(|_| !is_introspect).map(|name| OperationState::from_snapshot(&snapshot, name));
+            state = named.map(|name| OperationState::from_snapshot(&snapshot, name));
         }
         if let Some(name) = named.filter(|_| state.is_some_and(|state| state != OperationState::Served)) {
             self.confirm_catalogs(&snapshot, name).boxed().await;
@@ -120,9 +121,7 @@ impl Engine {
             Err(error) => {
                 self.observe_failure(&context, "", error.failure());
                 Reply::Response(match error {
-                    // The published schema of introspection allows no details.
-                    RequestError::One(failure) if is_introspect => Response::Failure(failure.without_details()),
-                    RequestError::One(failure) => Response::Failure(failure),
+                    RequestError::One(failure) => failure_response(class, failure),
                     RequestError::Batch(failure) => refused(failure),
                 })
             }
@@ -159,19 +158,17 @@ impl Engine {
                 if !context.cancelled.is_cancelled() {
                     self.observe_failure(&context, &operation, &failure);
                 }
-                let failure = if operation == "introspect" { failure.without_details() } else { failure };
-                Reply::Response(Response::Failure(failure))
+                Reply::Response(failure_response(OperationClass::from_name(&operation), failure))
             }
             Outcome::NeedsInput(question) => Reply::NeedsInput(question),
         }
     }
 
     async fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
-        // The published schema of introspection allows nothing but `data`.
-        if operation == "introspect" {
+        if OperationClass::from_name(operation).has_bare_answers() {
             return Success::new(answer.data);
         }
-        // The published schema of batch results does not allow it either.
+        // The published schema of batch results does not allow it.
         let meta = (self.settings.meta && !context.interaction.is_batch())
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
         let warnings = match answer.warnings {
@@ -377,6 +374,11 @@ impl Engine {
     }
 }
 
+/// A failure, as far as answers of this class of operation have room for it.
+fn failure_response(class: OperationClass, failure: Failure) -> Response {
+    Response::Failure(if class.has_bare_answers() { failure.without_details() } else { failure })
+}
+
 /// The state of a requested operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationState {
@@ -421,10 +423,8 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     let source = request.operation().source.clone();
     let params = request.take_params();
     // Failures of the source contain its own names; callers know the names in the catalog.
-    let in_catalog_names = |failure: Failure, request: &Checked| {
-        let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
-        if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
-    };
+    let in_catalog_names =
+        |failure: Failure, request: &Checked| failure.with_operation_renamed(&route.name, &request.operation().name);
     let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // The catalog and the source may differ briefly while tables change.

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::{Data, too_large};
 use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
@@ -65,10 +64,8 @@ impl Shaper {
             return Outcome::Failed(failure);
         }
         let named: Vec<String> = helpful.iter().map(|name| format!("'{name}'")).collect();
-        let explained = Failure::new(failure.code(), format!("{} with {}", failure.message(), named.join(", ")));
-        let details = failure.details().iter();
-        let explained = details.fold(explained, |explained, (name, value)| explained.detail(name, value.clone()));
-        Outcome::Failed(explained.detail("controls", helpful))
+        let message = format!("{} with {}", failure.message(), named.join(", "));
+        Outcome::Failed(failure.with_message(message).detail("controls", helpful))
     }
 }
 

@@ -3,10 +3,15 @@
 //! Versions are random, not counted. A counter would restart with a new file, or go back with a restored Redis, and an
 //! old version could then match a new record.
 
+#[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
 mod redis;
+mod redis_settings;
 mod sqlite;
 
-pub use redis::{RedisSettings, RedisStore};
+#[cfg(feature = "redis")]
+pub use redis::RedisStore;
+pub use redis::open_redis;
+pub use redis_settings::RedisSettings;
 pub use sqlite::SqliteStore;
 
 use aquifer_engine::store::StoreError;

@@ -8,7 +8,6 @@
 mod connection;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,37 +21,12 @@ use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
 
 use connection::RedisConnection;
 
-use super::new_version;
+use super::{RedisSettings, new_version};
 
 /// The number of keys per `SCAN` step.
 const SCAN_COUNT: usize = 1000;
 /// Maximum time to live: a hundred years.
 const MAX_TTL_MS: u64 = 100 * 365 * 24 * 3600 * 1000;
-
-/// How to connect to Redis.
-#[derive(Clone)]
-pub struct RedisSettings {
-    /// `redis://[USER:PASSWORD@]HOST:PORT/DATABASE`, or `rediss://` for TLS.
-    pub url: String,
-    /// The prefix of every key, so that others can use the same Redis.
-    pub prefix: String,
-    /// Certificate authorities in PEM, instead of the system's.
-    pub authorities: Option<Vec<u8>>,
-}
-
-impl RedisSettings {
-    /// The Redis at this URL, with keys that begin with `aquifer:`.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self { url: url.into(), prefix: "aquifer:".into(), authorities: None }
-    }
-}
-
-impl fmt::Debug for RedisSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The URL may have a password in it.
-        f.debug_struct("RedisSettings").field("prefix", &self.prefix).finish_non_exhaustive()
-    }
-}
 
 /// A script that starts by reading the time.
 macro_rules! script {
@@ -117,6 +91,11 @@ impl RedisStore {
     fn spent_key(&self, key: &str, window: Window) -> String {
         format!("{}spent:{}:{key}", self.prefix, window.width())
     }
+}
+
+/// Opens a store in Redis. It connects on the first call.
+pub fn open_redis(settings: &RedisSettings, clock: Arc<SteadyClock>) -> Result<Arc<dyn StateStore>, StoreError> {
+    Ok(Arc::new(RedisStore::new(settings)?.with_clock(clock)))
 }
 
 impl StateStore for RedisStore {

@@ -68,7 +68,7 @@ pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> +
 
 /// The READ operations of sources. What `introspect` takes for itself says nothing of them.
 fn reads<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a Operation> {
-    operations.filter(|operation| operation.category == Category::Read && &*operation.name != "introspect")
+    operations.filter(|operation| operation.category == Category::Read && !operation.class().describes_catalog())
 }
 
 /// The verb of a name and what it is about: `shop_create_order` is `create` and `shop_order`.

@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 
 use crate::category::Category;
 use crate::danger::Danger;
+use crate::introspect::{self, OperationClass};
 use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
 use crate::schema::{Parameter, Schema};
 use crate::trust::Trust;
 
 /// Names that only the protocol may use (R-END-5a).
 pub const RESERVED: &[&str] = &[
-    "introspect",
+    introspect::NAME,
     "execute_agent",
     "record_execution_step",
     "complete_execution",
@@ -292,6 +293,11 @@ pub struct RelationshipCapabilities {
 }
 
 impl Operation {
+    /// Whether it is `introspect` or an operation of a source.
+    pub fn class(&self) -> OperationClass {
+        OperationClass::from_name(&self.name)
+    }
+
     /// An operation with a name, a category and words, and nothing else yet.
     pub fn new(name: &str, category: Category, description: &str) -> Self {
         Self {

@@ -12,15 +12,87 @@ use super::{Code, wording};
 pub struct Failure {
     code: Code,
     message: String,
+    /// Where the explanation begins in the message.
+    explanation: usize,
     details: Map<String, Value>,
-    cause: Option<Arc<str>>,
+    /// Boxed, because most failures have nothing to hide and every result has room for one.
+    background: Option<Box<Background>>,
     outcome_unknown: bool,
+}
+
+/// What callers never see.
+#[derive(Debug, Clone, Default)]
+struct Background {
+    reason: Option<FailureReason>,
+    cause: Option<Arc<str>>,
+}
+
+/// Why a request failed, where our own code acts on more than the error code. Code reads the reason; only callers read
+/// the message and the details.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailureReason {
+    /// The configuration changed before the request was carried out.
+    ConfigurationChanged,
+    /// The tables of a database have changed since they were reflected. Callers see `details.schema_changed`.
+    SchemaChanged,
+    /// The source answered with an error. Callers see its text as `details.upstream_error`.
+    SourceError(Arc<str>),
+    /// The program of a source is not installed.
+    CommandNotFound {
+        /// The name of the source.
+        source: Arc<str>,
+    },
 }
 
 impl Failure {
     /// A failure with a message for the caller.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Map::new(), cause: None, outcome_unknown: false }
+        Self {
+            code,
+            message: message.into(),
+            explanation: 0,
+            details: Map::new(),
+            background: None,
+            outcome_unknown: false,
+        }
+    }
+
+    /// A failure whose message says what failed and, after a colon, why.
+    pub fn explained(code: Code, what: impl std::fmt::Display, why: impl std::fmt::Display) -> Self {
+        let mut message = format!("{what}: ");
+        let explanation = message.len();
+        message.push_str(&why.to_string());
+        Self { explanation, ..Self::new(code, message) }
+    }
+
+    /// Records the reason, and the detail by which callers see it.
+    #[must_use]
+    pub fn with_reason(mut self, reason: FailureReason) -> Self {
+        self = match &reason {
+            FailureReason::SchemaChanged => self.detail("schema_changed", true),
+            FailureReason::SourceError(text) => self.detail("upstream_error", &**text),
+            FailureReason::ConfigurationChanged | FailureReason::CommandNotFound { .. } => self,
+        };
+        self.background.get_or_insert_default().reason = Some(reason);
+        self
+    }
+
+    /// The same failure with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self.explanation = 0;
+        self
+    }
+
+    /// The same failure with `details.operation` changed from one name of an operation to another. Sources and callers
+    /// know operations by different names.
+    #[must_use]
+    pub fn with_operation_renamed(mut self, from: &str, to: &str) -> Self {
+        if let Some(operation) = self.details.get_mut("operation").filter(|operation| **operation == *from) {
+            *operation = to.into();
+        }
+        self
     }
 
     /// Marks that the operation may have been carried out although no result arrived: a timeout, a lost connection, an
@@ -46,13 +118,13 @@ impl Failure {
     /// Keeps a cause for the log. It never reaches the caller: it may hold paths, driver messages or secrets.
     #[must_use]
     pub fn because(mut self, cause: impl std::fmt::Display) -> Self {
-        self.cause = Some(cause.to_string().into());
+        self.background.get_or_insert_default().cause = Some(cause.to_string().into());
         self
     }
 
     /// We failed, and the caller need not know how.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
-        Self::new(Code::InternalError, "Internal error: the request could not be completed").because(cause)
+        Self::explained(Code::InternalError, "Internal error", "the request could not be completed").because(cause)
     }
 
     /// A resource the caller named does not exist.
@@ -84,14 +156,25 @@ impl Failure {
         &self.message
     }
 
+    /// The part of the message that says why, where another text already says what failed. It is the whole message
+    /// unless the failure was [`explained`](Self::explained).
+    pub fn explanation(&self) -> &str {
+        self.message.get(self.explanation..).unwrap_or(&self.message)
+    }
+
     /// What programs read.
     pub fn details(&self) -> &Map<String, Value> {
         &self.details
     }
 
+    /// The reason, where our own code acts on it.
+    pub fn reason(&self) -> Option<&FailureReason> {
+        self.background.as_ref()?.reason.as_ref()
+    }
+
     /// What only the log may know.
     pub fn cause(&self) -> Option<&str> {
-        self.cause.as_deref()
+        self.background.as_ref()?.cause.as_deref()
     }
 
     /// The same failure as `{code, message}` alone, for answers whose published schema has no room for details

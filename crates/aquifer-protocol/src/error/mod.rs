@@ -11,4 +11,5 @@ pub use codes::CodeInfo;
 pub use codes::Fault;
 pub use codes::REGISTRY;
 pub use failure::Failure;
+pub use failure::FailureReason;
 pub use problems::Problem;

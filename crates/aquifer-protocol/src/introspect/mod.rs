@@ -2,6 +2,7 @@
 //! checked and shown by the same code (R-INT-1, R-INT-5).
 
 mod answer;
+mod class;
 mod page;
 pub mod protocol_types;
 
@@ -19,6 +20,8 @@ pub use answer::Answers;
 pub use answer::Facts;
 pub(crate) use answer::operation_details;
 pub(crate) use answer::type_details;
+pub use class::NAME;
+pub use class::OperationClass;
 pub use page::Cursor;
 pub use page::Page;
 
@@ -93,8 +96,7 @@ const QUERIES: [&str; 8] =
 /// The definition of `introspect` for a catalog.
 pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
-    let mut operation =
-        Operation::new("introspect", Category::Read, "Discover operations, their parameters and types.");
+    let mut operation = Operation::new(NAME, Category::Read, "Discover operations, their parameters and types.");
     endpoints.push(surface.family_of(&operation));
     endpoints.sort_unstable();
     endpoints.dedup();

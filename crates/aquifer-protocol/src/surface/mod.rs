@@ -160,8 +160,8 @@ impl Surface {
         }
         let (expected, actual) = (expected.to_uppercase(), actual.to_uppercase());
         let mut message = format!("Operation '{}' must use {expected} endpoint, not {actual}", operation.name);
-        if &*operation.name == "introspect" {
-            // Its failures have no details (R-REQ-4a), so the tool is named here.
+        if operation.class().has_bare_answers() {
+            // There is no room for the details below, so the tool is named here.
             message.push_str(&format!(": call the tool '{}'", self.tool_of(operation)));
         }
         Err(Failure::new(Code::ValidationEndpointMismatch, message)

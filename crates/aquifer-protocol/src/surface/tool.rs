@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Mode, Surface};
 use crate::catalog::Catalog;
 use crate::category::{Category, Permissions};
+use crate::introspect;
 use crate::operation::Operation;
 
 /// One MCP tool.
@@ -64,7 +65,7 @@ impl Surface {
     }
 
     fn family(&self, family: &str, members: &[&Operation], catalog: &Catalog) -> Tool {
-        let introspect_tool = catalog.operation("introspect").map(|op| self.tool_of(op)).unwrap_or_default();
+        let introspect_tool = catalog.operation(introspect::NAME).map(|op| self.tool_of(op)).unwrap_or_default();
         let name = self.family_tool(family);
         let names = names(members.iter().copied(), FAMILY_NAMES);
         // `introspect` is a READ: told in the tool that takes it, pointed to in the others.
@@ -113,7 +114,7 @@ fn names<'a>(operations: impl Iterator<Item = &'a Operation>, budget: usize) -> 
     let mut left_out = 0_usize;
     for operation in operations {
         // Told by every text anyway.
-        if &*operation.name == "introspect" {
+        if operation.class().describes_catalog() {
             continue;
         }
         if left_out > 0 || text.len() + operation.name.len() + 2 > budget {
@@ -126,7 +127,7 @@ fn names<'a>(operations: impl Iterator<Item = &'a Operation>, budget: usize) -> 
         text.push_str(&operation.name);
     }
     match (text.is_empty(), left_out) {
-        (true, 0) => "introspect".to_owned(),
+        (true, 0) => introspect::NAME.to_owned(),
         (_, 0) => text,
         (_, more) => format!("{text} and {more} more"),
     }

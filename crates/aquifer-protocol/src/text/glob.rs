@@ -61,6 +61,11 @@ impl Glob {
         Self { parts: pattern.split('*').map(Part::new).collect() }
     }
 
+    /// Matches texts that consist of these literal parts in this order, with any text between two of them.
+    pub fn from_literals(parts: Vec<String>) -> Self {
+        Self { parts: parts.into_iter().map(Part::Plain).collect() }
+    }
+
     /// Whether it matches every text.
     fn is_everything(&self) -> bool {
         self.parts.len() > 1 && self.parts.iter().all(|part| *part == Part::Plain(String::new()))

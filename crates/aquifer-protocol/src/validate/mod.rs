@@ -338,14 +338,14 @@ pub fn check_values<'v>(
     collect(operation, problems).map_or(Ok(()), Err)
 }
 
-/// One failure for everything found. `introspect` has no room for details (R-REQ-4a).
+/// One failure for everything found.
 fn collect(operation: &Operation, mut found: StagedProblems) -> Option<Failure> {
     if found.is_empty() {
         return None;
     }
     found.sort_by_key(|(stage, _)| *stage);
     let problems = found.into_iter().map(|(_, problem)| problem).collect();
-    Problem::collect(problems, &*operation.name == "introspect")
+    Problem::collect(problems, operation.class().has_bare_answers())
 }
 
 fn missing(operation: &Operation, parameter: &Parameter) -> Problem {

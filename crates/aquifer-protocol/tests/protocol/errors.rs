@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_protocol::error::{Code, Failure, Fault, REGISTRY};
+use aquifer_protocol::error::{Code, Failure, FailureReason, Fault, REGISTRY};
+use serde_json::json;
 
 use crate::fixture::{catalog, envelope};
 
@@ -111,4 +112,28 @@ fn r_res_4_identifiers_are_quoted_only_if_harmless() {
     let failure = Failure::not_found("file", "at /src/x.ts:5");
     assert_eq!(failure.message(), "Resource 'file' not found: '…'");
     assert_eq!(failure.details()["resource_id"], "at /src/x.ts:5");
+}
+
+#[test]
+fn code_reads_reasons_and_callers_read_details() {
+    let failure = || Failure::explained(Code::UpstreamError, "Source 's' refused the call", "no: why");
+    for (reason, details) in [
+        (FailureReason::SchemaChanged, json!({ "schema_changed": true })),
+        (FailureReason::SourceError("no disk".into()), json!({ "upstream_error": "no disk" })),
+        (FailureReason::ConfigurationChanged, json!({})),
+        (FailureReason::CommandNotFound { source: "s".into() }, json!({})),
+    ] {
+        let failure = failure().with_reason(reason.clone());
+        assert_eq!(json!(failure.details()), details, "{reason:?}");
+        // What is said to the caller may change, and the reason stays.
+        assert_eq!(failure.with_message("Something else").without_details().reason(), Some(&reason));
+    }
+    assert_eq!(failure().message(), "Source 's' refused the call: no: why");
+    assert_eq!(failure().explanation(), "no: why");
+    assert_eq!(failure().with_message("a: b").explanation(), "a: b");
+    assert_eq!(Failure::new(Code::UpstreamError, "a: b").explanation(), "a: b");
+    let renamed = failure().detail("operation", "own").with_operation_renamed("own", "catalog");
+    assert_eq!(renamed.details()["operation"], "catalog");
+    let other = failure().detail("operation", "other").with_operation_renamed("own", "catalog");
+    assert_eq!(other.details()["operation"], "other");
 }

@@ -10,14 +10,15 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0,
-    ProtocolVersion, RequestId, RequestMetaObject, ServerConfig, ServerResult,
+    CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcVersion2_0, ProtocolVersion, RequestId,
+    RequestMetaObject, ServerConfig, ServerResult,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, Service, TxJsonRpcMessage};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::{NotificationContext, Peer, RequestContext, Service};
+use rmcp::{ErrorData, RoleServer};
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::payload::{CallAnswer, ResultForm};
 use crate::handler::McpHandler;
 use crate::progress;
 
@@ -118,7 +119,7 @@ impl DirectCalls {
         &self,
         call: Call,
         leaving: CancellationToken,
-    ) -> impl Future<Output = TxJsonRpcMessage<RoleServer>> + Send + use<> {
+    ) -> impl Future<Output = CallAnswer> + Send + use<> {
         let Call { id, params, meta, is_newest, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);
         context.ct = leaving;
@@ -127,22 +128,14 @@ impl DirectCalls {
         async move {
             // What the SDK does around this for every kind of request is either done (its version, its metadata) or
             // here.
-            match handler.call_tool(params, context).await {
-                Ok(mut response) => {
-                    if let CallToolResponse::Complete(result) = &mut response
-                        && !is_newest
-                    {
-                        result.result_type = None;
-                    }
-                    JsonRpcMessage::response(ServerResult::from(response), id)
-                }
-                Err(error) => JsonRpcMessage::error(error, Some(id)),
-            }
+            let result = handler.call_directly(params, &context).await;
+            let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
+            CallAnswer { id, result, form }
         }
     }
 
     /// Makes a call that can be cancelled by its id. Comes to nothing if it was.
-    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<TxJsonRpcMessage<RoleServer>>> + Send + use<> {
+    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
         let (id, leaving, under_way) = (call.id.clone(), self.token(), self.under_way.clone());
         under_way.lock().insert(id.clone(), leaving.clone());
         let answer = self.answer(call, leaving.clone());

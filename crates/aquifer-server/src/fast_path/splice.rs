@@ -1,56 +1,136 @@
-//! Passes the text of an answer around the SDK.
+//! Carries a payload past the SDK.
 //!
-//! An answer appears twice in a message, as text and as `structuredContent` (R-RES-3). The SDK takes the second as a
-//! tree of values, so the text would have to be parsed only to be written again, which is half the cost of a list of
-//! rows. Instead, the SDK gets a mark in both places, and the code that writes the message to the client replaces the
-//! marks by the text.
+//! The SDK takes `structuredContent` as a tree of values, so the text of a response would have to be parsed only to be
+//! written again, which is half the cost of a list of rows. Instead, the SDK gets a placeholder, and the code that sends
+//! the SDK's message on replaces the placeholder by the encoded payload.
 //!
-//! Nothing else in a message can be mistaken for a mark: it is random and never leaves this process.
+//! Nothing else in a message can be mistaken for the placeholder: it is random and never leaves this process.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use aquifer_protocol::response::RenderedResponse;
 use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
 use memchr::memmem;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ContentBlock, JsonRpcMessage, ServerResult};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonRpcMessage, ServerResult};
 use rmcp::service::{RequestContext, TxJsonRpcMessage};
+use serde_json::Value;
 
-/// What stands for the text, as long as the SDK has the message.
+use super::payload::{Envelope, Payload, block};
+
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 });
 
-static FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(MARK.as_bytes()));
+/// The placeholder as the SDK writes it: the whole value of `content`.
+static PLACEHOLDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| {
+    let content = serde_json::to_vec(&placeholder().content).unwrap_or_default();
+    memmem::Finder::new(&content).into_owned()
+});
 
-/// Where a request over HTTP leaves the text of its answer. It travels with the request.
+fn placeholder() -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(MARK.as_str())]);
+    result.is_error = None;
+    result
+}
+
+/// How the SDK carries a payload from the handler to the code that sends the message.
+#[derive(Debug, Clone)]
+pub(crate) enum Carrier {
+    /// Inside the message. Our own transport takes it out again and encodes it: pipes.
+    Message,
+    /// Beside the message, in a slot that travels with the request. The endpoint inserts it into the body that the SDK
+    /// has written: HTTP without a session.
+    Slot(Slot),
+    /// As a result in the SDK's own form, which the SDK stores in order to send it again: HTTP sessions.
+    Tree,
+}
+
+/// Where the payload of a request over HTTP waits for the body of the response.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Splice(Arc<OnceLock<String>>);
+pub(crate) struct Slot(Arc<OnceLock<Envelope>>);
 
-impl Splice {
-    /// The one that came with the request, if there is one.
-    pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Option<&Self> {
+impl Carrier {
+    /// The carrier that the HTTP endpoint chose for a request.
+    pub(crate) fn from_http(context: &RequestContext<RoleServer>) -> Option<&Self> {
         context.extensions.get::<axum::http::request::Parts>()?.extensions.get()
     }
 
-    /// Takes the text along, and leaves marks in its place.
-    pub(crate) fn replace_text(&self, result: &mut CallToolResult) {
-        if let Some(text) = take_text(result) {
-            // There is one answer to a request.
-            let _ = self.0.set(text);
+    /// The result that the SDK is given for a payload.
+    pub(crate) fn load(&self, payload: Payload) -> CallToolResponse {
+        let response = match payload {
+            Payload::Response(response) => response,
+            Payload::InputRequired(question) => return question.into(),
+        };
+        match self {
+            Carrier::Tree => tree(response).into(),
+            Carrier::Message => in_message(response.into()).into(),
+            Carrier::Slot(Slot(slot)) => {
+                // There is one answer to a request.
+                let _ = slot.set(response.into());
+                placeholder().into()
+            }
         }
     }
+}
 
-    /// The body with the text in place of the marks. Each message is in one frame.
+/// The result in the SDK's own form.
+fn tree(mut response: RenderedResponse) -> CallToolResult {
+    let structured = response.value();
+    let mut content = Vec::with_capacity(1 + response.attachments.len());
+    content.push(ContentBlock::text(response.text));
+    content.extend(response.attachments.into_iter().map(block));
+    // The constructor fills in what newer revisions want; the data goes in once, as it is.
+    let mut result = CallToolResult::success(content);
+    result.structured_content = Some(structured);
+    result.is_error = Some(response.is_error);
+    result
+}
+
+/// A result that holds an envelope. The mark instead of `structuredContent` says so.
+fn in_message(envelope: Envelope) -> CallToolResult {
+    let mut content = Vec::with_capacity(1 + envelope.blocks.len());
+    content.push(ContentBlock::text(envelope.text));
+    content.extend(envelope.blocks);
+    let mut result = CallToolResult::success(content);
+    result.structured_content = Some(MARK.as_str().into());
+    result.is_error = Some(envelope.is_error);
+    result
+}
+
+/// Takes the envelope out of a message that holds one, and leaves the placeholder.
+fn take_envelope(message: &mut TxJsonRpcMessage<RoleServer>) -> Option<Envelope> {
+    let JsonRpcMessage::Response(response) = message else { return None };
+    let ServerResult::CallToolResult(result) = &mut response.result else { return None };
+    if result.structured_content.as_ref().and_then(Value::as_str) != Some(MARK.as_str()) {
+        return None;
+    }
+    let ContentBlock::Text(block) = result.content.first_mut()? else { return None };
+    let text = std::mem::replace(&mut block.text, MARK.clone());
+    let blocks = result.content.split_off(1);
+    result.structured_content = None;
+    Some(Envelope { text, blocks, is_error: result.is_error.take().unwrap_or_default() })
+}
+
+/// A message of the SDK as bytes, with the payload it carries.
+pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
+    let envelope = take_envelope(message);
+    let bytes = serde_json::to_vec(message)?;
+    Ok(envelope.and_then(|envelope| splice(&envelope, &bytes)).unwrap_or(bytes))
+}
+
+impl Slot {
+    /// The body that the SDK has written, with the payload. Each message is in one frame.
     pub(crate) async fn restore(self, body: Body) -> Body {
         if body.size_hint().exact().is_none() {
-            return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.insert_text(data))));
+            return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.insert(data))));
         }
         // It is here already, and its length is to be told.
         match body.collect().await {
-            Ok(whole) => self.insert_text(whole.to_bytes()).into(),
+            Ok(whole) => self.insert(whole.to_bytes()).into(),
             Err(cause) => {
                 tracing::error!(%cause, "an answer was lost");
                 Body::empty()
@@ -58,125 +138,74 @@ impl Splice {
         }
     }
 
-    fn insert_text(&self, data: Bytes) -> Bytes {
-        self.0.get().and_then(|text| insert_text(text, &data)).map_or(data, Bytes::from)
+    fn insert(&self, data: Bytes) -> Bytes {
+        self.0.get().and_then(|envelope| splice(envelope, &data)).map_or(data, Bytes::from)
     }
 }
 
-/// A message as bytes, and the same if its result has yet to become `structuredContent`.
-pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
-    let text = match message {
-        JsonRpcMessage::Response(response) => match &mut response.result {
-            ServerResult::CallToolResult(result) if result.structured_content.is_none() => take_text(result),
-            _ => None,
-        },
-        _ => None,
-    };
-    let bytes = serde_json::to_vec(message)?;
-    Ok(text.and_then(|text| insert_text(&text, &bytes)).unwrap_or(bytes))
-}
-
-/// Takes the text out of a result, and leaves marks wherever it belongs.
-fn take_text(result: &mut CallToolResult) -> Option<String> {
-    let Some(ContentBlock::Text(block)) = result.content.first_mut() else { return None };
-    result.structured_content = Some(MARK.as_str().into());
-    Some(std::mem::replace(&mut block.text, MARK.clone()))
-}
-
-/// Puts text in place of the marks, if they are there: first as a string, then as it is.
-fn insert_text(text: &str, message: &[u8]) -> Option<Vec<u8>> {
-    let (before, rest) = cut(message)?;
-    let (between, after) = cut(rest)?;
-    let mut whole = Vec::with_capacity(message.len() + text.len() * 2 + text.len() / 4);
-    whole.extend_from_slice(before);
-    quote(text, &mut whole);
-    whole.extend_from_slice(between);
-    let start = whole.len();
-    whole.extend_from_slice(text.as_bytes());
-    // Only between values can an end of line stand as it is. Messages are lines.
-    if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
-        for byte in whole.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
-            *byte = b' ';
-        }
-    }
-    whole.extend_from_slice(after);
+/// Replaces the placeholder in a message, if it is there.
+fn splice(envelope: &Envelope, message: &[u8]) -> Option<Vec<u8>> {
+    let start = PLACEHOLDER.find(message)?;
+    let mut whole = Vec::with_capacity(message.len() + envelope.expected_bytes());
+    whole.extend_from_slice(message.get(..start)?);
+    envelope.encode(&mut whole).ok()?;
+    whole.extend_from_slice(message.get(start + PLACEHOLDER.needle().len()..)?);
     Some(whole)
 }
 
-/// What stands before and after the next mark and its quotes.
-fn cut(message: &[u8]) -> Option<(&[u8], &[u8])> {
-    let start = FINDER.find(message)?.checked_sub(1)?;
-    Some((message.get(..start)?, message.get(start + MARK.len() + 2..)?))
-}
-
-/// Writes text as a JSON string. Our own text is JSON itself and full of quotes, which are all that needs care.
-fn quote(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    for &byte in text.as_bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0..b' ' => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests {
-    use super::*;
+    use aquifer_protocol::error::{Code, Failure};
+    use aquifer_protocol::limits::Limits;
+    use aquifer_protocol::response::{Attachment, Response};
     use rmcp::model::{JsonRpcResponse, NumberOrString};
-    use serde_json::Value;
 
-    fn message(text: &str) -> TxJsonRpcMessage<RoleServer> {
-        let result = CallToolResult::success(vec![ContentBlock::text(text), ContentBlock::text("another")]);
-        JsonRpcMessage::Response(JsonRpcResponse {
-            jsonrpc: Default::default(),
-            id: NumberOrString::String("one".into()),
-            result: ServerResult::CallToolResult(result),
-        })
+    use super::*;
+    use crate::fast_path::payload::{ResultForm, encode};
+
+    fn response() -> RenderedResponse {
+        let failure = Failure::new(Code::NotFoundOperation, "There is no \"structuredContent\"");
+        let mut rendered = Response::Failure(failure).render(&Limits::default());
+        let (media_type, base64) = ("image/png".to_owned(), "AAAA".to_owned());
+        rendered.attachments.push(Attachment::Image { media_type, base64 });
+        rendered
+    }
+
+    fn message(carrier: &Carrier) -> TxJsonRpcMessage<RoleServer> {
+        let CallToolResponse::Complete(result) = carrier.load(Payload::Response(response())) else {
+            panic!("complete")
+        };
+        JsonRpcMessage::response(ServerResult::CallToolResult(result), NumberOrString::Number(1))
+    }
+
+    #[tokio::test]
+    async fn r_res_3_every_carrier_brings_the_bytes_of_the_fast_path() {
+        let expected = encode(&1, response(), ResultForm::Typed).unwrap();
+        let expected = String::from_utf8(expected).unwrap();
+        let written = |carrier: &Carrier| String::from_utf8(write(&mut message(carrier)).unwrap()).unwrap();
+        assert_eq!(written(&Carrier::Message), expected);
+        assert_eq!(written(&Carrier::Tree), expected);
+        let slot = Slot::default();
+        let by_sdk = written(&Carrier::Slot(slot.clone()));
+        assert!(!by_sdk.contains("structuredContent"), "the SDK sees the placeholder only: {by_sdk}");
+        let body = slot.restore(Body::from(by_sdk)).await.collect().await.unwrap().to_bytes();
+        assert_eq!(std::str::from_utf8(&body).unwrap(), expected);
     }
 
     #[test]
-    fn r_res_3_the_text_stands_where_the_marks_stood() {
-        for text in [
-            r#"{"success":true,"data":{"name":"ü\"\\"}}"#,
-            r#"{"data":"\"structuredContent\":\"x\""}"#,
-            r#"{"text":"x","structuredContent":"x"}"#,
-            "{\"a\":\n[1,\r\n\t2]}",
-        ] {
-            let bytes = write(&mut message(text)).unwrap();
-            assert!(!bytes.contains(&b'\n') && !bytes.contains(&b'\r'), "messages are lines");
-            assert!(memmem::find(&bytes, MARK.as_bytes()).is_none(), "the mark stays here");
-            let read: Value = serde_json::from_slice(&bytes).unwrap();
-            let result = &read["result"];
-            assert_eq!(read["id"], "one");
-            assert_eq!(result["content"][0]["text"], text);
-            assert_eq!(result["content"][1]["text"], "another");
-            assert_eq!(result["structuredContent"], serde_json::from_str::<Value>(text).unwrap());
-        }
-    }
-
-    #[test]
-    fn every_character_is_quoted_as_json_wants_it() {
-        let text: String = (0..=0x2FF).chain([0x2028, 0x1F600]).filter_map(char::from_u32).collect();
-        let mut quoted = Vec::new();
-        quote(&text, &mut quoted);
-        assert_eq!(serde_json::from_slice::<String>(&quoted).unwrap(), text);
-    }
-
-    #[test]
-    fn what_has_no_mark_stays_as_it_is() {
+    fn what_has_no_placeholder_stays_as_it_is() {
         let mut plain: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::Response(JsonRpcResponse {
             jsonrpc: Default::default(),
             id: NumberOrString::Number(1),
             result: ServerResult::empty(()),
         });
         assert_eq!(write(&mut plain).unwrap(), serde_json::to_vec(&plain).unwrap());
-        assert_eq!(insert_text("{}", br#"{"result":{"structuredContent":{"a":1}}}"#), None);
+        let slot = Slot::default();
+        let CallToolResponse::Complete(_) = Carrier::Slot(slot.clone()).load(Payload::Response(response())) else {
+            panic!("complete")
+        };
+        let other = Bytes::from_static(br#"{"result":{"structuredContent":{"a":1}}}"#);
+        assert_eq!(slot.insert(other.clone()), other);
     }
 }

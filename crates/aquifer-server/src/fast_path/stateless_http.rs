@@ -16,11 +16,11 @@ use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, se
 use rmcp::transport::Transport;
 
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
-use crate::fast_path::splice;
 use crate::handler::{Connection, McpHandler};
 use crate::http::drain::Entry;
 use crate::http::respond;
 use crate::http::tracked_body::Content;
+use crate::paths::CallCounts;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -33,8 +33,8 @@ pub(crate) struct StatelessHttp {
 }
 
 impl StatelessHttp {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless));
+    pub(crate) fn new(engine: Arc<Engine>, counts: Arc<CallCounts>) -> Self {
+        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless, counts));
         // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
         let nobody = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
         Self { direct_calls: DirectCalls::new(handler), peer: nobody.peer().clone(), _nobody: nobody }
@@ -77,7 +77,7 @@ impl StatelessHttp {
         });
         let answer = answer.await;
         stays.disarm();
-        let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(splice::write(&mut message)?));
+        let written = answer.map_err(std::io::Error::other).and_then(|answer| Ok(answer.encode()?));
         match written {
             Ok(body) => {
                 let mut response = respond(StatusCode::OK, body);

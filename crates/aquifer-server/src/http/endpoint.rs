@@ -19,9 +19,10 @@ use super::guard::{self, Guard};
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::fast_path::splice::Splice;
+use crate::fast_path::splice::{Carrier, Slot};
 use crate::fast_path::stateless_http::StatelessHttp;
-use crate::handler::{Connection as FaceConnection, McpHandler};
+use crate::handler::{Connection as HandlerConnection, McpHandler};
+use crate::paths::CallCounts;
 
 /// After how many seconds to come back when every session waits for an answer.
 const RETRY_SESSION: u64 = 10;
@@ -35,6 +36,7 @@ pub(super) struct McpEndpoint {
     limits: Limits,
     in_flight: InFlight,
     connections: Arc<Connections>,
+    counts: Arc<CallCounts>,
 }
 
 impl McpEndpoint {
@@ -66,16 +68,22 @@ impl McpEndpoint {
             // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
-        let faces = engine.clone();
-        let handler = move || Ok(McpHandler::new(faces.clone(), FaceConnection::Http));
+        let counts = Arc::<CallCounts>::default();
+        let (shared_engine, shared_counts) = (engine.clone(), counts.clone());
+        let handler =
+            move || Ok(McpHandler::new(shared_engine.clone(), HandlerConnection::Http, shared_counts.clone()));
         let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
-        let stateless = StatelessHttp::new(engine.clone());
+        let stateless = StatelessHttp::new(engine.clone(), counts.clone());
         let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
-        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections }
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, counts }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
         &self.connections
+    }
+
+    pub(super) fn counts(&self) -> &Arc<CallCounts> {
+        &self.counts
     }
 
     pub(super) fn in_flight(&self) -> &InFlight {
@@ -146,10 +154,8 @@ impl McpEndpoint {
             head.extensions.insert(entry.clone());
         }
         // The SDK keeps the messages of a session for resumption, so they must be complete.
-        let splice = (!head.headers.contains_key(SESSION)).then(Splice::default);
-        if let Some(splice) = &splice {
-            head.extensions.insert(splice.clone());
-        }
+        let carrier = if head.headers.contains_key(SESSION) { Carrier::Tree } else { Carrier::Slot(Slot::default()) };
+        head.extensions.insert(carrier.clone());
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
         let handled = self.mcp.handle(request);
@@ -162,9 +168,9 @@ impl McpEndpoint {
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
-        let content = match splice {
-            Some(splice) => splice.restore(Body::new(body)).await,
-            None => Body::new(body),
+        let content = match carrier {
+            Carrier::Slot(slot) => slot.restore(Body::new(body)).await,
+            Carrier::Tree | Carrier::Message => Body::new(body),
         };
         let content = Content::stream(content);
         let content = match entry {

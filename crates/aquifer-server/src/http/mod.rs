@@ -30,6 +30,7 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::paths::CallCounts;
 use accept::ConnectionLimits;
 use drain::InFlight;
 use endpoint::McpEndpoint;
@@ -126,6 +127,11 @@ impl HttpServer {
     /// Where it listens: the port is known even if any was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many tool calls took each path so far.
+    pub fn call_counts(&self) -> Arc<CallCounts> {
+        self.endpoint.counts().clone()
     }
 
     /// Serves until `stop` fires, then finishes the calls under way.

@@ -27,8 +27,9 @@ use tokio_util::sync::CancellationToken;
 use crate::expected::expected_bytes;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
+use crate::paths::CallCounts;
 use crate::refusal;
-use outgoing::{send, write_line};
+use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
 /// Why serving a client ended badly.
@@ -46,17 +47,18 @@ pub enum StdioError {
 /// within reason.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
-    serve_streams(engine, read, write, stop).await
+    serve_streams(engine, read, write, Arc::default(), stop).await
 }
 
-/// Serves the client at the other end of any pair of streams, one message a line.
+/// Serves the client at the other end of any pair of streams, one message a line, and counts its tool calls.
 pub async fn serve_streams(
     engine: Arc<Engine>,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
+    counts: Arc<CallCounts>,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
+    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, counts));
     let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
     let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
@@ -207,8 +209,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let answer = self.direct_calls.make(call);
         let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
-            if let Some(message) = answer.await
-                && let Err(cause) = send(message, write, &pending, &limits).await
+            if let Some(answer) = answer.await
+                && let Err(cause) = send_answer(answer, write, &pending, &limits).await
             {
                 tracing::debug!(%cause, "the client did not accept an answer");
             }

@@ -4,41 +4,72 @@ use std::sync::Arc;
 
 use aquifer_protocol::limits::Limits;
 use rmcp::RoleServer;
-use rmcp::model::{JsonRpcMessage, ServerResult};
+use rmcp::model::{JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::pending::Pending;
+use crate::fast_path::payload::CallAnswer;
 use crate::fast_path::splice;
 use crate::refusal;
 
-/// Writes a message, and takes note if that was an answer.
+/// Writes the answer to a call of the fast path.
+pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
+    answer: CallAnswer,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: &Pending,
+    limits: &Limits,
+) -> std::io::Result<()> {
+    let answered = Answered { id: Some(answer.id.clone()), is_call: answer.is_complete() };
+    send_line(answer.encode()?, answered, write, pending, limits).await
+}
+
+/// Writes a message of the SDK, and takes note if that was an answer.
 pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
     mut message: TxJsonRpcMessage<RoleServer>,
     write: Arc<tokio::sync::Mutex<W>>,
     pending: &Pending,
     limits: &Limits,
 ) -> std::io::Result<()> {
-    let mut line = splice::write(&mut message)?;
-    let is_call = matches!(&message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::CallToolResult(_)));
+    let line = splice::write(&mut message)?;
     let answered = match message {
-        JsonRpcMessage::Response(response) => Some(response.id),
-        JsonRpcMessage::Error(error) => error.id,
+        JsonRpcMessage::Response(response) => {
+            let is_call = matches!(response.result, ServerResult::CallToolResult(_));
+            Answered { id: Some(response.id), is_call }
+        }
+        JsonRpcMessage::Error(error) => Answered { id: error.id, is_call: false },
         JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
             return send_other(line, write, pending).await;
         }
     };
-    if let Some(id) = &answered {
+    send_line(line, answered, write, pending, limits).await
+}
+
+/// What a message answers.
+struct Answered {
+    id: Option<RequestId>,
+    is_call: bool,
+}
+
+/// Writes an answer, or a short failure in its place if too much waits to be read.
+async fn send_line<W: AsyncWrite + Send + Unpin>(
+    mut line: Vec<u8>,
+    Answered { id, is_call }: Answered,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: &Pending,
+    limits: &Limits,
+) -> std::io::Result<()> {
+    if let Some(id) = &id {
         pending.settle(id);
     }
     if !pending.hold(line.len()) {
-        line = answered.as_ref().map(|id| refusal::discarded(id, is_call, limits)).unwrap_or_default();
+        line = id.as_ref().map(|id| refusal::discarded(id, is_call, limits)).unwrap_or_default();
         pending.hold(line.len());
     }
     let size = line.len();
     let written = write_line(write, line).await;
     pending.release(size);
-    if let Some(id) = answered {
+    if let Some(id) = id {
         pending.end(&id);
     }
     written
@@ -72,19 +103,22 @@ pub(super) async fn write_line<W: AsyncWrite + Send + Unpin>(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
-    use rmcp::model::{CallToolResult, ContentBlock, NumberOrString};
+    use aquifer_protocol::response::{Data, JsonText, Response, Success};
+    use rmcp::model::NumberOrString;
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, BufReader};
 
     use super::*;
+    use crate::fast_path::payload::{Payload, ResultForm};
 
     const MIB: usize = 1024 * 1024;
     const MAX: usize = 4 * MIB;
 
-    fn answer(id: i64, bytes: usize) -> TxJsonRpcMessage<RoleServer> {
-        let text = format!("{{\"data\":\"{}\"}}", "x".repeat(bytes));
-        let result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        JsonRpcMessage::response(result.into(), NumberOrString::Number(id))
+    fn answer(id: i64, bytes: usize) -> CallAnswer {
+        let text = JsonText::vouched(format!("\"{}\"", "x".repeat(bytes)));
+        let response = Response::Success(Success::new(Data::Text(text))).render(&Limits::default());
+        let result = Ok(Payload::Response(response));
+        CallAnswer { id: NumberOrString::Number(id), result, form: ResultForm::Untyped }
     }
 
     #[tokio::test]
@@ -98,7 +132,7 @@ mod tests {
         }
         // Some are small and are always kept.
         let bytes = |id: i64| if id % 10 == 9 { 1_000 } else { MIB / 2 };
-        let send_one = |id| send(answer(id, bytes(id)), write.clone(), &pending, &limits);
+        let send_one = |id| send_answer(answer(id, bytes(id)), write.clone(), &pending, &limits);
         let mut sending: Vec<_> = (0..100).map(|id| Box::pin(send_one(id))).collect();
         for one in &mut sending {
             assert!(futures::poll!(one).is_pending(), "nobody reads");

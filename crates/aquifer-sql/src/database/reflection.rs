@@ -145,8 +145,10 @@ impl Database {
     fn misconfiguration(&self, mismatches: &[Mismatch]) -> Failure {
         let source = &self.settings.name;
         let words: Vec<String> = mismatches.iter().map(Mismatch::to_string).collect();
-        let message = format!("Source '{source}' is unavailable: its configuration does not match its tables");
-        Failure::new(Code::UpstreamUnavailable, message).detail("source", source.as_str()).because(words.join("; "))
+        let what = format_args!("Source '{source}' is unavailable");
+        Failure::explained(Code::UpstreamUnavailable, what, "its configuration does not match its tables")
+            .detail("source", source.as_str())
+            .because(words.join("; "))
     }
 
     /// Reports tables and columns in the settings that do not exist.

@@ -9,7 +9,7 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Outcome, Resolution};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source, Validity};
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
 use aquifer_query::{CursorKey, FieldType, QueryKind, parse_fields, parse_query};
@@ -128,7 +128,7 @@ impl Database {
                 Err(failure) => {
                     let cause = failure.cause().unwrap_or_default();
                     tracing::warn!(source = database.settings.name, cause, "{}", failure.message());
-                    database.offer.store(Arc::new(Offer::unknown(unavailable_reason(&failure))));
+                    database.offer.store(Arc::new(Offer::unknown(failure.explanation())));
                     database.changes.send_modify(|count| *count += 1);
                 }
             }
@@ -141,7 +141,8 @@ impl Database {
     /// Answers a call, and reflects again if the schema has changed.
     async fn answer(&self, call: Call) -> Result<OperationOutput, Failure> {
         let answer = self.answer_with_known_schema(call).await;
-        let saw_other_schema = matches!(&answer, Err(failure) if is_schema_change(failure));
+        let saw_other_schema =
+            answer.as_ref().is_err_and(|failure| failure.reason() == Some(&FailureReason::SchemaChanged));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
         if (saw_other_schema || changed)
             && let Err(failure) = self.reflect().boxed().await
@@ -373,15 +374,6 @@ impl Database {
             WorkError::Sql(error) => error.into_failure(&self.settings.name, exposed),
         }
     }
-}
-
-fn is_schema_change(failure: &Failure) -> bool {
-    failure.code() == Code::UpstreamError && failure.details().contains_key("schema_changed")
-}
-
-/// The reason without the prefix that the database is unavailable.
-fn unavailable_reason(failure: &Failure) -> &str {
-    failure.message().split_once(": ").map_or(failure.message(), |(_, reason)| reason)
 }
 
 /// The table that a generic request names.

@@ -164,7 +164,7 @@ async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>(
 }
 
 /// Needs a server.
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(all(test, feature = "test-postgres"))]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 mod tests {
     use super::*;

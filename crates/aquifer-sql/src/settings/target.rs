@@ -36,7 +36,15 @@ pub fn memory_name(name: &str) -> String {
 )]
 pub struct TargetError(pub(super) String);
 
+/// Why a build without the driver refuses a PostgreSQL target.
+const NO_POSTGRES: &str = "this build has no PostgreSQL support: it was compiled without the feature 'postgres'";
+
 impl Target {
+    /// Why this build cannot serve the target, if it was compiled without support for it.
+    pub fn unsupported(&self) -> Option<&'static str> {
+        (matches!(self, Target::Postgres(_)) && !cfg!(feature = "postgres")).then_some(NO_POSTGRES)
+    }
+
     /// Parses a target as a user writes it.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("sqlite:") {

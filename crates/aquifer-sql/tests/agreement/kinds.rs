@@ -1,5 +1,5 @@
 //! Types that only PostgreSQL has, compared with the reference.
-#![cfg(feature = "postgres")]
+#![cfg(feature = "test-postgres")]
 
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};

@@ -31,19 +31,19 @@ mod value_edge_cases;
 mod walk;
 mod writes;
 
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod dry_run_proofs;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod hidden_lineage;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres_awkward;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres_failures;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres_reflection;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres_rights;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres_tls;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod server;

@@ -31,7 +31,7 @@ fn of_sqlite() -> String {
     TABLES.replace("CREATE TABLE teams (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lead_id INTEGER)", with)
 }
 
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 fn of_postgres() -> String {
     format!("{TABLES} ALTER TABLE teams ADD FOREIGN KEY (lead_id) REFERENCES people;")
 }

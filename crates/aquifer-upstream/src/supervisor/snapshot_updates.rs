@@ -232,13 +232,13 @@ impl Supervisor {
     }
 
     pub(super) fn handle_start_failure(&self, failure: &Failure) {
-        let is_logged = self.snapshot.load().failure.as_deref() == Some(failure_reason(failure));
+        let is_logged = self.snapshot.load().failure.as_deref() == Some(failure.explanation());
         match is_logged || self.settings.is_watched {
             true => tracing::debug!("{}", describe_failure(failure)),
             false => tracing::warn!("{}", describe_failure(failure)),
         }
         if !is_logged {
-            self.publish_failure(failure_reason(failure));
+            self.publish_failure(failure.explanation());
         }
     }
 
@@ -252,9 +252,4 @@ impl Supervisor {
         self.snapshot.store(Arc::new(snapshot.with_failure(reason)));
         self.changes.send_modify(|count| *count += 1);
     }
-}
-
-fn failure_reason(failure: &Failure) -> &str {
-    let message = failure.message();
-    message.split_once(": ").map_or(message, |(_, reason)| reason)
 }

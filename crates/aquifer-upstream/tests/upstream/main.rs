@@ -21,7 +21,7 @@ mod resources;
 mod sanitizing;
 mod sent_once;
 mod sent_once_stdio;
-#[cfg(feature = "servers")]
+#[cfg(feature = "test-servers")]
 mod servers;
 mod sessions;
 mod stale_configuration;

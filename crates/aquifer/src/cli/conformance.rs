@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aquifer_conformance::render::Format;
 use clap::{Args, CommandFactory as _, Subcommand};
 
 use super::Cli;
@@ -110,16 +109,30 @@ pub(crate) struct ConformanceReportArgs {
 pub(crate) struct ReportOutput {
     /// The format of the report: text, json, markdown or junit.
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = format)]
-    pub(crate) format: Format,
+    pub(crate) format: ReportFormat,
 
     /// Write the report here instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
-fn format(text: &str) -> Result<Format, String> {
-    let found = Format::ALL.into_iter().find(|(name, _)| *name == text);
-    found.map(|(_, format)| format).ok_or_else(|| "use text, json, markdown or junit".to_owned())
+/// The format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
+    Markdown,
+    Junit,
+}
+
+fn format(text: &str) -> Result<ReportFormat, String> {
+    match text {
+        "text" => Ok(ReportFormat::Text),
+        "json" => Ok(ReportFormat::Json),
+        "markdown" => Ok(ReportFormat::Markdown),
+        "junit" => Ok(ReportFormat::Junit),
+        _ => Err("use text, json, markdown or junit".to_owned()),
+    }
 }
 
 /// Parses `NAME=VALUE`, or `NAME: VALUE` as headers are written elsewhere. Errors do not repeat the value: it may be a

@@ -15,7 +15,8 @@ use clap_complete::Shell;
 use crate::config::SourceConfig;
 use crate::safety::TrustSetting;
 pub(crate) use conformance::{
-    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
+    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
+    ReportOutput,
 };
 
 pub(crate) use gateway::{

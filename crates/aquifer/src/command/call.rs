@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use aquifer_engine::{Caller, Context, Engine, Reply, Snapshot, Source as _};
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::introspect::OperationClass;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
@@ -29,7 +30,7 @@ pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
     let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
-    let about_all = operation_names(&arguments).iter().any(|name| name == "introspect");
+    let about_all = operation_names(&arguments).iter().any(|name| OperationClass::from_name(name).describes_catalog());
     let snapshot = engine.snapshot();
     if about_all {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::bail;
 use aquifer_discovery::redact;
+use aquifer_protocol::introspect;
 use aquifer_protocol::surface::Receiver;
 use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
     }
     let ask = async |params: Map<String, Value>| {
         let request = Map::from_iter([
-            ("operation".to_owned(), Value::from("introspect")),
+            ("operation".to_owned(), Value::from(introspect::NAME)),
             ("params".to_owned(), Value::Object(params)),
         ]);
         super::call::ask(&engine, &Receiver::Unified, request).await.into_value().0

@@ -1,25 +1,39 @@
-//! One module for each command.
+//! One module for each command. A command whose feature a build leaves out has a stand-in that says so.
 
 pub(crate) mod approvals;
 pub(crate) mod audit;
-pub(crate) mod build;
 pub(crate) mod call;
-mod capture;
 pub(crate) mod completions;
+#[cfg_attr(not(feature = "conformance"), path = "no_conformance.rs")]
 pub(crate) mod conformance;
 pub(crate) mod demo;
 mod explain;
-pub(crate) mod init;
-pub(crate) mod interrogate;
 pub(crate) mod introspect;
 mod json;
-pub(crate) mod login;
 pub(crate) mod policy;
-pub(crate) mod review;
 pub(crate) mod serve;
 mod sources;
 mod table;
+#[cfg_attr(not(feature = "tokens"), path = "no_tokens.rs")]
 pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod validate;
 mod write;
+
+#[cfg(feature = "gateway")]
+pub(crate) mod build;
+#[cfg(feature = "gateway")]
+mod capture;
+#[cfg(feature = "gateway")]
+pub(crate) mod init;
+#[cfg(feature = "gateway")]
+pub(crate) mod interrogate;
+#[cfg(feature = "gateway")]
+pub(crate) mod login;
+#[cfg(not(feature = "gateway"))]
+mod no_gateway;
+#[cfg(feature = "gateway")]
+pub(crate) mod review;
+
+#[cfg(not(feature = "gateway"))]
+pub(crate) use no_gateway::{build, init, interrogate, login, review};

@@ -24,7 +24,7 @@ use crate::Ending;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, UnreachableError, pins};
+use crate::sources::{Absence, LOOK_ONLY, UnreachableError};
 
 pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     if let Some([before, now]) = arguments.compare.as_deref() {
@@ -151,7 +151,7 @@ async fn start_gateways(arguments: &TokensArgs) -> anyhow::Result<Vec<MeasuredSe
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
                 args: serve(arguments, mode),
-                env: environment().into_iter().chain([(pins::LOOK_ONLY.to_owned(), "1".to_owned())]).collect(),
+                env: environment().into_iter().chain([(LOOK_ONLY.to_owned(), "1".to_owned())]).collect(),
                 cwd: None,
             },
         );

@@ -14,11 +14,12 @@ use anyhow::{Context, bail};
 use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
-use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
+use aquifer_gate::store::{RedisSettings, SqliteStore, open_redis};
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Config, StateConfig};
+use crate::feature;
 use crate::state::{self, StateFiles};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSetting};
@@ -56,7 +57,12 @@ impl StoreSetting {
         Ok(Some(match store.as_str() {
             "memory" => StoreSetting::Memory,
             "sqlite" => StoreSetting::File(None),
-            url if url.starts_with("redis://") || url.starts_with("rediss://") => StoreSetting::Redis(url.to_owned()),
+            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
+                if !cfg!(feature = "redis") {
+                    return Err(feature::missing("Redis support", "redis").context("state.store cannot be used"));
+                }
+                StoreSetting::Redis(url.to_owned())
+            }
             file => match file.strip_prefix("sqlite:").filter(|file| !file.is_empty()) {
                 Some(file) => StoreSetting::File(Some(file.into())),
                 None => {
@@ -86,7 +92,7 @@ impl Safety {
         let (place, clock) = (StoreLocation::new(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;
-        crate::sources::pins::record_in(&audit);
+        crate::sources::gateway::record_in(&audit);
         let shared = matches!(place, StoreLocation::Redis(_)).then(|| store.clone());
         let gate = gate(config, sources, &audit, &store, &clock)?;
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
@@ -197,7 +203,7 @@ impl StoreLocation {
                     let read = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
                     settings.authorities = Some(read);
                 }
-                Arc::new(RedisStore::new(&settings)?.with_clock(clock))
+                open_redis(&settings, clock)?
             }
         })
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Weak};
 use aquifer_engine::Engine;
 use aquifer_gate::SafetyGate;
 use aquifer_gate::policy::{Inventory, UnusedRule};
-use aquifer_upstream::Upstream;
 use tokio::task::AbortHandle;
 
 use crate::sources::OpenSource;
+use crate::sources::gateway::Upstream;
 
 /// Finds every rule, limit and price that matches nothing or changes nothing. Skips rules that may apply to a source
 /// whose operations are not known yet.

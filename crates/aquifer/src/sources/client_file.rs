@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
 use aquifer_discovery::servers::{Environment, Server, ServerTransport};
 
-use super::{InvalidSource, Plans, upstream};
+use super::{InvalidSource, Plans, gateway};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
@@ -48,7 +48,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &StateFiles, plans: &
             plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }
-        plans.push(upstream::of_client(server, file, &environment, source, kept));
+        plans.push(gateway::of_client(server, file, &environment, source, kept));
     }
     if plans.plans.is_empty() && plans.broken.is_empty() {
         bail!("{file} has no MCP server that is enabled");

@@ -10,6 +10,9 @@ use aquifer_sql::{ComputedSettings, Settings, Style, TableSettings, Target};
 use crate::config::{self, SourceConfig};
 
 pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> anyhow::Result<Settings> {
+    if let Some(reason) = target.unsupported() {
+        bail!("source '{name}': {reason}");
+    }
     let mut settings = Settings::with_target(name, target);
     settings.schemas.clone_from(&config.schemas);
     settings.include.clone_from(&config.include);

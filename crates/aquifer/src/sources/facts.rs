@@ -1,6 +1,6 @@
 //! What the gate needs to know about planned sources.
 
-use super::{Kind, Plans};
+use super::{Kind, Plans, gateway};
 use crate::safety::SourceFacts;
 
 impl Plans {
@@ -9,9 +9,9 @@ impl Plans {
         let mut facts = SourceFacts { has_several: self.are_several(), ..SourceFacts::default() };
         for plan in &self.plans {
             if let Kind::Upstream(settings) = &plan.kind
-                && let Some(adapter) = &settings.adapter
+                && let Some(limits) = gateway::rate_limits(settings)
             {
-                facts.add(&plan.name, &adapter.rate_limits);
+                facts.add(&plan.name, limits);
             }
         }
         facts

@@ -7,16 +7,16 @@ mod adapter_file;
 mod client_file;
 mod database;
 mod facts;
+#[cfg_attr(not(feature = "gateway"), path = "no_gateway.rs")]
+pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
-mod login;
 mod naming;
-pub(crate) mod pins;
 mod place;
+mod shell_word;
 mod store;
 mod trust;
 mod unreached;
-mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,20 +33,21 @@ use aquifer_protocol::suggest;
 use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
-use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
 use crate::command::call::escape_hidden;
-use crate::config::{self, SourceConfig, StateConfig};
+use crate::config::{self, Config, SourceConfig, StateConfig};
 use crate::shop;
 use crate::state::StateFiles;
 use crate::task_board::Board;
+use gateway::Upstream;
 use unreached::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
-pub(crate) use login::quoted;
 pub(crate) use naming::problem as name_problem;
+pub(crate) use shell_word::quoted;
+pub(crate) use store::LOOK_ONLY;
 pub(crate) use unreached::UnreachableError;
 
 /// What happens when a source cannot be reached.
@@ -109,7 +110,7 @@ enum Kind {
     Tasks,
     /// A database, and where the names of its tables are kept.
     Database(Box<aquifer_sql::Settings>),
-    Upstream(Box<aquifer_upstream::Settings>),
+    Upstream(Box<gateway::Settings>),
 }
 
 /// A source that cannot be served, and why.
@@ -208,7 +209,7 @@ impl Plans {
 
     fn add(&mut self, source: &SourceConfig, kept: &StateFiles) -> anyhow::Result<()> {
         if source.target.is_none() && (source.command.is_some() || source.url.is_some()) {
-            self.push(upstream::plan(source, kept));
+            self.push(gateway::plan(source, kept));
             return Ok(());
         }
         let Some(written) = &source.target else {
@@ -220,11 +221,11 @@ impl Plans {
             "tasks:" | "tasks" => self.plans.push(Plan::new(source, "tasks", Kind::Tasks)?),
             web if web.starts_with("http://") || web.starts_with("https://") => {
                 let found = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
-                self.push(upstream::plan(&found, kept));
+                self.push(gateway::plan(&found, kept));
             }
             file if adapter_file::is_adapter(file) => {
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
-                self.push(upstream::plan(&found, kept));
+                self.push(gateway::plan(&found, kept));
             }
             file if client_file::is_client_file(file) => {
                 client_file::add(file, source, kept, self)?;
@@ -259,6 +260,12 @@ impl Plans {
             }
         }
         Ok(())
+    }
+
+    /// Says of every source where its state is kept, and of MCP servers which definitions are accepted.
+    pub(crate) fn pin(&mut self, config: &Config) {
+        self.plans.iter_mut().for_each(|plan| plan.state = config.state.clone());
+        self.pin_definitions(config);
     }
 
     /// Reports what cannot be served, and why.
@@ -342,10 +349,7 @@ impl Plans {
                 }
             }
             match &mut plan.kind {
-                Kind::Upstream(settings) if plan.origin.has_chosen_name() => settings.name.clone_from(&plan.name),
-                Kind::Upstream(settings) => {
-                    settings.pinned_as = Some(std::mem::replace(&mut settings.name, plan.name.clone()));
-                }
+                Kind::Upstream(settings) => gateway::rename(settings, &plan.name, plan.origin.has_chosen_name()),
                 Kind::Database(settings) => settings.name.clone_from(&plan.name),
                 Kind::Demo | Kind::Tasks => {}
             }
@@ -388,7 +392,7 @@ impl Plan {
     }
 
     /// The MCP server behind it, if there is one.
-    pub(crate) fn upstream(&self) -> Option<&aquifer_upstream::Settings> {
+    pub(crate) fn upstream(&self) -> Option<&gateway::Settings> {
         match &self.kind {
             Kind::Upstream(settings) => Some(settings),
             _ => None,
@@ -422,7 +426,7 @@ impl Plan {
                 hidden::hide(board, Vec::new(), origin.config.read_only)
             }
             Kind::Database(settings) => {
-                let store = match pins::is_looking(absence) {
+                let store = match store::is_looking(absence) {
                     true => store::looked_into(&self.state),
                     false => store::opened(&self.state),
                 };
@@ -430,11 +434,9 @@ impl Plan {
                 absent = (!found).then(|| database.clone());
                 database
             }
-            Kind::Upstream(mut settings) => {
-                settings.is_watched = matches!(absence, Absence::Fails | Absence::IsShown);
-                let pinning = pins::pinning(&self.state, absence);
-                let upstream = Upstream::open(*settings, Arc::new(SystemClock), pinning).await;
-                let source = hidden::hide(upstream.clone(), self.hidden, origin.config.read_only);
+            Kind::Upstream(settings) => {
+                let (upstream, source) = gateway::open(*settings, &self.state, absence).await;
+                let source = hidden::hide(source, self.hidden, origin.config.read_only);
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
         };

@@ -7,11 +7,20 @@ use std::sync::{Arc, OnceLock};
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 
+use super::Absence;
 use crate::config::StateConfig;
 use crate::safety::{self, StoreLocation};
 
+/// Set for a server that is started only to be measured: it pins nothing.
+pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
+
 /// Sources that a process without a store remembers.
 const MAX_IN_MEMORY: usize = 10_000;
+
+/// Whether the process only looks at sources and serves nobody.
+pub(super) fn is_looking(absence: Absence) -> bool {
+    matches!(absence, Absence::Fails | Absence::IsShown) || std::env::var_os(LOOK_ONLY).is_some()
+}
 
 /// The store of this process. Its place does not change while the process runs.
 pub(super) fn opened(state: &StateConfig) -> Arc<dyn StateStore> {

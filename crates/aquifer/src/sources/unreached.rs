@@ -1,7 +1,8 @@
 //! Errors about sources that cannot be reached.
 
 use aquifer_protocol::error::Failure;
-use aquifer_upstream::describe_failure;
+
+use super::gateway::describe_failure;
 
 /// An MCP server cannot be reached, although its configuration is valid.
 #[derive(Debug)]

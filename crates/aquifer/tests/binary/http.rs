@@ -41,50 +41,6 @@ fn answers_without_streaming_are_plain_json() {
     assert_eq!(answer.json()["result"]["tools"].as_array().unwrap().len(), 5);
 }
 
-/// The same message with a slash written otherwise goes the SDK's way.
-#[test]
-fn calls_are_answered_alike_on_the_short_way() {
-    let served = HttpServer::tasks();
-    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
-    let read = json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } });
-    let newest = ("mcp-protocol-version", "2026-07-28");
-    let (method, name) = (("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read"));
-    let plain = vec![newest, method, name];
-    let calls = [
-        (plain.clone(), read.clone()),
-        (plain.clone(), json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 99 } })),
-        (plain.clone(), json!({ "name": "mcp_aql_read", "arguments": { "operation": "delete_task", "id": 1 } })),
-        (plain.clone(), json!({ "name": "mcp_aql_read", "arguments": { "operations": [] } })),
-        (plain.clone(), json!({ "name": "mcp_aql_read" })),
-        (plain.clone(), json!({ "name": "mcp_aql_create", "arguments": { "operation": "create_task" } })),
-        (plain.clone(), json!({ "arguments": {} })),
-        (vec![newest, method, ("mcp-name", "no_tool")], json!({ "name": "no_tool", "arguments": {} })),
-        (vec![newest, method], read.clone()),
-        (vec![newest, name], read.clone()),
-        (vec![newest, ("mcp-method", "tools/list"), name], read.clone()),
-        (vec![method, name], read.clone()),
-        (vec![("mcp-protocol-version", "2025-11-25"), method, name], read.clone()),
-        (vec![newest, method, name, name], read.clone()),
-        (vec![newest, method, name, ("mcp-session-id", "none")], read.clone()),
-        (vec![newest, method, name, ("mcp-param-x", "1")], read.clone()),
-        (vec![newest, method, name, ("accept", "application/json")], read.clone()),
-        (vec![newest, method, name, ("content-type", "text/plain")], read),
-    ];
-    for (headers, params) in calls {
-        for complete in [true, false] {
-            let (mut body, _) = stateless_body("tools/call", params.clone());
-            if !complete {
-                body["params"]["_meta"] = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
-            }
-            let short = served.post(&headers, body.to_string().as_bytes());
-            let long = served.post(&headers, body.to_string().replace("tools/call", "tools\\/call").as_bytes());
-            let response =
-                |answer: &crate::support::Answer| (answer.status, answer.header("content-type"), answer.body.clone());
-            assert_eq!(response(&short), response(&long), "{headers:?} {body}");
-        }
-    }
-}
-
 #[test]
 fn progress_streams_to_clients() {
     let served = HttpServer::tasks();

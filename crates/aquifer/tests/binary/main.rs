@@ -30,7 +30,7 @@ mod moved_configuration;
 mod named_sources;
 mod offered;
 mod outputs;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "test-postgres")]
 mod postgres;
 mod private_state;
 mod quarantine;
@@ -40,13 +40,13 @@ mod results;
 mod review_words;
 mod safety;
 mod secrets;
-#[cfg(feature = "clients")]
+#[cfg(feature = "test-clients")]
 mod servers;
 mod sqlite;
 mod stdio;
 mod support;
 mod tokens;
 mod validate;
-#[cfg(feature = "clients")]
+#[cfg(feature = "test-clients")]
 mod walk;
 mod watched;

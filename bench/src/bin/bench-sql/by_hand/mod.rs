@@ -15,6 +15,19 @@ pub(crate) enum Target<'a> {
     Postgres(&'a str),
 }
 
+/// A column of times.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeColumn {
+    pub(crate) name: &'static str,
+    /// How the times are written.
+    pub(crate) title: &'static str,
+    /// A time that some rows are before, as the column keeps it.
+    before: &'static str,
+}
+
+/// The same bound as a caller writes it.
+pub(crate) const BEFORE: &str = "2024-06-15T00:00:00Z";
+
 impl<'a> Target<'a> {
     pub(crate) fn read(text: &'a str) -> anyhow::Result<Self> {
         match text.strip_prefix("sqlite:") {
@@ -23,35 +36,34 @@ impl<'a> Target<'a> {
             None => bail!("'{text}' is neither sqlite:PATH nor postgres://…"),
         }
     }
-}
 
-/// A column of times, and a time that some rows are before.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeColumn {
-    pub(crate) name: &'static str,
-    /// The bound as the column keeps it, in SQL.
-    before: &'static str,
-}
+    pub(crate) fn title(&self) -> &'static str {
+        match self {
+            Target::Sqlite(_) => "SQLite",
+            Target::Postgres(_) => "PostgreSQL",
+        }
+    }
 
-/// The same bound as a caller writes it.
-pub(crate) const BEFORE: &str = "2024-06-15T00:00:00Z";
-
-impl Target<'_> {
     /// The columns of times that visits are sorted by.
     pub(crate) fn time_columns(&self) -> &'static [TimeColumn] {
+        const fn column(name: &'static str, title: &'static str, before: &'static str) -> TimeColumn {
+            TimeColumn { name, title, before }
+        }
+        const SQLITE: [TimeColumn; 6] = [
+            column("t_at", "`2026-01-31T12:00:00`", "2024-06-15T00:00:00"),
+            column("python_at", "Python's fractions", "2024-06-15T00:00:00"),
+            column("aware_at", "with an offset", "2024-06-15T00:00:00+00:00"),
+            column("day_at", "plain dates", "2024-06-15"),
+            column("seconds_at", "Unix seconds", "1718409600"),
+            column("sparse_at", "some missing", "2024-06-15 00:00:00"),
+        ];
+        const POSTGRES: [TimeColumn; 2] = [
+            column("zoned_at", "`timestamptz`", "'2024-06-15T00:00:00Z'"),
+            column("sparse_at", "some missing", "'2024-06-15T00:00:00'"),
+        ];
         match self {
-            Target::Sqlite(_) => &[
-                TimeColumn { name: "t_at", before: "'2024-06-15T00:00:00'" },
-                TimeColumn { name: "python_at", before: "'2024-06-15T00:00:00'" },
-                TimeColumn { name: "aware_at", before: "'2024-06-15T00:00:00+00:00'" },
-                TimeColumn { name: "day_at", before: "'2024-06-15'" },
-                TimeColumn { name: "seconds_at", before: "1718409600" },
-                TimeColumn { name: "sparse_at", before: "'2024-06-15 00:00:00'" },
-            ],
-            Target::Postgres(_) => &[
-                TimeColumn { name: "zoned_at", before: "'2024-06-15T00:00:00Z'" },
-                TimeColumn { name: "sparse_at", before: "'2024-06-15T00:00:00'" },
-            ],
+            Target::Sqlite(_) => &SQLITE,
+            Target::Postgres(_) => &POSTGRES,
         }
     }
 }
@@ -72,11 +84,20 @@ struct Visit<T> {
     at: T,
 }
 
-/// A page of orders.
+/// A page of orders or visits.
 #[derive(serde::Serialize)]
 struct Page<T> {
     orders: Vec<T>,
     has_next_page: bool,
+}
+
+impl<T: serde::Serialize> Page<T> {
+    /// The page as JSON, from one row more than it has if there are more.
+    fn write(mut rows: Vec<T>) -> anyhow::Result<String> {
+        let has_next_page = rows.len() > PAGE;
+        rows.truncate(PAGE);
+        Ok(serde_json::to_string(&Self { orders: rows, has_next_page })?)
+    }
 }
 
 /// How many orders have a status.
@@ -86,17 +107,12 @@ struct Group {
     count: i64,
 }
 
-/// Where a page begins: after the order with this time and id.
+/// Where a page begins: after the order with this time and id, which is where our cursor points.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    created_at: String,
-    id: i64,
-}
-
-impl Place {
-    pub(crate) fn new(created_at: &str, id: i64) -> Self {
-        Self { created_at: created_at.to_owned(), id }
-    }
+    pub(crate) created_at: String,
+    pub(crate) id: i64,
+    pub(crate) cursor: String,
 }
 
 /// What is asked.
@@ -130,13 +146,7 @@ impl ByHand {
     pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
         match self {
             ByHand::Sqlite(database) => database.ask(question.clone()).await,
-            ByHand::Postgres(database) => match question {
-                Question::List(after) => database.list(after.as_ref()).await,
-                Question::CountByStatus => database.count_by_status().await,
-                Question::Get(id) => database.get(*id).await,
-                Question::GetBare(id) => database.get_bare(*id).await,
-                Question::Latest(column, is_bounded) => database.latest(&column.sql(*is_bounded, column.before)).await,
-            },
+            ByHand::Postgres(database) => database.ask(question).await,
         }
     }
 }

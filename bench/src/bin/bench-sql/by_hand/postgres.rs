@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{Group, PAGE, Page, Place, Visit};
+use super::{Group, PAGE, Page, Place, Question, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
@@ -82,7 +82,17 @@ impl ByHand {
         })
     }
 
-    pub(crate) async fn list(&self, after: Option<&Place>) -> anyhow::Result<String> {
+    pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
+        match question {
+            Question::List(after) => self.list(after.as_ref()).await,
+            Question::CountByStatus => self.count_by_status().await,
+            Question::Get(id) => self.one(&self.get, *id).await,
+            Question::GetBare(id) => self.one(&self.get_bare, *id).await,
+            Question::Latest(column, is_bounded) => self.latest(&column.sql(*is_bounded, column.before)).await,
+        }
+    }
+
+    async fn list(&self, after: Option<&Place>) -> anyhow::Result<String> {
         let rows = match after {
             None => self.client.query(&self.list, &[&"paid"]).await?,
             Some(place) => {
@@ -94,32 +104,22 @@ impl ByHand {
         Ok(serde_json::to_string(&Page { orders, has_next_page: rows.len() > PAGE })?)
     }
 
-    pub(crate) async fn count_by_status(&self) -> anyhow::Result<String> {
+    async fn count_by_status(&self) -> anyhow::Result<String> {
         let rows = self.client.query(&self.count, &[]).await?;
         let group = |row: &Row| anyhow::Ok(Group { status: row.try_get(0)?, count: row.try_get(1)? });
-        let groups = rows.iter().map(group).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(serde_json::to_string(&groups)?)
-    }
-
-    pub(crate) async fn get(&self, id: i64) -> anyhow::Result<String> {
-        self.one(&self.get, id).await
-    }
-
-    /// Without its version.
-    pub(crate) async fn get_bare(&self, id: i64) -> anyhow::Result<String> {
-        self.one(&self.get_bare, id).await
+        Ok(serde_json::to_string(&rows.iter().map(group).collect::<anyhow::Result<Vec<_>>>()?)?)
     }
 
     /// The statement is prepared once, as whoever needs nothing else would.
-    pub(crate) async fn latest(&self, sql: &str) -> anyhow::Result<String> {
-        let known = self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"))?.get(sql).cloned();
+    async fn latest(&self, sql: &str) -> anyhow::Result<String> {
+        let statements = || self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"));
+        let known = statements()?.get(sql).cloned();
         let statement = match known {
             Some(statement) => statement,
             None => {
-                let made = self.client.prepare(sql).await?;
-                let mut latest = self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"))?;
-                latest.insert(sql.to_owned(), made.clone());
-                made
+                let prepared = self.client.prepare(sql).await?;
+                statements()?.insert(sql.to_owned(), prepared.clone());
+                prepared
             }
         };
         let rows = self.client.query(&statement, &[]).await?;
@@ -127,8 +127,7 @@ impl ByHand {
             let at = Timestamp::try_from(row.try_get::<_, SystemTime>(1)?)?;
             anyhow::Ok(Visit { id: row.try_get(0)?, at })
         };
-        let orders = rows.iter().take(PAGE).map(visit).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(serde_json::to_string(&Page { orders, has_next_page: rows.len() > PAGE })?)
+        Page::write(rows.iter().map(visit).collect::<anyhow::Result<Vec<_>>>()?)
     }
 
     async fn one(&self, statement: &Statement, id: i64) -> anyhow::Result<String> {

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter};
 
-use super::{Group, PAGE, Page, Place, Question, TimeColumn, Visit};
+use super::{Group, Page, Place, Question, TimeColumn, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
@@ -72,14 +72,12 @@ impl ByHand {
 fn list(connection: &Connection, after: Option<Place>) -> anyhow::Result<String> {
     let rows: Vec<Order> = match after {
         None => connection.prepare_cached(LIST)?.query_map(["paid"], Order::read)?.collect::<Result<_, _>>()?,
-        Some(Place { created_at, id }) => connection
+        Some(Place { created_at, id, .. }) => connection
             .prepare_cached(LIST_AFTER)?
             .query_map(params!["paid", created_at, id], Order::read)?
             .collect::<Result<_, _>>()?,
     };
-    let has_next_page = rows.len() > PAGE;
-    let orders = rows.into_iter().take(PAGE).collect();
-    Ok(serde_json::to_string(&Page { orders, has_next_page })?)
+    Page::write(rows)
 }
 
 fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
@@ -99,13 +97,11 @@ fn latest(connection: &Connection, column: TimeColumn, is_bounded: bool) -> anyh
     };
     let before = match column.before.parse::<i64>() {
         Ok(seconds) => SqlValue::Integer(seconds),
-        Err(_) => SqlValue::Text(column.before.trim_matches('\'').to_owned()),
+        Err(_) => SqlValue::Text(column.before.to_owned()),
     };
     let mut statement = connection.prepare_cached(&column.sql(is_bounded, "?1"))?;
-    let rows: Vec<_> =
-        statement.query_map(params_from_iter(is_bounded.then_some(before)), visit)?.collect::<Result<_, _>>()?;
-    let has_next_page = rows.len() > PAGE;
-    Ok(serde_json::to_string(&Page { orders: rows.into_iter().take(PAGE).collect(), has_next_page })?)
+    let rows = statement.query_map(params_from_iter(is_bounded.then_some(before)), visit)?;
+    Page::write(rows.collect::<Result<Vec<_>, _>>()?)
 }
 
 fn get(connection: &Connection, id: i64) -> anyhow::Result<String> {

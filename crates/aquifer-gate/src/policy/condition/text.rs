@@ -14,7 +14,7 @@ use super::number::NumberText;
 use super::path::variants;
 use super::{Shapes, Verdict};
 use crate::policy::settings::PatternList;
-use aquifer_protocol::glob::{Case, Patterns};
+use aquifer_protocol::glob::{Case, Glob, Patterns};
 
 /// Points in time that differ by less may be the same to a source that stores fewer digits.
 const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);
@@ -263,8 +263,10 @@ impl fmt::Display for TextPatterns {
 /// A text reduced to what every collation compares: ASCII letters and digits without case. Other letters may match
 /// anything: to some collations `é` equals `e`, and `ß` equals two letters.
 #[derive(Debug, Clone)]
-struct LooseText {
-    parts: Vec<String>,
+enum LooseText {
+    Whole(String),
+    /// With letters that may match anything.
+    Gaps(Glob),
 }
 
 impl LooseText {
@@ -288,30 +290,21 @@ impl LooseText {
                 part.push(letter);
             }
         }
-        Self { parts }
+        match <[String; 1]>::try_from(parts) {
+            Ok([whole]) => LooseText::Whole(whole),
+            Err(parts) => LooseText::Gaps(Glob::from_literals(parts)),
+        }
     }
 
     /// Whether some collation may treat both as equal. If both have gaps, the answer is yes.
     fn may_equal(&self, other: &Self) -> bool {
-        match (self.parts.as_slice(), other.parts.as_slice()) {
-            ([text], _) => other.admits(text),
-            (_, [text]) => self.admits(text),
-            _ => true,
-        }
-    }
-
-    /// Whether a text contains the parts in order, starting with the first and ending with the last.
-    fn admits(&self, text: &str) -> bool {
-        let Some((first, rest)) = self.parts.split_first() else { return false };
-        let Some((last, middle)) = rest.split_last() else { return first == text };
-        let Some(mut left) = text.strip_prefix(first.as_str()) else { return false };
-        for part in middle {
-            match left.split_once(part.as_str()) {
-                Some((_, after)) => left = after,
-                None => return false,
+        match (self, other) {
+            (LooseText::Whole(one), LooseText::Whole(other)) => one == other,
+            (LooseText::Whole(text), LooseText::Gaps(pattern)) | (LooseText::Gaps(pattern), LooseText::Whole(text)) => {
+                pattern.matches(text)
             }
+            (LooseText::Gaps(_), LooseText::Gaps(_)) => true,
         }
-        left.ends_with(last.as_str())
     }
 }
 

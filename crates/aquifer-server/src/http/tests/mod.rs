@@ -4,6 +4,7 @@
 mod answers;
 mod bodies;
 mod hosts;
+mod paths;
 mod sessions;
 
 use std::net::SocketAddr;

@@ -36,9 +36,6 @@ pub(crate) const INHERITED_VARIABLES: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
-/// Suffix of the message for a program that is not installed.
-pub(crate) const NOT_FOUND: &str = ": command not found";
-
 /// Lines of standard error kept to explain a failed start.
 const MAX_TAIL_LINES: usize = 8;
 
@@ -90,8 +87,7 @@ impl Child {
         }
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         program.process_group(0).kill_on_drop(true);
-        let mut process =
-            program.spawn().map_err(|error| Outage::new(REASON, describe_spawn_error(command, cwd, &error)))?;
+        let mut process = program.spawn().map_err(|error| spawn_outage(REASON, command, cwd, &error))?;
         let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let input = process.stdin.take().map(|input| input.into_owned_fd());
         let output = process.stdout.take().map(|output| output.into_owned_fd());
@@ -144,18 +140,18 @@ impl Child {
 
 /// Explains like a shell why a program cannot be started. The system reports the same error for a missing program,
 /// folder or interpreter.
-fn describe_spawn_error(command: &str, cwd: Option<&Path>, error: &std::io::Error) -> String {
+fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: &std::io::Error) -> Outage {
     if error.kind() != ErrorKind::NotFound {
-        return format!("{command}: {error}");
+        return Outage::new(reason, format!("{command}: {error}"));
     }
     if let Some(folder) = cwd.filter(|folder| !folder.is_dir()) {
-        return format!("its folder {} does not exist", folder.display());
+        return Outage::new(reason, format!("its folder {} does not exist", folder.display()));
     }
     let program = cwd.map_or_else(|| command.into(), |folder| folder.join(command));
     match command.contains('/') {
-        false => format!("{command}{NOT_FOUND}"),
-        true if program.exists() => format!("{command}: its interpreter does not exist"),
-        true => format!("{command}: no such file"),
+        false => Outage::command_not_found(reason, command),
+        true if program.exists() => Outage::new(reason, format!("{command}: its interpreter does not exist")),
+        true => Outage::new(reason, format!("{command}: no such file")),
     }
 }
 

@@ -52,7 +52,8 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
         }
         // The exit status is only logged.
         let stderr_tail = child.stderr_tail();
-        shared.close(&Outage { reason: outage.reason, cause: format!("{} {stderr_tail}", outage.cause) });
+        let cause = format!("{} {stderr_tail}", outage.cause);
+        shared.close(&Outage::new(outage.reason, cause));
         let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
         tracing::debug!(
             source = &*shared.name,

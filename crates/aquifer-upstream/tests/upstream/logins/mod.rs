@@ -1,7 +1,7 @@
 //! Servers that require a login, with a real authorization server that misbehaves as configured.
 
 mod login;
-#[cfg(feature = "servers")]
+#[cfg(feature = "test-servers")]
 mod official;
 mod refused;
 mod renewal;

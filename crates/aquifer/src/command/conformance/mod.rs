@@ -17,7 +17,8 @@ use aquifer_conformance::{Target, run as drive};
 use super::{call, write};
 use crate::Ending;
 use crate::cli::{
-    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
+    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
+    ReportOutput,
 };
 use progress::ProgressDisplay;
 
@@ -102,8 +103,14 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
 
 /// Writes a report to the requested output.
 fn write_report(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
-    let colour = output.output.is_none() && output.format == Format::Text && has_colours();
-    let text = render::render(report, output.format, colour);
+    let format = match output.format {
+        ReportFormat::Text => Format::Text,
+        ReportFormat::Json => Format::Json,
+        ReportFormat::Markdown => Format::Markdown,
+        ReportFormat::Junit => Format::Junit,
+    };
+    let colour = output.output.is_none() && format == Format::Text && has_colours();
+    let text = render::render(report, format, colour);
     match output.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => write_file(path, &text),
         None => call::print(text.trim_end()),

@@ -31,8 +31,9 @@ use crate::Ending;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::setup::SourceSelection;
+use crate::sources::gateway::pins;
 use crate::sources::gather::{gather, late_message};
-use crate::sources::{Plan, UnreachableError, is_source, pins};
+use crate::sources::{Plan, UnreachableError, is_source};
 
 /// A server under review.
 struct ReviewedServer {

@@ -1,0 +1,69 @@
+//! Servers that are not called but listed: stubs that list the tools of real servers, from captures.
+
+use std::path::{Path, PathBuf};
+
+use aquifer_report::root;
+use serde_json::{Map, Value, json};
+
+use crate::Bench;
+
+/// Ten servers, as many as people have: the captures of the tests, by file name and title.
+pub(crate) const CAPTURES: [(&str, &str); 10] = [
+    ("time", "Time"),
+    ("sqlite", "SQLite"),
+    ("everything", "Everything"),
+    ("git", "Git"),
+    ("filesystem", "Filesystem"),
+    ("memory", "Memory"),
+    ("github", "GitHub"),
+    ("playwright", "Playwright"),
+    ("kubernetes-containers", "Kubernetes"),
+    ("sentry", "Sentry"),
+];
+
+pub(crate) fn capture(name: &str) -> PathBuf {
+    root().join(format!("crates/aquifer-discovery/tests/discovery/captures/{name}.json"))
+}
+
+/// A server's name: a long one would be shortened where it prefixes operations.
+pub(crate) fn short(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
+}
+
+impl Bench {
+    /// A stub that lists the tools of a capture.
+    pub(crate) fn stub(&self, capture: &Path) -> Vec<String> {
+        vec![self.program("bench-stub"), capture.display().to_string()]
+    }
+
+    /// A folder for files of this part.
+    pub(crate) fn folder(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.home.join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// An `mcpServers` file, as every gateway reads it.
+    pub(crate) fn servers_file(&self, name: &str, servers: &[(&str, Vec<String>)]) -> anyhow::Result<String> {
+        let path = self.folder("bench-gateway")?.join(format!("{name}.json"));
+        let entry = |(name, command): &(&str, Vec<String>)| {
+            let (program, arguments) = command.split_first()?;
+            Some(((*name).to_owned(), json!({ "command": program, "args": arguments })))
+        };
+        let servers: Map<String, Value> = servers.iter().filter_map(entry).collect();
+        std::fs::write(&path, json!({ "mcpServers": servers }).to_string())?;
+        Ok(path.display().to_string())
+    }
+
+    /// Stubs for all captures.
+    pub(crate) fn ten(&self) -> anyhow::Result<String> {
+        self.servers_file("ten", &CAPTURES.map(|(name, _)| (short(name), self.stub(&capture(name)))))
+    }
+
+    /// A configuration that asks nobody for confirmation, as the others never do.
+    pub(crate) fn unguarded(&self) -> anyhow::Result<String> {
+        let path = self.folder("bench-gateway")?.join("unguarded.toml");
+        std::fs::write(&path, aquifer_bench::UNGUARDED)?;
+        Ok(path.display().to_string())
+    }
+}

@@ -1,0 +1,126 @@
+//! Measures Aquifer beside what it is compared with, and prints a table for each part.
+//!
+//! Usage: aquifer-bench [--update-docs|--quick] PART…
+//!
+//! `cargo xtask bench` starts it: the programs that it measures stand beside it, AQUIFER_BENCH_HOME is a folder with the
+//! installed peers, AQUIFER_BENCH_NODE a Node.js for them, and AQUIFER_TEST_POSTGRES a server that may be filled.
+
+mod captures;
+mod client;
+mod connection;
+mod count;
+mod gateway;
+mod load;
+mod sql;
+mod tasks;
+mod tokens;
+mod trips;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use aquifer_report::{Table, update_pages};
+
+use client::Plan;
+use connection::Transport;
+use sql::Databases;
+
+fn main() -> anyhow::Result<()> {
+    let (options, parts): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|word| word.starts_with('-'));
+    let update_docs = options.iter().any(|option| option == "--update-docs");
+    let is_quick = options.iter().any(|option| option == "--quick");
+    let bench = Bench::new(is_quick)?;
+    let needs_databases = parts.iter().any(|part| part == "sql" || part == "peers");
+    let databases = needs_databases.then(|| Databases::fill(&bench)).transpose()?;
+    for part in &parts {
+        eprintln!("==> measure {part}");
+        let figures = match (part.as_str(), &databases) {
+            ("stdio", _) => trips::compare(&bench, Transport::Stdio)?,
+            ("http", _) => trips::compare(&bench, Transport::Http)?,
+            ("count", _) => count::compare(&bench)?,
+            ("memory", _) => trips::memory_and_start(&bench)?,
+            ("sql", Some(databases)) => databases.compare()?,
+            ("peers", Some(databases)) => databases.peers()?,
+            ("gateway", _) => gateway::compare(&bench)?,
+            ("tokens", _) => {
+                for (name, table) in tokens::count(&bench)? {
+                    report(name, &table, update_docs)?;
+                }
+                continue;
+            }
+            (unknown, _) => bail!("unknown part '{unknown}'"),
+        };
+        report(part, &Table::figures(figures), update_docs)?;
+    }
+    if update_docs { update_pages() } else { Ok(()) }
+}
+
+fn report(name: &str, table: &Table, update_docs: bool) -> anyhow::Result<()> {
+    table.print()?;
+    if update_docs { table.write(name) } else { Ok(()) }
+}
+
+/// Where everything is.
+struct Bench {
+    /// The folder of the programs, all of one build.
+    programs: PathBuf,
+    /// The folder for what is installed and made.
+    home: PathBuf,
+    node: String,
+    /// Whether to do everything only a few times, to try the programs.
+    is_quick: bool,
+}
+
+impl Bench {
+    fn new(is_quick: bool) -> anyhow::Result<Self> {
+        let own = std::env::current_exe()?;
+        let home = std::env::var_os("AQUIFER_BENCH_HOME").context("use cargo xtask bench")?;
+        Ok(Self {
+            programs: own.parent().context("no folder of programs")?.to_owned(),
+            home: home.into(),
+            node: std::env::var("AQUIFER_BENCH_NODE").unwrap_or_else(|_| "node".to_owned()),
+            is_quick,
+        })
+    }
+
+    fn program(&self, name: &str) -> String {
+        self.programs.join(name).display().to_string()
+    }
+
+    /// The Python of a peer.
+    fn python(&self, peer: &str) -> String {
+        self.home.join(format!("bench-peers/python{peer}/venv/bin/python")).display().to_string()
+    }
+
+    fn echo(&self, transport: Transport) -> Vec<String> {
+        match transport {
+            Transport::Stdio => vec![self.program("bench-echo"), "--stdio".to_owned()],
+            Transport::Http => vec![self.program("bench-echo"), "--http".to_owned(), "127.0.0.1:0".to_owned()],
+        }
+    }
+
+    fn runs(&self, runs: usize) -> usize {
+        if self.is_quick { 1 } else { runs }
+    }
+
+    fn plan(&self, runs: usize, blocks: usize, calls: usize) -> Plan {
+        if self.is_quick { Plan { runs: 1, blocks: 2, calls: 20 } } else { Plan { runs, blocks, calls } }
+    }
+}
+
+/// Runs a program and returns what it printed.
+fn printed(command: &[String]) -> anyhow::Result<String> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("'{}' ended with {}:\n{}", command.join(" "), output.status, errors.trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Tokens of a text in `o200k_base`.
+fn count_tokens(text: &str) -> anyhow::Result<usize> {
+    Ok(tiktoken::get_encoding("o200k_base").context("no tokenizer")?.count(text))
+}

@@ -1,0 +1,64 @@
+//! Round trips, memory and start of our server beside the echo server.
+
+use aquifer_bench::words;
+use aquifer_report::Figure;
+
+use crate::Bench;
+use crate::client::{resident_kb, round_trips, start_ms, starts};
+use crate::connection::{Target, Transport};
+
+/// What every round trip of ours is compared with.
+pub(crate) const ECHO: &str = "bare echo server";
+/// A task to ask for.
+const PREPARE: &str = r#"{"operation":"create_task","params":{"title":"Water the plants"}}"#;
+/// A small question with a small answer. The echo server answers with the question, which is of like size.
+const CALL: &str = r#"{"operation":"get_task","params":{"id":1}}"#;
+
+/// Its name in the table.
+pub(crate) fn title(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Stdio => "stdio",
+        Transport::Http => "HTTP",
+    }
+}
+
+/// Our server and the echo server, which are sent the very same arguments.
+pub(crate) fn servers(bench: &Bench, transport: Transport) -> [Target; 2] {
+    let mut ours = words(&[&bench.program("aquifer"), "serve", "tasks:", "--mode", "single"]);
+    if transport == Transport::Http {
+        ours.extend(words(&["--http", "127.0.0.1:0"]));
+    }
+    let ours = Target::new("ours", transport, "mcp_aql", CALL, ours);
+    let echo = Target::new(ECHO, transport, "echo", CALL, bench.echo(transport));
+    [ours, echo].map(|target| Target { prepare: Some(PREPARE), ..target })
+}
+
+pub(crate) fn compare(bench: &Bench, transport: Transport) -> anyhow::Result<Vec<Figure>> {
+    let (title, [ours, echo]) = (title(transport), servers(bench, transport));
+    let small = round_trips(&ours, &echo, bench.plan(12, 10, 300))?;
+    // Text that comes back twice, as MCP wants it: as text, and as structured content.
+    let text = "All the plants want water on every dry day. ".repeat(190);
+    let call = format!(r#"{{"operation":"create_task","params":{{"title":"{text}","dry_run":true}}}}"#);
+    let [ours, echo] = [ours, echo].map(|target| Target { call: call.clone(), prepare: None, ..target });
+    let large = round_trips(&ours, &echo, bench.plan(6, 10, 200))?;
+    Ok(vec![
+        small.p50(format!("{title}: round trip, p50")).max_ratio(1.3),
+        small.p99(format!("{title}: round trip, p99")),
+        small.cpu(format!("{title}: server CPU of a call")),
+        large.p50(format!("{title}: round trip with 8 KB, p50")),
+    ])
+}
+
+pub(crate) fn memory_and_start(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for transport in [Transport::Stdio, Transport::Http] {
+        let (title, servers) = (title(transport), servers(bench, transport));
+        let call = r#"{"operation":"list_tasks"}"#;
+        let [ours, echo] = &servers.map(|target| Target { call: call.to_owned(), prepare: None, ..target });
+        let memory = format!("{title}: idle memory, one call done");
+        figures.push(starts(memory, "kB", [ours, echo], bench.runs(9), resident_kb)?.max(15.0 * 1024.0));
+        let start = format!("{title}: start to first answer");
+        figures.push(starts(start, "ms", [ours, echo], bench.runs(25), start_ms)?.max(50.0));
+    }
+    Ok(figures)
+}

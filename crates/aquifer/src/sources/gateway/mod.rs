@@ -1,0 +1,52 @@
+//! MCP servers as sources. Everything that the rest of the program knows of `aquifer-upstream` is here; builds without
+//! the feature `gateway` have `no_gateway.rs` instead.
+
+mod login;
+pub(crate) mod pins;
+mod place;
+mod plan;
+
+use std::sync::Arc;
+
+use aquifer_discovery::adapter::RateLimits;
+use aquifer_engine::Source;
+use aquifer_engine::clock::SystemClock;
+
+use super::Absence;
+use crate::config::StateConfig;
+
+pub(crate) use aquifer_upstream::Settings;
+pub(crate) use aquifer_upstream::Upstream;
+pub(crate) use aquifer_upstream::describe_failure;
+pub(crate) use pins::record_in;
+pub(super) use plan::{of_client, plan};
+
+/// Opens a server. It may not have been started yet.
+pub(super) async fn open(
+    mut settings: Settings,
+    state: &StateConfig,
+    absence: Absence,
+) -> (Arc<Upstream>, Arc<dyn Source>) {
+    settings.is_watched = matches!(absence, Absence::Fails | Absence::IsShown);
+    let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, absence)).await;
+    (upstream.clone(), upstream)
+}
+
+/// Gives a server the name of its source. Definitions stay pinned under the name that the server had before, unless the
+/// operator chose the new one.
+pub(super) fn rename(settings: &mut Settings, name: &str, is_chosen: bool) {
+    let before = std::mem::replace(&mut settings.name, name.to_owned());
+    if !is_chosen {
+        settings.pinned_as = Some(before);
+    }
+}
+
+/// Describes the server, without secrets.
+pub(super) fn place(settings: &Settings) -> String {
+    place::server(&settings.transport)
+}
+
+/// The limits that its adapter file declares.
+pub(super) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+    settings.adapter.as_ref().map(|adapter| &adapter.rate_limits)
+}

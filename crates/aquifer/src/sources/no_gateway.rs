@@ -1,0 +1,93 @@
+//! Stands in for MCP servers in builds without the feature `gateway`: the same types, of which there is no value. A
+//! source that needs one is planned as invalid, so that others of the same configuration are served.
+
+use std::sync::Arc;
+
+use aquifer_discovery::adapter::RateLimits;
+use aquifer_discovery::servers::{Environment, Server};
+use aquifer_engine::Source;
+use aquifer_gate::audit::Audit;
+use aquifer_protocol::error::Failure;
+
+use super::{Absence, InvalidSource, Plan, Plans};
+use crate::config::{Config, SourceConfig, StateConfig};
+use crate::feature;
+use crate::setup::SourceSelection;
+use crate::state::StateFiles;
+
+pub(crate) enum Settings {}
+
+pub(crate) enum Upstream {}
+
+impl Upstream {
+    pub(crate) fn name(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) async fn ready(&self) -> Result<(), Failure> {
+        match *self {}
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        match *self {}
+    }
+}
+
+pub(super) fn plan(source: &SourceConfig, _kept: &StateFiles) -> Result<Plan, InvalidSource> {
+    Err(invalid(source.name.as_deref().unwrap_or("mcp")))
+}
+
+pub(super) fn of_client(
+    server: &Server,
+    _file: &str,
+    _environment: &Environment<'_>,
+    _source: &SourceConfig,
+    _kept: &StateFiles,
+) -> Result<Plan, InvalidSource> {
+    Err(invalid(&server.name))
+}
+
+fn invalid(name: &str) -> InvalidSource {
+    InvalidSource { name: name.to_owned(), why: feature::missing("support for MCP servers", "gateway").to_string() }
+}
+
+pub(super) async fn open(
+    settings: Settings,
+    _state: &StateConfig,
+    _absence: Absence,
+) -> (Arc<Upstream>, Arc<dyn Source>) {
+    match settings {}
+}
+
+pub(super) fn rename(settings: &mut Settings, _name: &str, _is_chosen: bool) {
+    match *settings {}
+}
+
+pub(super) fn place(settings: &Settings) -> String {
+    match *settings {}
+}
+
+pub(super) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+    match *settings {}
+}
+
+impl Plans {
+    pub(crate) fn log_in(&mut self, _wanted: &SourceSelection<'_>, _kept: &StateFiles) {}
+
+    pub(super) fn pin_definitions(&mut self, _config: &Config) {}
+}
+
+/// Nothing is ever quarantined.
+pub(crate) fn record_in(_audit: &Audit) {}
+
+/// Describes a failure to the operator, with its cause.
+pub(crate) fn describe_failure(failure: &Failure) -> String {
+    match failure.cause() {
+        Some(cause) => format!("{} ({})", failure.message(), cause.trim()),
+        None => failure.message().to_owned(),
+    }
+}
