@@ -194,7 +194,7 @@ impl<T, E: Into<Failure>> HandlerResult for Result<T, E> {
 }
 
 /// The type that a handler returns. Generated code asks the compiler whether its items have versions, in the same way as
-/// for [`Argument`](crate::argument::Argument).
+/// for [`Argument`](crate::extract::argument::Argument).
 pub struct Returned<T>(PhantomData<fn() -> T>);
 
 impl<T> Returned<T> {

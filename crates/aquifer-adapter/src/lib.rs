@@ -28,13 +28,11 @@
 
 mod adapter;
 mod answer;
-mod argument;
 mod describe;
-mod elicitation;
+mod error;
 mod etag;
 mod execution;
 mod extract;
-mod long_running;
 mod params;
 mod query;
 #[cfg(feature = "serve")]
@@ -49,12 +47,13 @@ pub use aquifer_protocol::warning::Warning;
 pub use aquifer_query::plan;
 pub use aquifer_query::{CursorKey, Plan};
 
-pub use adapter::{Adapter, AdapterError, AdapterErrors, IntoAdapter};
+pub use adapter::{Adapter, IntoAdapter};
 pub use answer::{Answer, IntoAnswer, ItemStream, Reply, WithWarnings};
 pub use describe::OperationDraft;
-pub use elicitation::Elicitation;
+pub use error::{AdapterError, AdapterErrors};
 pub use etag::{Etag, IfMatch};
 pub use execution::{Execution, Executions, Reporter, Status};
+pub use extract::elicitation::Elicitation;
 pub use extract::{CallParts, Context, FromCall, Progress};
 pub use params::{Binary, DryRun, Items, Patch};
 pub use query::{Collection, Page, Query, Scan, VersionedQuery};
@@ -71,8 +70,8 @@ pub mod macros {
     pub use serde_json::json;
 
     pub use crate::answer::{EtagAnswerKind, HandlerResult, PlainAnswerKind, Returned};
-    pub use crate::argument::{Argument, DerivedParameter, ExtractorKind, ParameterKind};
     pub use crate::etag::version;
+    pub use crate::extract::argument::{Argument, DerivedParameter, ExtractorKind, ParameterKind};
 }
 
 /// Definitions that must not compile. What the macro itself refuses is tested in `aquifer-derive`.

@@ -12,7 +12,8 @@ use aquifer_protocol::surface::Surface;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, StdioError};
 use tokio_util::sync::CancellationToken;
 
-use crate::adapter::{AdapterErrors, IntoAdapter};
+use crate::adapter::IntoAdapter;
+use crate::error::AdapterErrors;
 
 /// How many tokens and counters the gate remembers before it drops the oldest.
 const MAX_RECORDS: usize = 100_000;

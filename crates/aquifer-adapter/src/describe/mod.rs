@@ -16,7 +16,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::adapter::AdapterError;
+use crate::error::AdapterError;
 
 /// An operation while it is being described.
 pub struct OperationDraft {

@@ -1,5 +1,8 @@
 //! What a handler can take from a call besides its parameters.
 
+pub(crate) mod argument;
+pub(crate) mod elicitation;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,9 +15,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::describe::OperationDraft;
-use crate::elicitation::Elicitation;
 use crate::execution::Reporter;
 use crate::params::DryRun;
+use elicitation::Elicitation;
 
 /// A value that a handler takes from the call: its context, its caller, or something of your own.
 ///

@@ -1,7 +1,8 @@
 //! An adapter: operations with their handlers over a shared state, built into a [`Source`].
 
+mod long_running;
+
 use std::collections::HashMap;
-use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use crate::answer::{IntoAnswer, Reply};
 use crate::describe::OperationDraft;
+use crate::error::{AdapterError, AdapterErrors};
 use crate::execution::Executions;
 use crate::extract::{CallParts, Context, Progress};
 
@@ -59,60 +61,6 @@ pub struct Adapter<S> {
     cursor_key: Option<CursorKey>,
     problems: Vec<AdapterError>,
 }
-
-/// A problem with the definition of an adapter.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AdapterError {
-    /// The operation has no description.
-    #[error("parameter type '{0}' needs a doc comment: it is the description of the operation")]
-    NoDescription(String),
-    /// The parameters are not a struct with named fields.
-    #[error("parameter type '{0}' must be a struct with named fields")]
-    NotAStruct(String),
-    /// Two different types have the same name.
-    #[error("two different types are named '{0}': rename one with #[schemars(rename = \"…\")]")]
-    DuplicateType(String),
-    /// An operation has the same parameter twice.
-    #[error("operation '{operation}' has two parameters named '{parameter}'")]
-    DuplicateParameter {
-        /// The operation.
-        operation: String,
-        /// The parameter.
-        parameter: String,
-    },
-    /// Two operations have the same name.
-    #[error("two operations are named '{0}'")]
-    DuplicateOperation(String),
-    /// The system provides no random bytes for the cursor key.
-    #[error("cannot make a key for cursors: {0}")]
-    NoRandomness(String),
-    /// `example` or a similar method was called before an operation was added.
-    #[error("'{0}' must follow an operation")]
-    NothingToDescribe(&'static str),
-}
-
-/// All problems with the definition of an adapter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdapterErrors(Vec<AdapterError>);
-
-impl AdapterErrors {
-    /// The problems, at least one.
-    pub fn problems(&self) -> &[AdapterError] {
-        &self.0
-    }
-}
-
-impl Display for AdapterErrors {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for AdapterErrors {}
 
 impl<S: Send + Sync + 'static> Adapter<S> {
     /// An adapter with this name. Its handlers share the state.
