@@ -59,8 +59,7 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
         assert_eq!(waiting.repeat(&mut piped)["error"]["details"]["approval_status"], "pending", "{talk:?}");
     }
     let (secret, blank) = (("Admin secret:", secret.as_str()), "");
-    let talk =
-        [secret, ("page 1 of 4", blank), ("page 2 of 4", blank), ("page 3 of 4", blank), ("1 default value", "y")];
+    let talk = [secret, ("page 1 of 4", blank), ("page 2 of 4", blank), ("page 3 of 4", blank), ("once? [y/N] ", "y")];
     let (code, shown) = fixture.person(&talk, &approve);
     assert!(code == 0 && shown.contains("Approved"), "{shown}");
     let lines: Vec<&str> = shown.split("\r\n").collect();
