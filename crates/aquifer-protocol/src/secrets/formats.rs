@@ -45,15 +45,15 @@ pub(super) struct Format {
     pub(super) kind: &'static str,
     prefixes: &'static [&'static str],
     body: Body,
-    /// Characters of the body that there are at least.
+    /// The minimum length of the body.
     min: usize,
-    /// Whether the prefix also ends ordinary words (`task-`): it has to begin one.
+    /// Whether ordinary words can end with the prefix (`sk-` in `task-`). Then it only counts at the start of a word.
     is_weak: bool,
     /// Whether the prefix also begins ordinary words.
     pub(super) is_common: bool,
     /// Whether the body has exactly `min` characters.
     is_exact: bool,
-    /// Whether the body has to hold this many letters and digits in a row: prose with hyphens has not.
+    /// The body must contain a run of at least this many letters and digits, which hyphenated prose does not. 0: no minimum.
     min_run: usize,
 }
 
@@ -82,9 +82,9 @@ impl Format {
         self
     }
 
-    /// Where the credential ends that begins here, if one does.
+    /// The end of the credential that starts here, if there is one.
     pub(super) fn end_of_match(&self, bytes: &[u8], start: usize, prefix: &str) -> Option<usize> {
-        /// Bytes of the body by which it is judged. Bounded, so that a text full of prefixes costs no more than its length.
+        /// How many bytes of the body are examined. Bounded, so that scanning text full of prefixes stays linear.
         const MAX_JUDGED_BYTES: usize = 64;
         let rest = bytes.get(start..)?.strip_prefix(prefix.as_bytes())?;
         if self.is_weak && !begins_word(bytes, start) {
@@ -102,13 +102,13 @@ impl Format {
             return next.is_none_or(|byte| !byte.is_ascii_alphanumeric()).then_some(body_start + self.min);
         }
         let length = rest.iter().take_while(holds).count();
-        // The full stop after a sentence is no part of it.
+        // A full stop after the credential ends the sentence.
         let dots = rest.get(..length)?.iter().rev().take_while(|byte| **byte == b'.').count();
         Some(body_start + length - dots)
     }
 }
 
-/// Whether so many letters and digits stand in a row, mixed.
+/// Whether the sample contains a random-looking run of at least this many letters and digits.
 fn has_run(sample: &[u8], min_run: usize) -> bool {
     let mut runs = sample.split(|byte| !byte.is_ascii_alphanumeric());
     min_run == 0 || runs.any(|run| run.len() >= min_run && looks_random(run))
@@ -117,7 +117,7 @@ fn has_run(sample: &[u8], min_run: usize) -> bool {
 /// A format, with one of its prefixes.
 type Prefixed = (&'static Format, &'static str);
 
-/// The formats by how they begin.
+/// The formats, indexed by prefix.
 struct Index {
     /// By the first two bytes of their prefixes.
     by_pair: Vec<(u16, Prefixed)>,
@@ -125,7 +125,7 @@ struct Index {
     marks: Marks,
 }
 
-/// Pairs of bytes at which a credential may be recognised, one bit each. Most text is passed over by these alone.
+/// Pairs of bytes at which a credential may be recognised, one bit each. They are enough to skip most text.
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {

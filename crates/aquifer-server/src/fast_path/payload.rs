@@ -22,9 +22,9 @@ pub(crate) enum Payload {
 /// The form of a result, which depends on the revision of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultForm {
-    /// With `resultType`, as since 2026-07-28. Older clients ignore it.
+    /// With `resultType`, from revision 2026-07-28 on. Older clients ignore it.
     Typed,
-    /// As before.
+    /// Without `resultType`, for earlier revisions.
     Untyped,
 }
 
