@@ -2,8 +2,10 @@
 //!
 //! Everything here is pure: no runtime, no clock, no file, no MCP and no SQL. A request walks forward through the
 //! modules: [`scan`] looks at its bytes, [`request`] reads it, [`validate`] finds and checks its operation in a
-//! [`catalog`], and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog.
+//! [`catalog`], and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog, and `assembly`,
+//! on top of them all, builds it. A module uses only modules below it.
 
+mod assembly;
 pub mod catalog;
 pub mod error;
 pub mod introspect;
@@ -11,12 +13,10 @@ pub mod limits;
 mod message;
 pub mod scan;
 pub mod schema;
-pub mod secrets;
 pub mod surface;
 pub mod text;
 pub mod validate;
 
-pub use catalog::{category, danger, operation, trust};
-pub use introspect::protocol_types;
-pub use message::{batch, request, response, warning};
-pub use text::{canonical_json, case, glob, hex, spelling, suggest};
+pub use catalog::{category, danger, operation, protocol_types, trust};
+pub use message::{batch, reference, request, response, warning};
+pub use text::{canonical_json, case, glob, hex, secrets, spelling, suggest};

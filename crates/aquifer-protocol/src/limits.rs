@@ -1,8 +1,7 @@
-//! The sizes this server accepts (R-REQ-7): what they are called, what they may be set to, and
-//! which of them was broken.
+//! The size limits of this server (R-REQ-7): their names, their allowed ranges, and their defaults.
 //!
-//! The table [`BOUNDS`] is the only place that holds a range or a default; checking, defaults and
-//! documentation read it.
+//! The table [`BOUNDS`] is the only place that contains a range or a default. Checks, defaults and documentation read
+//! it.
 
 /// One of the five limits, as named in `details.limit_type` of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,19 +82,18 @@ const fn bound(kind: LimitKind, min: usize, max: usize, default: usize) -> Bound
 
 /// The limits in force.
 ///
-/// The fields are open so that a configuration can be read into them; [`Limits::check`] is what
-/// makes them fit for use.
+/// The fields are public so that a configuration can be read into them. [`Limits::check`] validates them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest request, in bytes.
+    /// The maximum size of a request, in bytes.
     pub max_request_size: usize,
-    /// Largest response, in bytes.
+    /// The maximum size of a response, in bytes.
     pub max_response_size: usize,
-    /// Longest string, in decoded UTF-8 bytes.
+    /// The maximum length of a string, in decoded UTF-8 bytes.
     pub max_string_length: usize,
-    /// Most elements of one array.
+    /// The maximum number of elements in an array.
     pub max_array_elements: usize,
-    /// Most levels of nesting, the root included.
+    /// The maximum nesting depth, including the root.
     pub max_nesting_depth: usize,
 }
 
@@ -124,8 +122,7 @@ impl Limits {
         }
     }
 
-    /// Every setting outside its range, all at once so that a configuration is mended in one go;
-    /// empty when all is well.
+    /// Returns every setting that is outside its range, so that all of them are reported at once.
     pub fn check(&self) -> Vec<LimitOutOfRange> {
         BOUNDS
             .iter()

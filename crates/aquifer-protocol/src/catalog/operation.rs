@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::class::{self, OperationClass};
 use crate::category::Category;
 use crate::danger::Danger;
-use crate::introspect::{self, OperationClass};
 use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
-use crate::schema::{Parameter, Schema};
+use crate::schema::{Parameter, Rest, Schema, Shape, Types, json_schema};
 use crate::trust::Trust;
 
 /// Names that only the protocol may use (R-END-5a).
 pub const RESERVED: &[&str] = &[
-    introspect::NAME,
+    class::NAME,
     "execute_agent",
     "record_execution_step",
     "complete_execution",
@@ -94,6 +94,8 @@ pub struct Operation {
     /// Operations of its source, by their own names, that a request of it may need as well, because it reads or changes
     /// what they do. Where policy restricts one of these, its source says which of them a request needs.
     pub may_need: Vec<Arc<str>>,
+    /// Further operations of the same kind, shared by many operations: those that read what its paths can lead to.
+    pub may_reach: Arc<[Arc<str>]>,
     /// Whether its source guarantees that `dry_run: true` changes nothing.
     pub has_safe_dry_run: bool,
     /// Why it is listed but cannot be called: its definition changed, and no operator has accepted the change
@@ -328,6 +330,7 @@ impl Operation {
             shaping: None,
             is_indirect: false,
             may_need: Vec::new(),
+            may_reach: Arc::default(),
             has_safe_dry_run: false,
             quarantine: None,
             is_established: true,
@@ -347,7 +350,7 @@ impl Operation {
             return;
         }
         let description = "From a CONFIRMATION_REQUIRED answer to this very request, once a person has agreed.";
-        let mut token = Parameter::optional(TOKEN, Schema::string().describe(description));
+        let mut token = Parameter::optional(TOKEN, Schema::string().describe(description)).shared();
         token.sensitive = true;
         self.parameters.push(token);
         self.takes_token = true;
@@ -356,6 +359,12 @@ impl Operation {
     /// The parameter of this canonical name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| &*parameter.name == name)
+    }
+
+    /// The JSON Schema of its parameters.
+    pub fn input_schema(&self, types: &Types) -> Value {
+        let rest = if self.open { Rest::Free } else { Rest::Refused };
+        json_schema(&Shape { fields: self.parameters.clone(), rest }, types)
     }
 
     /// The description, additional constraints, and the danger at the end (R-INT-2).

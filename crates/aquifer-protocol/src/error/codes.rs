@@ -154,9 +154,10 @@ impl Code {
         self.info().name
     }
 
-    /// Whether an MCP client should see this as a broken call (`isError`) rather than as an answer to react to.
+    /// Whether the failure is outside the caller's control. An MCP client then sees a failed call (`isError`) instead
+    /// of an answer to react to.
     ///
-    /// Only what no change to the request can mend: R-RES-3a.
+    /// True only if no change to the request can fix the failure (R-RES-3a).
     pub const fn is_beyond_caller(self) -> bool {
         matches!(self, Code::UpstreamUnavailable | Code::UpstreamTimeout | Code::InternalError)
     }

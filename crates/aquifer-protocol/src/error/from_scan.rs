@@ -1,7 +1,6 @@
 //! Turns a problem found by the scanner into a failure that the caller can correct.
 
-use super::{Code, Failure};
-use crate::response::too_large;
+use super::{Code, Failure, too_large};
 use crate::scan::{Encoding, Problem};
 
 impl From<&Problem> for Failure {

@@ -4,6 +4,7 @@ mod codes;
 mod failure;
 mod from_scan;
 pub mod problems;
+mod too_large;
 pub mod wording;
 
 pub use codes::Code;
@@ -13,3 +14,4 @@ pub use codes::REGISTRY;
 pub use failure::Failure;
 pub use failure::FailureReason;
 pub use problems::Problem;
+pub use too_large::too_large;

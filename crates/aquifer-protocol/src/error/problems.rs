@@ -6,7 +6,7 @@ use super::wording::quotable;
 use super::{Code, Failure};
 use crate::suggest;
 
-/// One thing that is wrong.
+/// One problem of a request.
 #[derive(Debug, Clone)]
 pub struct Problem {
     code: Code,
@@ -16,7 +16,7 @@ pub struct Problem {
     details: Map<String, Value>,
 }
 
-/// Further problems are dropped.
+/// The maximum number of problems in a failure. Further ones are dropped.
 const MAX_LISTED: usize = 100;
 
 impl Problem {
@@ -25,8 +25,8 @@ impl Problem {
         Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
     }
 
-    /// The names that would have been valid. They are told once: under `key` in the details where those are told, else
-    /// behind the message.
+    /// Adds the names that would have been valid. They appear once: under `key` in the details if those are sent,
+    /// otherwise after the message.
     #[must_use]
     pub fn valid<S: AsRef<str>>(mut self, key: &'static str, names: &[S]) -> Self {
         self.valid = Some((key, names.iter().map(|name| name.as_ref().to_owned()).collect()));
@@ -47,9 +47,9 @@ impl Problem {
         self
     }
 
-    /// One failure for all problems: the first decides the code and gives the details, and `details.errors` lists all
-    /// where there are several. Where there is no room for details, the message holds everything (R-REQ-4a). None if
-    /// nothing is wrong.
+    /// One failure for all problems. The first problem determines the code and the details. If there are several,
+    /// `details.errors` lists all of them. Failures without details have everything in the message (R-REQ-4a). `None`
+    /// if there are no problems.
     pub fn collect(problems: Vec<Problem>, all_in_message: bool) -> Option<Failure> {
         let is_alone = problems.len() == 1;
         let others = problems.iter().skip(1).map(|problem| problem.entry(problem.full_message()));
@@ -98,7 +98,7 @@ impl Problem {
     }
 }
 
-/// The unknown names for a message, what was probably meant, and the same for programs.
+/// The unknown names for a message, the names that were probably meant, and both for programs.
 pub fn explain_unknown<S: AsRef<str>>(unknown: &[S], valid: &[&str]) -> (String, String, Map<String, Value>) {
     let listed = || unknown.iter().map(AsRef::as_ref).take(MAX_LISTED);
     let shown: Vec<String> = listed().map(quotable).collect();

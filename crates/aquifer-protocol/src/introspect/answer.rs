@@ -3,15 +3,16 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::extensions::extensions;
 use super::{Detail, Page};
 use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::limits::Limits;
 use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities, Safeguards};
-use crate::schema::{Kind, ParameterInfo, Schema, Types, input_schema, type_words};
+use crate::schema::{Kind, ParameterInfo, Schema, Types, type_words};
 use crate::surface::Surface;
 
-/// The revision of the specification we speak.
+/// The supported revision of the specification.
 const VERSION: &str = "1.0.0-draft";
 
 /// What introspection shows in addition to the catalog.
@@ -19,7 +20,7 @@ const VERSION: &str = "1.0.0-draft";
 pub struct Facts {
     /// The limits in force.
     pub limits: Limits,
-    /// The most operations a batch may have.
+    /// The maximum number of operations in a batch.
     pub max_batch_size: usize,
     /// Whether confirmation can be asked for.
     pub confirmation: bool,
@@ -28,11 +29,11 @@ pub struct Facts {
 /// The answers about one catalog under one surface.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
-    /// What there is.
+    /// The catalog.
     pub catalog: &'a Catalog,
-    /// How it is shown.
+    /// The surface.
     pub surface: &'a Surface,
-    /// What to show in addition.
+    /// Further facts to show.
     pub facts: &'a Facts,
 }
 
@@ -89,10 +90,10 @@ impl Answers<'_> {
         json!({ "limits": limit_values(self.facts) })
     }
 
-    /// One operation, or null for a name that is none (R-INT-4).
+    /// One operation, or null for an unknown name (R-INT-4).
     pub fn operation(&self, name: &str, detail: Detail) -> Value {
         let operation = self.catalog.operation(name).map(|operation| &**operation);
-        operation_details(operation, self.catalog, self.surface, detail)
+        operation_details(operation, self.catalog.types(), self.surface, detail)
     }
 
     /// The named types.
@@ -103,7 +104,7 @@ impl Answers<'_> {
         json!({ "types": types })
     }
 
-    /// One type, or null for a name that is none (R-INT-4).
+    /// One type, or null for an unknown name (R-INT-4).
     pub fn named_type(&self, name: &str) -> Value {
         type_details(name, self.catalog.types())
     }
@@ -129,8 +130,9 @@ fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
         "limits": limit_values(facts),
         "concurrency": "fully-concurrent",
         "supports_etag": etags,
+        "extensions": extensions(catalog, facts),
     });
-    // Where no level can be granted, none is claimed: the published words are those of levels.
+    // If no level can be granted, the field is left out, because the published values all denote a level.
     if let Some(members) = protocol.as_object_mut() {
         members.retain(|_, value| !value.is_null());
     }
@@ -150,7 +152,7 @@ fn limit_values(facts: &Facts) -> Value {
 
 pub(crate) fn operation_details(
     operation: Option<&Operation>,
-    catalog: &Catalog,
+    types: &Types,
     surface: &Surface,
     detail: Detail,
 ) -> Value {
@@ -161,8 +163,8 @@ pub(crate) fn operation_details(
             "description": operation.full_description(),
             "parameters": parameters(operation),
         }),
-        Detail::Standard => json!(standard(operation, catalog, surface)),
-        Detail::Full => full(operation, catalog, surface),
+        Detail::Standard => json!(standard(operation, types, surface)),
+        Detail::Full => full(operation, types, surface),
     };
     json!({ "operation": details })
 }
@@ -193,11 +195,11 @@ struct OperationDetails<'a> {
     lifecycle: Option<&'a Lifecycle>,
 }
 
-fn standard<'a>(operation: &'a Operation, catalog: &Catalog, surface: &'a Surface) -> OperationDetails<'a> {
+fn standard<'a>(operation: &'a Operation, types: &Types, surface: &'a Surface) -> OperationDetails<'a> {
     let returns = &operation.returns;
-    // A name that is no type's is that of a JSON scalar.
-    let named = catalog.types().get(&returns.type_name);
-    let kind = named.map_or("scalar", |schema| kind_of(schema, catalog.types()));
+    // A name that no type has is that of a JSON scalar.
+    let named = types.get(&returns.type_name);
+    let kind = named.map_or("scalar", |schema| kind_of(schema, types));
     OperationDetails {
         name: &operation.name,
         semantic_category: operation.category.as_str(),
@@ -225,8 +227,8 @@ fn standard<'a>(operation: &'a Operation, catalog: &Catalog, surface: &'a Surfac
     }
 }
 
-fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
-    let mut details = json!(standard(operation, catalog, surface));
+fn full(operation: &Operation, types: &Types, surface: &Surface) -> Value {
+    let mut details = json!(standard(operation, types, surface));
     if let Some(details) = details.as_object_mut() {
         details.insert("danger".to_owned(), operation.danger.as_str().into());
         details.extend(safeguards(&operation.safeguards));
@@ -237,13 +239,13 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
         if operation.quarantine.is_some() {
             details.insert("quarantined".to_owned(), true.into());
         }
-        details.insert("input_schema".to_owned(), input_schema(operation, catalog.types()));
+        details.insert("input_schema".to_owned(), operation.input_schema(types));
     }
     details
 }
 
-/// What is known about confirming it, beside `danger`: that stays one word, as the published danger schema has it. Only
-/// what there is.
+/// The confirmation settings of an operation. They are separate from `danger`, which is a single word in the published
+/// schema. Absent settings are left out.
 fn safeguards(safeguards: &Safeguards) -> impl Iterator<Item = (String, Value)> {
     let Safeguards { always_confirm, reasons, message, cooldown } = safeguards;
     let known = [

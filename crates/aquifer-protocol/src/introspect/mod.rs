@@ -2,31 +2,35 @@
 //! checked and shown by the same code (R-INT-1, R-INT-5).
 
 mod answer;
-mod class;
+mod extensions;
 mod page;
-pub mod protocol_types;
+pub mod signature;
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::error::Failure;
 use crate::operation::{Example, Operation, Returns};
 use crate::protocol_types::INTROSPECTION_RESULT;
-use crate::schema::{Parameter, Schema};
+use crate::schema::{Kind, Parameter, Schema, Span};
 use crate::surface::Surface;
 
+pub use crate::catalog::class::NAME;
+pub use crate::catalog::class::OperationClass;
 pub use answer::Answers;
 pub use answer::Facts;
 pub(crate) use answer::operation_details;
 pub(crate) use answer::type_details;
-pub use class::NAME;
-pub use class::OperationClass;
 pub use page::Cursor;
 pub use page::Page;
 
 /// A page of operations is no longer than this.
 pub const MAX_PAGE_SIZE: usize = 500;
+
+/// Names in one request.
+const MAX_NAMES: u64 = 100;
 
 /// What `introspect` was asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +53,32 @@ pub enum Query {
     AdapterInfo(Option<String>),
     /// What policy would decide.
     Policy,
+    /// The signatures of operations.
+    Signatures(SignatureSelection),
+    /// The tables of databases.
+    Schema(SchemaSelection),
+}
+
+/// Which tables are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SchemaSelection {
+    /// Exactly these, whole.
+    pub names: Vec<String>,
+    /// Ranked by these words.
+    pub search: Option<String>,
+    /// Of this source.
+    pub source: Option<String>,
+}
+
+/// Which signatures are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SignatureSelection {
+    /// Exactly these operations, with everything they take.
+    pub names: Vec<String>,
+    /// Of this endpoint family or category.
+    pub family: Option<String>,
+    /// The rest.
+    pub narrowing: Narrowing,
 }
 
 /// How a list of operations is narrowed.
@@ -90,12 +120,22 @@ impl Narrowing {
 }
 
 /// What can be asked for.
-const QUERIES: [&str; 8] =
-    ["operations", "types", "summary", "limits", "quota", "quota_status", "adapter_info", "policy"];
+const QUERIES: [&str; 10] = [
+    "operations",
+    "signatures",
+    "schema",
+    "types",
+    "summary",
+    "limits",
+    "quota",
+    "quota_status",
+    "adapter_info",
+    "policy",
+];
 
-/// The definition of `introspect` for a catalog.
-pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
-    let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
+/// The definition of `introspect` beside these operations of these sources.
+pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], surface: &Surface) -> Operation {
+    let mut endpoints: Vec<&str> = operations.iter().map(|op| surface.family_of(op)).collect();
     let mut operation = Operation::new(NAME, Category::Read, "Discover operations, their parameters and types.");
     endpoints.push(surface.family_of(&operation));
     endpoints.sort_unstable();
@@ -111,10 +151,20 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
             "category",
             Schema::one_of(Category::ALL.map(Category::as_str)).describe("Only operations of this category."),
         ),
-        Parameter::optional("endpoint", Schema::one_of(endpoints).describe("Only operations of this endpoint family.")),
     ];
-    if catalog.sources().len() > 1 {
-        let sources = Schema::one_of(catalog.sources().iter().map(|source| &**source));
+    let families = endpoints.iter().copied().chain(Category::ALL.map(Category::as_str));
+    let families = Schema::one_of(families).describe("Only signatures of this endpoint family or category.");
+    let names = Schema {
+        items: Span { min: Some(1), max: Some(MAX_NAMES) },
+        ..Schema::new(Kind::Array(Some(Box::new(Schema::string()))))
+    };
+    operation.parameters.extend([
+        Parameter::optional("endpoint", Schema::one_of(endpoints).describe("Only operations of this endpoint family.")),
+        Parameter::optional("family", families),
+        Parameter::optional("names", names.describe("Exactly these operations or tables, with everything they have.")),
+    ]);
+    if sources.len() > 1 {
+        let sources = Schema::one_of(sources.iter().map(|source| &**source));
         operation.parameters.push(Parameter::optional("source", sources.describe("Only operations of this source.")));
     }
     #[expect(clippy::cast_precision_loss, reason = "a small constant")]
@@ -131,7 +181,10 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     operation.returns =
         Returns { type_name: INTROSPECTION_RESULT.into(), description: "Operations, types or one of them.".into() };
     operation.examples = [
-        ("Find an operation for a task", json!({ "query": "operations", "search": "words of the task" })),
+        (
+            "Find operations for a task, ready to be called",
+            json!({ "query": "signatures", "search": "words of the task" }),
+        ),
         ("The parameters of one operation", json!({ "query": "operations", "name": "introspect" })),
         ("List the types", json!({ "query": "types" })),
     ]
@@ -166,16 +219,32 @@ impl Query {
         let query = text("query").unwrap_or_default();
         let accepted: &[&str] = match query.as_str() {
             "quota" | "quota_status" | "adapter_info" => &["query", "name", "source"],
+            "signatures" => &["query", "name", "names", "search", "source", "family", "first", "after"],
+            "schema" => &["query", "name", "names", "search", "source"],
             _ => &["query", "name"],
         };
+        let owner = |name: &str| if matches!(name, "names" | "family") { "signatures" } else { "operations" };
+        if query == "operations"
+            && let Some(name) = params.keys().find(|name| owner(name) != query)
+        {
+            return Err(Failure::invalid_value(name, "belongs to query 'signatures', not to 'operations'"));
+        }
         if query != "operations"
             && let Some(name) = extra(params, accepted)
         {
-            return Err(Failure::invalid_value(name, format!("belongs to query 'operations', not to '{query}'")));
+            return Err(Failure::invalid_value(name, format!("belongs to query '{}', not to '{query}'", owner(name))));
+        }
+        if matches!(query.as_str(), "signatures" | "schema") {
+            let selection = SignatureSelection::from_params(params, narrowing)?;
+            if query == "signatures" {
+                return Ok(Query::Signatures(selection));
+            }
+            let SignatureSelection { names, narrowing: Narrowing { search, source, .. }, .. } = selection;
+            return Ok(Query::Schema(SchemaSelection { names, search, source }));
         }
         match (query.as_str(), text("name")) {
             ("operations", Some(_)) if let Some(other) = extra(params, &["query", "name", "fields"]) => {
-                Err(Failure::invalid_value(other, "narrows a list and cannot stand beside 'name'"))
+                Err(Failure::invalid_value(other, "narrows a list and cannot be combined with 'name'"))
             }
             ("operations", Some(name)) => Ok(Query::Operation(name, detail)),
             ("operations", None) => Ok(Query::Operations(narrowing)),
@@ -190,6 +259,29 @@ impl Query {
             ("adapter_info", None) => Ok(Query::AdapterInfo(narrowing.source)),
             ("policy", None) => Ok(Query::Policy),
             (_, None) => Ok(Query::Limits),
+        }
+    }
+}
+
+impl SignatureSelection {
+    fn from_params(params: &Map<String, Value>, narrowing: Narrowing) -> Result<Self, Failure> {
+        let listed = params.get("names").and_then(Value::as_array).into_iter().flatten();
+        let names = listed.chain(params.get("name")).filter_map(Value::as_str).map(str::to_owned);
+        let mut selection = Self {
+            family: params.get("family").and_then(Value::as_str).map(str::to_owned),
+            narrowing,
+            ..Self::default()
+        };
+        for name in names {
+            if !selection.names.contains(&name) {
+                selection.names.push(name);
+            }
+        }
+        match extra(params, &["query", "name", "names", "first", "after"]) {
+            Some(other) if !selection.names.is_empty() => {
+                Err(Failure::invalid_value(other, "narrows a list and cannot stand beside 'names'"))
+            }
+            _ => Ok(selection),
         }
     }
 }

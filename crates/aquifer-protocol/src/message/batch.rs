@@ -1,10 +1,13 @@
 //! The answer to a batch (R-BAT-1, R-BAT-3).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, too_large};
 use crate::limits::{LimitKind, Limits};
-use crate::response::{Attachment, Response, size_of, too_large};
+use crate::response::{Attachment, Response, size_of};
+use crate::warning::RESULT_SHORTENED;
 
 /// Bytes reserved for each operation's entry and a failure in it.
 const FAILURE_SIZE: usize = 512;
@@ -12,18 +15,19 @@ const FAILURE_SIZE: usize = 512;
 /// What a server does when an operation of a batch needs confirmation. Set by configuration, never by a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConfirmation {
-    /// Stops there: what follows may depend on it.
+    /// Stops there, because later operations may depend on it.
     #[default]
     Halt,
-    /// Leaves the operation out and goes on.
+    /// Skips the operation and continues.
     Skip,
 }
 
-/// The answer to a batch, grown operation by operation.
+/// The answer to a batch, built operation by operation.
 #[derive(Debug, Clone)]
 pub struct BatchAnswer {
-    results: Vec<Value>,
-    /// How large the results are so far, and how large they may become.
+    /// By index: operations that are refused before the first one runs come out of order.
+    results: BTreeMap<usize, Value>,
+    /// The size of the results so far, and their limit.
     size: usize,
     largest: usize,
     attachments: Vec<Attachment>,
@@ -35,10 +39,31 @@ pub struct BatchAnswer {
     pending_confirmation: usize,
 }
 
-/// Whether a batch goes on after an operation.
+/// What a later operation of the same batch can take from an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Earlier<'a> {
+    /// The data of its answer, as the caller sees it.
+    Data(&'a Value),
+    /// Like `Data`, with some values shortened.
+    ShortenedData(&'a Value),
+    /// It failed.
+    Failed,
+    /// It was skipped because it has to be confirmed.
+    WaitsForConfirmation,
+    /// It has not run.
+    Missing,
+}
+
+/// Whether the answer in an entry has shortened values.
+fn is_shortened(entry: &Value) -> bool {
+    let warnings = entry.pointer("/result/warnings").and_then(Value::as_array);
+    warnings.into_iter().flatten().any(|warning| warning.get("code").is_some_and(|code| code == RESULT_SHORTENED))
+}
+
+/// Whether a batch continues after an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It goes on.
+    /// It continues.
     Next,
     /// It waits for a person.
     Halted,
@@ -48,7 +73,7 @@ impl BatchAnswer {
     /// The answer to a batch of this many operations, none of them done yet.
     pub fn new(total: usize, limits: &Limits) -> Self {
         Self {
-            results: Vec::with_capacity(total),
+            results: BTreeMap::new(),
             size: 0,
             largest: limits.max_response_size.saturating_sub(total.saturating_mul(FAILURE_SIZE)),
             attachments: Vec::new(),
@@ -95,8 +120,19 @@ impl BatchAnswer {
             (false, _) if failed => self.failed += 1,
             (false, _) => self.succeeded += 1,
         }
-        self.results.push(entry);
+        self.results.insert(index, entry);
         Step::Next
+    }
+
+    /// The answer so far to the operation with this index.
+    pub fn earlier(&self, index: usize) -> Earlier<'_> {
+        let Some(entry) = self.results.get(&index) else { return Earlier::Missing };
+        match entry.pointer("/result/data").filter(|_| entry.pointer("/result/success") == Some(&Value::Bool(true))) {
+            Some(data) if is_shortened(entry) => Earlier::ShortenedData(data),
+            Some(data) => Earlier::Data(data),
+            None if entry.get("status").is_some() => Earlier::WaitsForConfirmation,
+            None => Earlier::Failed,
+        }
     }
 
     /// Adds an operation that was not reached, for the caller to send again.
@@ -113,7 +149,6 @@ impl BatchAnswer {
         let mut envelope = Map::new();
         envelope.insert("success".to_owned(), Value::Bool(true));
         envelope.insert("data".to_owned(), Value::Null);
-        envelope.insert("results".to_owned(), Value::Array(self.results));
         if let Some(counts) = summary.as_object_mut() {
             if self.halted_at.is_some() {
                 counts.insert("halted".to_owned(), 1.into());
@@ -123,16 +158,18 @@ impl BatchAnswer {
                 counts.insert("pending_confirmation".to_owned(), self.pending_confirmation.into());
             }
         }
+        // `success` is true for a halted batch as well, so the halt comes before the results.
         if let Some(halted) = self.halted_at {
             envelope.insert("halted_at".to_owned(), halted);
             envelope.insert("pending_operations".to_owned(), Value::Array(self.pending));
         }
+        envelope.insert("results".to_owned(), Value::Array(self.results.into_values().collect()));
         envelope.insert("summary".to_owned(), summary);
         (Value::Object(envelope), self.attachments)
     }
 }
 
-/// Indices into an operation's own attachments become indices into the batch's.
+/// Turns indices into an operation's attachments into indices into those of the batch.
 fn shift_attachments(value: &mut Value, by: usize) {
     match value {
         Value::Object(fields) => {
@@ -148,7 +185,7 @@ fn shift_attachments(value: &mut Value, by: usize) {
     }
 }
 
-/// A batch that could not even be begun: `{code, message}` and nothing else (R-REQ-4a).
+/// The failure of a batch that could not be started: `{code, message}` and nothing else (R-REQ-4a).
 pub fn refused(failure: Failure) -> Response {
     Response::Failure(failure.without_details())
 }

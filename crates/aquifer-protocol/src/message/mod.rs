@@ -1,6 +1,7 @@
-//! What is exchanged: requests, batches of them, responses and their warnings.
+//! Messages: requests, batches, responses and warnings.
 
 pub mod batch;
+pub mod reference;
 pub mod request;
 pub mod response;
 pub mod warning;

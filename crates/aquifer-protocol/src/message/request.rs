@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Failure};
+use crate::operation::TOKEN;
 use crate::schema::type_of;
 
 /// One request, its parameters resolved but not checked.
@@ -12,14 +13,14 @@ pub struct Request {
     pub operation: String,
     /// The parameters from `params`.
     pub params: Map<String, Value>,
-    /// The parameters from top level, over which `params` takes precedence. Which of them are aliases of the same one only
-    /// the operation knows.
+    /// The top-level parameters, over which `params` takes precedence. Aliases of the same parameter are resolved
+    /// later, because only the operation defines them.
     pub beside: Map<String, Value>,
     /// Parameters of the protocol itself.
     pub metadata: Metadata,
 }
 
-/// What a caller sends to the protocol rather than to the operation.
+/// The parameters of a request that are for the protocol rather than for the operation.
 #[derive(Clone, Default)]
 pub struct Metadata {
     /// A confirmation token given as `_confirmation`.
@@ -56,7 +57,16 @@ pub enum ParsedRequest {
     /// One operation.
     One(Request),
     /// Several, in order.
-    Batch(Vec<BatchItem>),
+    Batch(BatchRequest),
+}
+
+/// Several operations in one request.
+#[derive(Debug)]
+pub struct BatchRequest {
+    /// The operations.
+    pub items: Vec<BatchItem>,
+    /// What stands beside them: a token that confirms the batch as a whole.
+    pub metadata: Metadata,
 }
 
 /// One operation of a batch. An invalid one fails alone, provided that it names its operation.
@@ -90,8 +100,11 @@ impl RequestError {
 pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<ParsedRequest, RequestError> {
     if arguments.keys().any(|name| name == "operations") {
         let operations = arguments.remove("operations").unwrap_or_default();
+        let token = arguments.remove(TOKEN);
         let items = batch(operations, &arguments, max_batch_size).map_err(RequestError::Batch)?;
-        return Ok(ParsedRequest::Batch(items));
+        let mut metadata = RequestParts::from_arguments(arguments).metadata;
+        metadata.confirmation = token.and_then(text).or(metadata.confirmation);
+        return Ok(ParsedRequest::Batch(BatchRequest { items, metadata }));
     }
     let mut parts = RequestParts::from_arguments(arguments);
     let operation = operation_name(parts.operation.take()).map_err(RequestError::One)?;
@@ -199,7 +212,9 @@ fn batch(operations: Value, rest: &Map<String, Value>, max_batch_size: usize) ->
     };
     if let Some(name) = rest.keys().find(|name| !name.starts_with('_')) {
         let name = crate::error::wording::quotable(name);
-        return invalid(format!("'{name}' cannot stand beside 'operations'. Put it into the operations of the batch"));
+        return invalid(format!(
+            "'{name}' cannot be combined with 'operations'. Put it into the operations of the batch"
+        ));
     }
     if items.is_empty() {
         return invalid("'operations' is empty. A batch needs one operation or more".to_owned());

@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::batch::BatchAnswer;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::limits::{LimitKind, Limits};
 use crate::warning::{Warning, arrange};
+
+pub use crate::error::too_large;
 
 /// The result of an operation.
 #[derive(Debug, Clone)]
@@ -19,12 +21,12 @@ pub enum Data {
     Text(JsonText),
 }
 
-/// JSON text whose maker vouches for it: it is JSON, and holds only numbers that readers of JSON have.
+/// JSON text that its creator guarantees to be valid, with only numbers that JSON parsers can represent.
 #[derive(Debug, Clone)]
 pub struct JsonText(Arc<String>);
 
 impl JsonText {
-    /// Text that was assembled with care. Only builds for debugging look whether that is so: it goes out as it is.
+    /// Text that is known to be valid JSON. It is sent unchanged, and only debug builds check it.
     pub fn vouched(text: String) -> Self {
         debug_assert!(serde_json::from_str::<Value>(&text).is_ok(), "not JSON: {text}");
         Self(Arc::new(text))
@@ -58,17 +60,17 @@ impl From<Value> for Data {
     }
 }
 
-/// What an answer carries that JSON text should not: images, sound, files.
+/// Content of an answer that does not belong in JSON text: images, sound, files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attachment {
-    /// A picture, base64.
+    /// An image.
     Image {
         /// Its media type.
         media_type: String,
         /// Its bytes in base64.
         base64: String,
     },
-    /// Sound, base64.
+    /// Audio.
     Audio {
         /// Its media type.
         media_type: String,
@@ -77,17 +79,17 @@ pub enum Attachment {
     },
     /// A resource to be fetched elsewhere.
     Link {
-        /// Where.
+        /// Its URI.
         uri: String,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
-    /// A block that a server behind us wrote, as its JSON text: passed on as it is.
+    /// A content block of an upstream, as JSON text. It is passed on unchanged.
     Verbatim(String),
 }
 
 impl Attachment {
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         match self {
             Attachment::Image { base64, .. } | Attachment::Audio { base64, .. } => base64.len(),
@@ -97,7 +99,7 @@ impl Attachment {
     }
 }
 
-/// About how many bytes a value has as text.
+/// The approximate size of a value as text, in bytes.
 pub(crate) fn size_of(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 5,
@@ -108,25 +110,25 @@ pub(crate) fn size_of(value: &Value) -> usize {
     }
 }
 
-/// Metadata of an answer, where configured.
+/// Metadata of an answer, if configured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Meta {
-    /// The id under which the log knows the request.
+    /// The id of the request in the log.
     pub request_id: String,
     /// How long it took.
     pub duration_ms: f64,
 }
 
-/// A request was answered.
+/// A successful answer.
 #[derive(Debug, Clone)]
 pub struct Success {
     /// The result.
     pub data: Data,
-    /// What went less well.
+    /// Warnings.
     pub warnings: Vec<Warning>,
-    /// Pictures and the like, referred to from `data` by index.
+    /// Attachments, which `data` refers to by index.
     pub attachments: Vec<Attachment>,
-    /// Only where configured: it costs tokens.
+    /// Metadata, only if configured, because it costs tokens.
     pub meta: Option<Meta>,
 }
 
@@ -140,28 +142,28 @@ impl Success {
 /// The answer to a request.
 #[derive(Debug, Clone)]
 pub enum Response {
-    /// It was answered.
+    /// A success.
     Success(Success),
-    /// It was refused or failed.
+    /// A refusal or an error.
     Failure(Failure),
-    /// A batch was worked through.
+    /// The answer to a batch.
     Batch(BatchAnswer),
 }
 
-/// A response as MCP carries it.
+/// A response in the form that is sent over MCP.
 #[derive(Debug)]
 pub struct RenderedResponse {
     /// Compact JSON.
     pub text: String,
-    /// Pictures and the like.
+    /// Attachments.
     pub attachments: Vec<Attachment>,
-    /// Whether the caller is helpless (R-RES-3a).
+    /// Whether the failure is outside the caller's control (R-RES-3a).
     pub is_error: bool,
     value: Option<Value>,
 }
 
 impl RenderedResponse {
-    /// The same JSON as a value. Made from the text where there has been none.
+    /// The same JSON as a value. Parsed from the text if there is no value yet.
     pub fn value(&mut self) -> Value {
         self.value.take().unwrap_or_else(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
@@ -211,8 +213,8 @@ impl Response {
         }
     }
 
-    /// The same with its data as a value. Text that a source assembled wrongly is found out here, before anybody counts
-    /// the answer as a success.
+    /// The same response with its data as a value. Invalid text from a source is detected here, before the answer
+    /// counts as a success.
     pub(crate) fn settled(self) -> Self {
         match self {
             Response::Success(Success { data: Data::Text(text), warnings, attachments, meta }) => {
@@ -225,7 +227,7 @@ impl Response {
         }
     }
 
-    /// The envelope as a value, attachments apart.
+    /// The envelope as a value, and the attachments.
     pub fn into_value(self) -> (Value, Vec<Attachment>) {
         match self.settled() {
             Response::Success(success) => success_value(success),
@@ -238,15 +240,18 @@ impl Response {
 fn success_value(success: Success) -> (Value, Vec<Attachment>) {
     let mut data = match success.data {
         Data::Value(value) => value,
-        // Settled before; a value is all that is left.
+        // `settled` has turned text into a value.
         Data::Text(_) => Value::Null,
     };
     protect_integers(&mut data);
     let mut envelope = Map::with_capacity(4);
     envelope.insert("success".to_owned(), Value::Bool(true));
-    envelope.insert("data".to_owned(), data);
     let warnings = arrange(success.warnings);
-    if !warnings.is_empty() {
+    if warnings.iter().any(Warning::is_before_data) {
+        envelope.insert("warnings".to_owned(), json!(warnings));
+    }
+    envelope.insert("data".to_owned(), data);
+    if !warnings.is_empty() && !envelope.contains_key("warnings") {
         envelope.insert("warnings".to_owned(), json!(warnings));
     }
     if let Some(meta) = success.meta {
@@ -276,8 +281,8 @@ fn protect_integers(value: &mut Value) {
     }
 }
 
-/// Whether there may be an integer among the numbers of a JSON text that has to be protected: sixteen digits in a row,
-/// wherever they stand. One of any sixteen bytes in a row is looked at first, which nearly always settles it.
+/// Whether a JSON text may contain an integer that has to be protected: sixteen digits in a row, anywhere. Every
+/// sixteenth byte is examined first, which is nearly always enough.
 fn has_long_number(text: &str) -> bool {
     const LONG_NUMBER_DIGITS: usize = 16;
     let bytes = text.as_bytes();
@@ -297,7 +302,7 @@ fn has_long_number(text: &str) -> bool {
     false
 }
 
-/// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
+/// Whether there may be a number that exceeds the range of a double: one with an exponent, or with hundreds of digits.
 pub fn may_hold_huge_number(text: &[u8]) -> bool {
     const MAX_SAFE_DIGITS: usize = 300;
     let mut run = 0;
@@ -308,16 +313,25 @@ pub fn may_hold_huge_number(text: &[u8]) -> bool {
     })
 }
 
-/// The envelope around text that is already there: that text is passed on, not written again.
+/// Writes the envelope around existing text, which is copied and not serialized again.
 fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
-    const BEGIN: &str = "{\"success\":true,\"data\":";
-    let mut text = String::with_capacity(BEGIN.len() + data.len() + 1);
-    text.push_str(BEGIN);
-    text.push_str(data);
+    const BEGIN: &str = "{\"success\":true";
+    const DATA: &str = ",\"data\":";
+    let mut text = String::with_capacity(BEGIN.len() + DATA.len() + data.len() + 1);
     let warnings = arrange(warnings);
-    if !warnings.is_empty() {
+    let is_first = warnings.iter().any(Warning::is_before_data);
+    let write_warnings = |text: &mut String| {
         text.push_str(",\"warnings\":");
         text.push_str(&json!(warnings).to_string());
+    };
+    text.push_str(BEGIN);
+    if is_first {
+        write_warnings(&mut text);
+    }
+    text.push_str(DATA);
+    text.push_str(data);
+    if !warnings.is_empty() && !is_first {
+        write_warnings(&mut text);
     }
     if let Some(meta) = meta {
         text.push_str(",\"_meta\":");
@@ -327,27 +341,11 @@ fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
     text
 }
 
-/// What is said instead of an answer over the limit.
+/// The failure that replaces an answer over the limit.
 fn overlong(limit: usize, size: usize, is_batch: bool) -> RenderedResponse {
     let failure = too_large(LimitKind::ResponseSize, limit, size);
     let failure = if is_batch { failure.without_details() } else { failure };
     Response::Failure(failure).render_value(&Limits::default())
-}
-
-/// A failure for a payload over one of the limits.
-pub fn too_large(limit: LimitKind, limit_value: usize, actual_value: usize) -> Failure {
-    let done = match limit {
-        LimitKind::ResponseSize => ". The operation was done; only its answer is too large. Ask for less of it",
-        _ => "",
-    };
-    Failure::new(
-        Code::ValidationPayloadTooLarge,
-        format!("Payload exceeds '{}' limit of {limit_value} {}{done}", limit.as_str(), limit.unit()),
-    )
-    .detail("limit_type", limit.as_str())
-    .detail("limit_value", limit_value)
-    .detail("actual_value", actual_value)
-    .detail("unit", limit.unit())
 }
 
 /// Stops keeping bytes beyond the limit but continues to count them, to report the actual size.

@@ -1,4 +1,4 @@
-//! Warnings: what went less well although the request was answered (R-RES-2).
+//! Warnings about a request that was answered (R-RES-2).
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Act now.
+    /// Requires action now.
     High,
-    /// Act some time.
+    /// Requires action at some point.
     Medium,
-    /// Good to know.
+    /// For information.
     Low,
 }
 
@@ -26,15 +26,20 @@ pub struct Warning {
     details: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
+    #[serde(skip)]
+    before_data: bool,
 }
 
-/// More warnings than this are noise.
+/// The maximum number of warnings in an answer.
 const MAX_WARNINGS: usize = 10;
+
+/// The code of the warning that values of an answer were shortened to keep a budget.
+pub const RESULT_SHORTENED: &str = "RESULT_SHORTENED";
 
 impl Warning {
     /// A warning for the caller.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), details: Map::new(), severity: None }
+        Self { code: code.into(), message: message.into(), details: Map::new(), severity: None, before_data: false }
     }
 
     /// Something should not be used any more.
@@ -58,12 +63,24 @@ impl Warning {
         self
     }
 
+    /// Lets the warnings of the answer come before its data: the data is not complete, and a reader should know that first.
+    #[must_use]
+    pub fn before_data(mut self) -> Self {
+        self.before_data = true;
+        self
+    }
+
+    /// Whether it comes before the data.
+    pub(crate) fn is_before_data(&self) -> bool {
+        self.before_data
+    }
+
     /// The code.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// Whether a session needs to hear this only once.
+    /// Whether a session receives this warning only once.
     pub fn once_per_session(&self) -> bool {
         self.code.starts_with("DEPRECATION_") || self.code.starts_with("RATE_LIMIT_QUOTA_")
     }
@@ -74,7 +91,7 @@ impl Warning {
     }
 }
 
-/// Most urgent first, equal ones once, no more than ten.
+/// Sorts warnings by urgency, removes duplicates, and keeps at most ten.
 pub fn arrange(warnings: Vec<Warning>) -> Vec<Warning> {
     let mut arranged: Vec<Warning> = Vec::with_capacity(warnings.len().min(MAX_WARNINGS));
     for warning in warnings {

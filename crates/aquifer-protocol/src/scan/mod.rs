@@ -1,18 +1,18 @@
 //! The scanner in front of both transports: it checks bytes before serde_json or the MCP SDK
 //! sees them.
 //!
-//! The SDK drops what it cannot parse without an answer, merges repeated keys and rounds large
-//! integers. So [`scan`] is strict where they are lenient: what it accepts, they read in one way
-//! only, and what it refuses comes back as a [`Problem`] that can be told to the caller.
-//! [`Salvage`] finds the id to answer under.
+//! The SDK drops messages that it cannot parse without an answer, merges repeated keys and rounds
+//! large integers. [`scan`] is strict where they are lenient: a message that it accepts can be read
+//! in one way only, and one that it refuses is reported as a [`Problem`] for the caller.
+//! [`Salvage`] finds the id for the answer.
 //!
 //! One pass, no recursion, no tree: the memory is the stack of open containers (never deeper than
 //! the limit) and the keys of the objects still open. It never changes, copies or interprets a
 //! message; a NUL inside a string, for one, is left to the parameter it belongs to (R-REQ-8).
 //!
-//! When a message has several problems, the first in byte order is reported. A limit is broken at
-//! the first byte beyond it, a repeated key where it stands the second time. Invalid UTF-8 goes
-//! before everything: without it there is no text.
+//! If a message has several problems, the first in byte order is reported. A limit is exceeded at
+//! the first byte beyond it; a repeated key counts at its second occurrence. Invalid UTF-8 takes
+//! precedence over everything else, because such a message is not text.
 
 mod extent;
 mod grammar;
@@ -49,11 +49,11 @@ impl Frame {
 /// Why a message is refused. Offsets count bytes from the start of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// Not JSON as RFC 8259 has it.
+    /// Not JSON according to RFC 8259.
     Syntax {
-        /// The byte that does not fit, or the length of the message where it ends too early.
+        /// The unexpected byte, or the length of the message if it ends too early.
         offset: usize,
-        /// What would have fitted there.
+        /// What was expected there.
         expected: &'static str,
     },
     /// Not Unicode text.
@@ -67,17 +67,17 @@ pub enum Problem {
     TooLarge {
         /// Which one.
         limit: LimitKind,
-        /// What it is set to.
+        /// Its value.
         limit_value: usize,
-        /// What the message has. Beyond the first byte that exceeds the limit the message is only
-        /// measured, not judged.
+        /// The actual value. After the first byte that exceeds the limit, the message is only
+        /// measured, not checked.
         actual_value: usize,
     },
-    /// An object names a key twice; readers disagree on which of the two values counts.
+    /// An object contains a key twice. Parsers disagree on which of the two values counts.
     DuplicateKey {
         /// The opening quote of the second one.
         offset: usize,
-        /// The key, decoded, cut to 64 characters.
+        /// The decoded key, truncated to 64 characters.
         key: String,
     },
     /// A number that would silently change its value: an integer beyond 64 bits, or one that
@@ -91,20 +91,19 @@ pub enum Problem {
 /// The two ways in which a message fails to be Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     InvalidUtf8,
     /// A `\uD800`-style escape without its other half.
     LoneSurrogate,
 }
 
-/// Judges one whole message; see the module's header for what is refused and in which order.
+/// Checks one complete message. The module's header describes what is refused and in which order.
 ///
-/// With [`Frame::Mcp`] the request size counts the value at `params.arguments` alone, so bounding
-/// the message around it is the transport's business; strings, arrays and nesting are bounded
-/// everywhere.
+/// With [`Frame::Mcp`], the request size counts only the value at `params.arguments`, so the
+/// transport has to limit the message around it. Strings, arrays and nesting are limited everywhere.
 ///
-/// The limits are taken as they are: only those that pass [`Limits::check`] keep the nesting below
-/// the 128 levels at which serde_json gives up.
+/// The limits are not checked here. Only limits that pass [`Limits::check`] keep the nesting below
+/// the 128 levels at which serde_json stops.
 pub fn scan(bytes: &[u8], frame: Frame, limits: &Limits) -> Result<(), Problem> {
     match std::str::from_utf8(bytes) {
         Ok(text) => grammar::Scanner::new(text, frame, limits).judge(),

@@ -1,16 +1,16 @@
 //! Recovers the `id` and `method` of a JSON-RPC message that was refused, to answer it.
 //!
-//! A client waits for an answer under its own id, so even a line thrown away for its size must be
-//! searched for it, and TypeScript clients write `id` after `params`, at the very end. [`Salvage`]
-//! is therefore fed while the bytes go by, holds at most one short stretch of text, and is lax
-//! about everything but the id: an answer under a wrong id is worse than one under none, so
-//! whatever is ambiguous (a repeated key, brackets that do not match, an id cut short) gives none.
+//! A client waits for an answer with its own id, so even a line that is discarded for its size must
+//! be searched for the id, and TypeScript clients write `id` after `params`, at the very end.
+//! [`Salvage`] therefore reads the bytes as they arrive, holds at most one short piece of text, and
+//! is lenient about everything but the id: an answer with a wrong id is worse than one without, so
+//! any ambiguity (a repeated key, brackets that do not match, a truncated id) gives none.
 
 use serde_json::Value;
 
 use super::token;
 
-/// Longer ids and method names are dropped.
+/// The maximum length of ids and method names. Longer ones are dropped.
 const MAX_KEPT_LEN: usize = 256;
 
 /// What could be recovered from a refused message.
@@ -76,7 +76,7 @@ impl Salvage {
         salvage.finish()
     }
 
-    /// Takes the next bytes of the message; how it is cut makes no difference.
+    /// Reads the next bytes of the message, which may be split anywhere.
     pub fn push(&mut self, chunk: &[u8]) {
         self.bytes = self.bytes.saturating_add(chunk.len());
         let mut rest = chunk;
@@ -93,8 +93,7 @@ impl Salvage {
         }
     }
 
-    /// Ends the message. A value that nothing has ended yet may have been cut short and is not
-    /// taken.
+    /// Ends the message. A value without a delimiter after it may be truncated and is ignored.
     pub fn finish(self) -> SalvagedMessage {
         let has_id = !matches!(self.id, Slot::Unseen);
         SalvagedMessage { id: self.id.into_kept(), has_id, method: self.method.into_kept(), bytes: self.bytes }

@@ -1,28 +1,32 @@
-//! JSON Schema read into a [`Schema`].
+//! Reads JSON Schema into a [`Schema`].
 //!
-//! Definitions become named types, so recursion stays recursion. What this model has no word for (`not`, `if`,
-//! conditional requirements) is left out here: such a schema accepts more than it says, and whoever owns the JSON
-//! Schema has to enforce the rest.
+//! Definitions become named types, so recursive definitions stay recursive. Keywords that the model cannot express
+//! (`not`, `if`, conditional requirements) are left out. The result then accepts more than the JSON Schema, which has
+//! to be enforced elsewhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::text::is_clean;
+use crate::text::secrets::looks_like_secret;
+
 use super::intersect::intersect;
 use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
 
-/// Deeper schemas are read as "anything": they come from outside and reading them must end.
+/// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
 const MAX_DEPTH: usize = 64;
 
-/// JSON knows seven types. A schema that lists more names than this lists nonsense.
+/// The maximum number of type names in a schema. JSON Schema has seven types.
 const MAX_TYPE_NAMES: usize = 16;
 
-/// Schemas read for one document. References multiply what has to be read, so what exceeds this is read as "anything".
+/// The maximum number of schemas that are read for one document, because references multiply them. Further ones are
+/// read as "anything".
 const MAX_STEPS: usize = 100_000;
 
-/// Bytes of constraints that references to plain types repeat in place. Beyond, the reference stays a named type: a
-/// thousand references to one long list must not make a thousand copies of it.
+/// The maximum bytes of constraints that are copied to replace references to plain types. Further references stay named
+/// types: a thousand references to a long list must not make a thousand copies of it.
 const MAX_INLINED_BYTES: usize = 64 * 1024;
 
 /// Reads the schemas of one document, whose definitions they share.
@@ -75,7 +79,7 @@ impl<'a> SchemaReader<'a> {
         schema
     }
 
-    /// A reference to a list of words is the list itself: it saves the caller a question.
+    /// A reference to a list of words is replaced by the list, so that the caller need not ask for the type.
     fn reference(&mut self, reference: &str, depth: usize) -> Schema {
         let found = self.definitions.iter().find_map(|(prefix, definitions)| {
             let key = reference.strip_prefix(prefix)?;
@@ -92,7 +96,7 @@ impl<'a> SchemaReader<'a> {
             self.types.insert(name.clone(), Arc::new(schema));
         }
         match self.types.get(&name).filter(|_| !reading) {
-            // What has no fields to explain is told in place, with its constraints; a union may contain itself.
+            // A type without fields is copied in place, with its constraints. A union may contain itself.
             Some(target) if !matches!(target.kind, Kind::Object(_) | Kind::Union(_) | Kind::Named(_)) => {
                 match self.inline_bytes_left.checked_sub(constraint_bytes(target)) {
                     Some(left) => {
@@ -156,7 +160,7 @@ impl<'a> SchemaReader<'a> {
             .flatten()
             .map(|(name, json)| self.parameter(name, json, required.contains(name.as_str()), depth + 1))
             .collect();
-        // Names that a pattern admits are not "additional", and patterns of names are not ours to check.
+        // Names that match a pattern are not "additional", and patterns of names are not checked here.
         let by_pattern = object.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let rest = match object.get("additionalProperties") {
             _ if by_pattern => Rest::Free,
@@ -180,6 +184,7 @@ impl<'a> SchemaReader<'a> {
             sensitive: flag("writeOnly") || flag("sensitive"),
             allow_nul: flag("allowNul"),
             deprecated,
+            is_shared: false,
         }
     }
 
@@ -217,6 +222,10 @@ impl<'a> SchemaReader<'a> {
         if let Some(default) = object.get("default").filter(|default| !default.is_null()) {
             schema.default = Some(default.clone());
         }
+        let examples = object.get("examples").and_then(Value::as_array).into_iter().flatten();
+        if let Some(example) = examples.chain(object.get("example")).find(|example| is_good_example(example)) {
+            schema.example = Some(example.clone());
+        }
         if let Some(values) = object.get("enum").and_then(Value::as_array) {
             schema.nullable |= values.contains(&Value::Null);
             schema.allowed = Some(values.iter().filter(|value| !value.is_null()).cloned().collect());
@@ -224,7 +233,7 @@ impl<'a> SchemaReader<'a> {
         if let Some(value) = object.get("const") {
             schema.allowed = Some([value.clone()].into());
         }
-        // A reference brings constraints of its own; what stands beside it adds to them.
+        // A reference has constraints of its own. The keywords beside it are added to them.
         let range = schema.range;
         schema.range = Range {
             minimum: number("minimum").or(range.minimum),
@@ -254,14 +263,26 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-/// How much of a plain schema is repeated wherever it is told in place.
+/// Whether an example can be shown as it is: a short plain value that is no secret.
+fn is_good_example(example: &Value) -> bool {
+    const MAX_CHARS: usize = 80;
+    match example {
+        Value::String(text) => {
+            !text.is_empty() && text.chars().count() <= MAX_CHARS && is_clean(text) && !looks_like_secret(text)
+        }
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// The size of a plain schema that is copied in place.
 fn constraint_bytes(schema: &Schema) -> usize {
     let allowed = schema.allowed.as_ref().map_or(0, |allowed| allowed.iter().map(json_bytes).sum());
     let default = schema.default.as_ref().map_or(0, json_bytes);
     allowed + default + schema.pattern.as_ref().map_or(0, |pattern| pattern.source().len())
 }
 
-/// Roughly how long a value is when it is written.
+/// The approximate length of a value as text.
 fn json_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 3,
@@ -280,7 +301,8 @@ fn width(schema: &Schema) -> usize {
     fields + schema.allowed.as_ref().map_or(0, |allowed| allowed.len())
 }
 
-/// The widths of integers, where nothing narrower was said. 64 bits are what a message can hold anyway.
+/// The range of an integer format, unless the schema has a narrower one. Messages cannot contain more than 64 bits
+/// anyway.
 fn narrow(range: &mut Range, format: &str) {
     let (least, most) = match format {
         "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),

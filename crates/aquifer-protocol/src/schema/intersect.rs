@@ -1,6 +1,7 @@
 //! The intersection of several schemas.
 //!
-//! What a single schema cannot express is dropped: the result may admit more than the parts do, never less.
+//! Constraints that a single schema cannot express are dropped, so the result may accept more than the parts do, never
+//! less.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use serde_json::Value;
 
 use super::{Kind, Range, Rest, Schema, Shape, Span};
 
-/// Where each field of the outcome stands, kept from part to part so that many parts cost no more than their fields.
+/// The index of each field in the result. It is reused for all parts, so that merging takes time linear in their
+/// fields.
 type Places = HashMap<Arc<str>, usize>;
 
-/// What satisfies all parts.
+/// A schema for the values that satisfy all parts.
 pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
     let mut whole = Schema::new(Kind::Any);
-    // `null` passes only where every part lets it.
+    // `null` is accepted only if every part accepts it.
     let mut nullable = true;
     let mut places = Places::new();
     for part in parts {
@@ -39,7 +41,7 @@ pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
     whole
 }
 
-/// The kind that is of both kinds, if that can be said.
+/// The intersection of two kinds, if it can be expressed.
 fn both(one: Kind, other: &Kind, places: &mut Places) -> Option<Kind> {
     Some(match (one, other) {
         (Kind::Any, kind) => kind.clone(),
@@ -60,8 +62,8 @@ fn both(one: Kind, other: &Kind, places: &mut Places) -> Option<Kind> {
     })
 }
 
-/// The fields of both. A part may repeat a field of another; demanding it once is demanding it. A part that knows only
-/// its own fields would refuse the other's, so what else may stand there is left open.
+/// The fields of both parts. A field that both have is required if one of them requires it. A part that accepts only
+/// its own fields would refuse those of the other, so other fields are allowed.
 fn merge(one: &mut Shape, other: &Shape, places: &mut Places) {
     one.rest = Rest::default();
     if places.len() != one.fields.len() {
@@ -81,7 +83,7 @@ fn merge(one: &mut Shape, other: &Shape, places: &mut Places) {
     }
 }
 
-/// No common value would leave none at all; what was meant then is anybody's guess.
+/// The common values. If there are none, the list is dropped, because it is unclear what was meant.
 fn common(one: Option<Arc<[Value]>>, other: Option<&Arc<[Value]>>) -> Option<Arc<[Value]>> {
     match (one, other) {
         (Some(one), Some(other)) => {

@@ -24,7 +24,8 @@ pub use info::type_words;
 pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
 pub use sample::sample;
 pub(crate) use sample::sample_params;
-pub use to_json::input_schema;
+pub(crate) use sample::without_examples;
+pub(crate) use to_json::json_schema;
 
 /// The named shapes of a catalog.
 pub type Types = BTreeMap<Arc<str>, Arc<Schema>>;
@@ -42,6 +43,8 @@ pub struct Schema {
     pub default: Option<Value>,
     /// Whether the source itself fills in the default. It is then shown, and not added to requests: it may have changed.
     pub is_source_default: bool,
+    /// A value that its author gives as an example. It may not fit.
+    pub example: Option<Value>,
     /// The only values accepted, where there is such a list.
     pub allowed: Option<Arc<[Value]>>,
     /// Bounds on numbers.
@@ -146,6 +149,9 @@ pub struct Parameter {
     pub allow_nul: bool,
     /// Why not to use it any more and what instead.
     pub deprecated: Option<Arc<str>>,
+    /// Whether it is part of the query language or of the protocol, and means the same in every operation that has it.
+    /// Signatures explain it once.
+    pub is_shared: bool,
 }
 
 /// Bounds on numbers.
@@ -243,6 +249,13 @@ impl Parameter {
     /// A parameter that may be left out.
     pub fn optional(name: &str, schema: Schema) -> Self {
         Self { name: name.into(), schema, ..Self::default() }
+    }
+
+    /// The same parameter as part of the query language or of the protocol.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.is_shared = true;
+        self
     }
 }
 

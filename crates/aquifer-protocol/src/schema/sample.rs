@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::text::secrets::names_secret;
+
 use super::{Format, Kind, Parameter, Range, Schema, Types, info};
 
 /// Deeper shapes are left out: an example shows how to begin.
@@ -16,17 +18,34 @@ pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
     value(schema, types, 0, &mut room)
 }
 
-/// The least that an operation with these parameters accepts.
+/// The least that an operation with these parameters accepts, with the examples of their author.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
     let mut room = MAX_BYTES;
     fields(parameters, types, 0, &mut room)
+}
+
+/// The parameters without the examples of their author, which may not fit.
+pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
+    let plain = |parameter: &Parameter| {
+        let schema = Schema { example: None, ..parameter.schema.clone() };
+        Parameter { schema, ..parameter.clone() }
+    };
+    parameters.iter().map(plain).collect()
 }
 
 fn fields(parameters: &[Parameter], types: &Types, depth: usize, room: &mut usize) -> Option<Map<String, Value>> {
     parameters
         .iter()
         .filter(|parameter| parameter.required)
-        .map(|parameter| Some((parameter.name.to_string(), value(&parameter.schema, types, depth, room)?)))
+        .map(|parameter| {
+            let given =
+                parameter.schema.example.as_ref().filter(|_| !parameter.sensitive && !names_secret(&parameter.name));
+            let value = match given {
+                Some(example) => example.clone(),
+                None => value(&parameter.schema, types, depth, room)?,
+            };
+            Some((parameter.name.to_string(), value))
+        })
         .collect()
 }
 

@@ -4,17 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::info::number;
 use super::{Kind, Rest, Schema, Shape, Types};
-use crate::operation::Operation;
 
 /// Named types are written out once, under `$defs`, however often they are used.
 const MAX_DEPTH: usize = 32;
 
-/// The JSON Schema of an operation's parameters.
-pub fn input_schema(operation: &Operation, types: &Types) -> Value {
+/// The JSON Schema of an object of this shape.
+pub(crate) fn json_schema(shape: &Shape, types: &Types) -> Value {
     let mut writer = Writer { types, definitions: Map::new() };
-    let rest = if operation.open { Rest::Free } else { Rest::Refused };
-    let shape = Shape { fields: operation.parameters.clone(), rest };
-    let mut object = writer.object(&shape, 0);
+    let mut object = writer.object(shape, 0);
     if !writer.definitions.is_empty() {
         object.insert("$defs".to_owned(), Value::Object(writer.definitions));
     }

@@ -1,6 +1,7 @@
 //! The surface: which tools a client sees and which family received a call (R-END-2 to R-END-5).
 
 mod profile;
+mod systems;
 mod tool;
 
 use std::str::FromStr;

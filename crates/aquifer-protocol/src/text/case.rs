@@ -1,8 +1,8 @@
-//! Conversion of names to snake_case. The only place in the project that does it.
+//! Conversion of names to snake_case and PascalCase. The only place in the project that does it.
 //!
 //! [`snake_case`] respells a name and keeps every other character, so that it can be compared with a declared name.
 //! [`snake_identifier`] makes a valid identifier of any text: operations, parameters and fields get such names. Stored
-//! names depend on both, so neither may change its result.
+//! names depend on both, so neither may change its result. Types have names in [`pascal_case`].
 
 /// `camelCase`, `kebab-case` and `Title Case` as `snake_case` (R-REQ-3).
 pub fn snake_case(name: &str) -> String {
@@ -52,6 +52,16 @@ pub fn snake_identifier(name: &str) -> String {
     }
     let snake = snake.trim_end_matches('_');
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
+}
+
+/// `create_task` as `CreateTask`.
+pub fn pascal_case(name: &str) -> String {
+    name.split(|c: char| !c.is_alphanumeric())
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! The one pattern language for names, in every file and command of the project: rules and limits of the gate, and the
 //! tables of a database.
 //!
-//! `*` stands for any text, the empty one included, `?` for exactly one character, and everything else for itself. In a
-//! list, a pattern that begins with `!` excludes. There is no escape: `?` stands for a character that cannot be written,
-//! and conditions of rules have `equals` for texts that must be compared literally. Brackets, braces and `|` mean something
-//! elsewhere and nothing here, so they are refused rather than taken literally.
+//! `*` matches any text, including the empty text, `?` matches exactly one character, and everything else matches
+//! itself. In a list, a pattern that begins with `!` excludes. There is no escape: use `?` for a character that cannot
+//! be written; conditions of rules have `equals` for literal comparisons. Brackets, braces and `|` have a meaning in
+//! other pattern languages but not here, so they are refused rather than taken literally.
 
 use std::borrow::Cow;
 
 use crate::spelling::fold_case;
 
-/// Characters of a pattern.
+/// The maximum length of a pattern in characters.
 const MAX_CHARACTERS: usize = 256;
 
 /// Whether a pattern matches one name only.
@@ -18,7 +18,7 @@ pub fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['*', '?'])
 }
 
-/// One pattern, taken apart once. Matching goes forward only: text that was passed is never looked at by another part.
+/// A parsed pattern. Matching never goes back: text that one part has consumed is not examined by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     /// The parts between the stars.
@@ -95,7 +95,7 @@ impl Part {
         }
     }
 
-    /// What follows the part, if the text begins with it.
+    /// The text after the part, if the text begins with it.
     fn at_start<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Part::Plain(words) => text.strip_prefix(words.as_str()),
@@ -156,7 +156,7 @@ impl Case {
     }
 }
 
-/// Several patterns, some of which exclude (`!…`). None at all admit everything.
+/// Several patterns, some of which exclude (`!…`). An empty list admits everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patterns {
     only: Vec<Glob>,
@@ -168,12 +168,12 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// Compiles a list that is compared letter by letter; every bad pattern is reported.
+    /// Compiles a list that is compared with case. Every invalid pattern is reported.
     pub fn new<'a>(list: impl IntoIterator<Item = &'a str>, complain: impl FnMut(String)) -> Self {
         Self::with_case(list, Case::Exact, Case::Exact, complain)
     }
 
-    /// Compiles a list whose patterns that select and that exclude are compared with or without case.
+    /// Compiles a list. Case sensitivity is chosen separately for selecting and for excluding patterns.
     pub fn with_case<'a>(
         list: impl IntoIterator<Item = &'a str>,
         only_case: Case,
@@ -203,12 +203,12 @@ impl Patterns {
         patterns
     }
 
-    /// Whether it admits everything because nothing was said.
+    /// Whether there are no patterns, so that everything is admitted.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.never.is_empty()
     }
 
-    /// Whether it admits everything, because nothing was said or because of `*`.
+    /// Whether everything is admitted, because there are no patterns or because of `*`.
     pub fn is_all(&self) -> bool {
         self.never.is_empty() && (self.only.is_empty() || self.only.iter().any(Glob::is_everything))
     }
@@ -228,7 +228,7 @@ impl Patterns {
         self.wants_one_of(names.clone()) && !self.excludes_one_of(names)
     }
 
-    /// Whether one of these names is wanted, excluded or not.
+    /// Whether one of these names is selected, regardless of exclusions.
     pub fn wants_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         self.only.is_empty() || self.any_matches(&self.only, self.only_case, names)
     }

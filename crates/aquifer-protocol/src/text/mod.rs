@@ -1,20 +1,20 @@
 //! Makes untrusted text safe to show.
 //!
 //! Terminal escapes can change what a person sees, and invisible characters can carry instructions that only a
-//! model reads. Both are removed before text is shown; whoever needs the exact bytes keeps them elsewhere.
+//! model reads. Both are removed before text is shown. Where the exact bytes are needed, they are stored separately.
 
 pub mod canonical_json;
 pub mod case;
 pub mod glob;
 pub mod hex;
+pub mod secrets;
+pub mod shortened;
 pub mod spelling;
 pub mod suggest;
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-
-use crate::secrets;
 
 /// The text without terminal escapes, control characters and characters that cannot be seen.
 pub fn clean(text: &str) -> Cow<'_, str> {
@@ -41,13 +41,13 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// Whether the text holds nothing that [`clean`] removes or replaces.
+/// Whether [`clean`] would leave the text unchanged.
 pub fn is_clean(text: &str) -> bool {
     !text.chars().any(is_removed)
 }
 
-/// The text as it may be shown: clean, and without credentials of known formats. Credentials are looked for in what
-/// is left after cleaning, so that a hidden character inside one does not hide it from the search.
+/// The text in a form that may be shown: clean, and without credentials of known formats. The cleaned text is searched
+/// for credentials, so that an invisible character inside a credential does not hide it.
 pub fn presentable(text: &str) -> Cow<'_, str> {
     match clean(text) {
         Cow::Borrowed(text) => secrets::redact(text),
@@ -89,8 +89,8 @@ fn is_removed(letter: char) -> bool {
     letter.is_control() || is_hidden(letter)
 }
 
-/// What follows an ESC. A string sequence (a title, a hyperlink) goes with its content; one that never ends loses only
-/// its beginning, so that nobody can make the rest of a text disappear.
+/// Skips an escape sequence after its ESC. A string sequence (a title, a hyperlink) is removed with its content. Of one
+/// that never ends, only the beginning is removed, so that it cannot make the rest of the text disappear.
 fn skip_escape(rest: &mut std::str::Chars<'_>) {
     let mut ahead = rest.clone();
     match ahead.next() {

@@ -2,7 +2,7 @@
 
 use crate::case::snake_case;
 
-/// Names that are less similar are not suggested.
+/// The minimum similarity of a suggestion.
 const MIN_SCORE: f64 = 0.72;
 
 /// The valid name nearest to `wrong`, if one is close.
@@ -23,7 +23,7 @@ pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a
     rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }
 
-/// Names compared letter by letter. More are dear, and the wrong name comes from outside.
+/// The maximum number of names that are compared letter by letter, which is expensive, and the wrong name is untrusted.
 const MAX_COMPARED: usize = 64;
 
 fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, &'a str)> {
@@ -51,14 +51,14 @@ fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, 
     ranked
 }
 
-/// A wrong name, taken apart once.
+/// A wrong name, prepared for many comparisons.
 struct MisspelledName<'a> {
     name: &'a str,
     words: Vec<&'a str>,
     letters: Letters,
 }
 
-/// How often each letter occurs; letters that share a place only make names look more alike than they are.
+/// How often each letter occurs. Letters that share a counter only make names look more similar than they are.
 type Letters = [u8; 32];
 
 fn letters(name: &str) -> Letters {
@@ -73,7 +73,7 @@ fn letters(name: &str) -> Letters {
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words and letters")]
 impl MisspelledName<'_> {
-    /// A word left out, added or put elsewhere weighs little.
+    /// A missing, additional or moved word counts little.
     fn shared_words(&self, name: &str) -> f64 {
         let (mut common, mut all) = (0_usize, self.words.len());
         for word in words(name) {
@@ -83,8 +83,8 @@ impl MisspelledName<'_> {
         if all == 0 { 0.0 } else { 0.95 * common as f64 * 2.0 / all as f64 }
     }
 
-    /// No comparison letter by letter can find the names more alike than this: every letter that one has and the other
-    /// has not is an error of typing.
+    /// An upper bound for the similarity that a comparison letter by letter can find: every letter that only one of the
+    /// names has counts as a typing error.
     fn max_similarity(&self, name: &str) -> f64 {
         let longest = self.name.len().max(name.len()).max(1);
         let differences: usize = self.letters.iter().zip(letters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();

@@ -1,7 +1,7 @@
 //! Infers what kind of operation a caller meant by an unknown name.
 //!
-//! A suggestion is often followed without a second thought. A name that only wants to look must therefore never be
-//! answered with the name of an operation that changes something.
+//! Callers often follow a suggestion without checking it. For a name that implies reading, no operation that changes
+//! something may therefore be suggested.
 
 use crate::category::Category;
 use crate::operation::Operation;
@@ -56,7 +56,7 @@ const VERBS: &[(Category, &[&str])] = &[
     ),
 ];
 
-/// Verbs this similar are one verb with a typing error.
+/// The minimum similarity at which two verbs count as the same verb with a typing error.
 const SAME_VERB: f64 = 0.7;
 
 /// An unknown name and what it implies.
@@ -69,13 +69,14 @@ impl<'a> Intent<'a> {
         Self { wanted }
     }
 
-    /// Whether an operation may be suggested. One with the same verb was evidently meant, whatever it does; another one
-    /// must not do more than the name asked for. Where the name does not say, the tool it was sent to does.
+    /// Whether an operation may be suggested. An operation with the same verb was evidently meant, whatever it does.
+    /// Any other one must not do more than the name implies. If the name implies nothing, the tool that received it
+    /// decides.
     pub(super) fn allows(&self, operation: &Operation, is_of_receiver: bool) -> bool {
         if operation.category == Category::Read {
             return true;
         }
-        // Where there are several sources, their names stand in front of the verbs.
+        // With several sources, the name of the source precedes the verb.
         let prefix = operation.name.strip_suffix(&*operation.own_name).unwrap_or_default();
         let wanted = self.wanted.strip_prefix(prefix).unwrap_or(self.wanted);
         if is_same_verb(first_word(wanted), first_word(&operation.own_name)) {
@@ -106,7 +107,8 @@ impl Intent<'_> {
     }
 }
 
-/// What the name's verb stands for. A verb that is not in front counts only if it reads: `blog_post` asks for nothing.
+/// The category that the name's verb implies. A verb that is not at the start counts only if it reads: `blog_post`
+/// implies nothing.
 fn category(wanted: &str) -> Option<Category> {
     let mut words = words(wanted).map(category_of);
     let first = words.next().flatten();
@@ -127,7 +129,7 @@ fn first_word(name: &str) -> &str {
 }
 
 fn is_same_verb(one: &str, other: &str) -> bool {
-    // One verb may be another one with letters in front: 'read' is not a misspelt 'create'.
+    // A verb may end with another verb: 'read' is not a misspelt 'create'.
     if category_of(one).is_some() && !one.eq_ignore_ascii_case(other) {
         return false;
     }

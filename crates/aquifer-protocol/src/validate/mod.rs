@@ -1,7 +1,7 @@
-//! Routing and checking: a [`Request`] becomes [`Routed`], then [`Checked`]. Pure, and the types carry what was done.
+//! Routing and checking: a [`Request`] becomes [`Routed`], then [`Checked`]. Pure, and the types record what was done.
 //!
-//! Before anything runs, in this order: required present, types, unknown refused, constraints, defaults (R-REQ-4).
-//! Every problem is collected; the first decides the code.
+//! Before anything runs, the checks are made in this order: required parameters, types, unknown names, constraints,
+//! defaults (R-REQ-4). All problems are collected; the first determines the code.
 
 mod intent;
 mod value;
@@ -41,18 +41,18 @@ pub struct Checked {
     metadata: Metadata,
     warnings: Vec<Warning>,
     types: Arc<Types>,
-    /// Boxed because it is rare and requests are moved about.
+    /// Boxed because it is rare and requests are moved often.
     wider: Option<Box<WiderScope>>,
 }
 
-/// What policy judges a request by beside its own operation and parameters.
+/// What policy considers in addition to the operation and parameters of a request.
 #[derive(Debug, Default)]
 struct WiderScope {
     also_needs: Vec<Arc<Operation>>,
     judged_params: Option<Map<String, Value>>,
 }
 
-/// When a problem is looked for. The earliest stage decides the code of the whole.
+/// The stage at which a problem is found. The earliest stage determines the code of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Missing,
@@ -83,10 +83,10 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
     Ok(Routed::new(operation.clone(), request))
 }
 
-/// Names suggested for an unknown one.
+/// The maximum number of suggestions for an unknown name.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// The refusal of a name that no operation has, with the nearest ones that do no more than was asked.
+/// The refusal of an unknown operation, with the most similar names whose operations do no more than the name asks for.
 pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, wanted: &str) -> Failure {
     let intent = intent::Intent::new(wanted);
     let of_receiver = |operation: &Operation| match receiver {
@@ -99,7 +99,7 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
         .filter(|operation| intent.allows(operation, of_receiver(operation)))
         .map(|operation| &*operation.name)
         .collect();
-    // A typing error comes first, then the same thing under the verb that catalogs use, then names spelled alike.
+    // First a typing error, then the same name with the verb that catalogs use, then similarly spelled names.
     let intended = suggest::intended_name(wanted, candidates.iter().copied());
     let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
     let mut spellings = intent.other_spellings();
@@ -114,7 +114,7 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
     let shown = quotable(wanted);
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
-        None => "Find the right name with introspect {query: \"operations\", search: \"…\"}".to_owned(),
+        None => "Find the right name with introspect {query: \"signatures\", search: \"…\"}".to_owned(),
     };
     let failure = Failure::new(Code::NotFoundOperation, format!("Unknown operation: '{shown}'. {hint}"))
         .detail("operation", bounded(wanted));
@@ -133,7 +133,7 @@ impl Routed {
         &self.operation
     }
 
-    /// The request as it was sent, for one that is refused whatever its parameters are.
+    /// The request as it was sent, if it is refused whatever its parameters are.
     pub fn unchecked(self, catalog: &Catalog) -> Checked {
         let Routed { operation, mut params, beside, metadata } = self;
         for (name, value) in beside {
@@ -146,7 +146,8 @@ impl Routed {
     pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
         let Routed { operation, mut params, mut beside, metadata } = self;
         if operation.quarantine.is_some() {
-            // Nothing is shown of its parameters, so none can be wrong. The gate says why it cannot be called.
+            // Its parameters are not shown to callers, so they are not checked. The gate reports why it cannot be
+            // called.
             params.clear();
             beside.clear();
         }
@@ -177,7 +178,7 @@ impl Routed {
         if let Some(failure) = collect(&operation, problems) {
             return Err(failure);
         }
-        // An upstream fills in its own defaults, and what it is sent is what the caller sent.
+        // An upstream fills in its own defaults and receives exactly what the caller sent.
         for parameter in operation.parameters.iter().filter(|_| operation.native) {
             if let Some(default) = &parameter.schema.default
                 && !parameter.schema.is_source_default
@@ -197,12 +198,12 @@ impl Routed {
     }
 }
 
-/// Parameters under their canonical names, and the names that are none. The source's own spelling and camelCase are
-/// aliases (R-REQ-3), and what stands in `params` wins over what stands beside it (R-REQ-2).
+/// The parameters under their canonical names, and the unknown names. The source's own spelling and camelCase are
+/// aliases (R-REQ-3), and `params` takes precedence over the top level (R-REQ-2).
 ///
-/// Where parameters of any name are taken, they are those in `params`: beside it a misspelt name would go to the source
-/// unseen. And none of them may be another spelling of a declared name: the source might take it for that one, and
-/// policy would have judged the call without it.
+/// An operation that accepts undeclared parameters accepts them only in `params`: at the top level, a misspelt name
+/// would reach the source unnoticed. An undeclared name must not be another spelling of a declared one either, because
+/// the source might treat the two as the same, and policy would not have considered the value.
 fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
@@ -253,8 +254,8 @@ fn sort_out(
 /// Operations with more parameters than this are indexed for the check of one request.
 const MAX_SEARCHED_FIELDS: usize = 64;
 
-/// The declared parameters of an operation, found by name. Few are searched, many are indexed: a request with thousands
-/// of names for an operation with thousands of parameters costs what it is long.
+/// The declared parameters of an operation, by name. A few are searched, many are indexed, so that checking thousands
+/// of names against thousands of parameters takes linear time.
 struct DeclaredParameters<'a> {
     operation: &'a Operation,
     by_name: Option<HashMap<&'a str, &'a Parameter>>,
@@ -284,8 +285,8 @@ impl<'a> DeclaredParameters<'a> {
         }
     }
 
-    /// The parameter of this name, of this name in its source's own spelling, or of this name in camelCase. The source's
-    /// own spelling comes first: a tool may have both `userId` and `user_id`.
+    /// The parameter with this name, in the canonical spelling, the source's own spelling or camelCase. The source's
+    /// own spelling takes precedence over camelCase, because a tool may have both `userId` and `user_id`.
     fn named(&self, name: &str) -> Option<&'a Parameter> {
         let is_camel_case =
             || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
@@ -295,7 +296,7 @@ impl<'a> DeclaredParameters<'a> {
     }
 }
 
-/// Every spelling of the declared names of an object, with the name that is meant.
+/// The declared names of an object, indexed so that every spelling of them is found.
 struct Spellings<'a>(HashMap<String, &'a str>);
 
 impl<'a> Spellings<'a> {
@@ -313,7 +314,7 @@ impl<'a> Spellings<'a> {
     }
 }
 
-/// Whether an operation would take these parameters.
+/// Whether an operation would accept these parameters.
 pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<String, Value>) -> bool {
     let (mut problems, mut trials) = (StagedProblems::new(), value::BASE_TRIALS);
     for parameter in &operation.parameters {
@@ -324,8 +325,8 @@ pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<Stri
     problems.is_empty()
 }
 
-/// Checks values inside a request whose shapes are known only once it was resolved: `values` of a generic operation is
-/// free until the table is known. Fails in the terms of the operation that was asked for.
+/// Checks values whose shape is known only after the request was resolved: `values` of a generic operation can be
+/// anything until the table is known. Failures refer to the operation that was requested.
 pub fn check_values<'v>(
     operation: &Operation,
     types: &Types,
@@ -389,7 +390,7 @@ fn ignored(unknown: &[String]) -> Warning {
         .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
 }
 
-/// A caller's name, short enough to be sent back.
+/// A name from the caller, shortened for a message.
 fn bounded(name: &str) -> String {
     name.chars().take(128).collect()
 }
@@ -420,13 +421,13 @@ impl Checked {
         self.wider.as_ref().map_or(&[], |wider| &wider.also_needs)
     }
 
-    /// The parameters as policy judges them: those of the operation, and those that the request was sent with where it
-    /// means another operation, with every name of what they refer to.
+    /// The parameters that policy considers: those of the operation and, if the request named another operation that
+    /// resolved to this one, those it was sent with, including every name of the things they refer to.
     pub fn judged_params(&self) -> &Map<String, Value> {
         self.wider.as_ref().and_then(|wider| wider.judged_params.as_ref()).unwrap_or(&self.params)
     }
 
-    /// The same request, judged by these parameters beside its own.
+    /// The same request with further parameters for policy to consider.
     #[must_use]
     pub fn judged_with(mut self, more: Map<String, Value>) -> Self {
         if !more.is_empty() {
@@ -437,7 +438,7 @@ impl Checked {
         self
     }
 
-    /// The parameters, to be replaced by their canonical form. What was checked must stay accepted.
+    /// Takes the parameters, to be replaced by their canonical form, which must still be valid.
     pub fn take_params(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.params)
     }
@@ -472,7 +473,7 @@ impl Checked {
         Ok(checked)
     }
 
-    /// The same without checking it, for one that is refused whatever its parameters are.
+    /// The same without a check, for a request that is refused whatever its parameters are.
     pub fn as_unchecked_request_of(
         self,
         operation: &Arc<Operation>,
@@ -482,7 +483,7 @@ impl Checked {
         Routed { operation: operation.clone(), params, beside: Map::new(), metadata: self.metadata }.unchecked(catalog)
     }
 
-    /// Takes the request apart for the one who performs it.
+    /// Splits the request into its parts for the source that performs it.
     pub fn into_parts(self) -> (Arc<Operation>, Map<String, Value>, Vec<Warning>) {
         (self.operation, self.params, self.warnings)
     }

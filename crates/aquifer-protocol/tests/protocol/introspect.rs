@@ -7,7 +7,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::{Answers, Cursor, Detail, Facts, Narrowing, Query};
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::{Lifecycle, Operation, Safeguards};
-use aquifer_protocol::schema::Types;
+use aquifer_protocol::schema::{Parameter, SchemaReader, Types};
 use serde_json::{Value, json};
 
 use crate::fixture::{catalog, crude};
@@ -55,6 +55,7 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["capabilities"]["batch"], true);
     assert_eq!(protocol["capabilities"]["execution_safety_loop"], "unsupported");
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
+    assert_eq!(protocol["extensions"], json!(["signatures", "batch_references"]), "no tables, no query language");
     let narrowed = answer_from(|answers| answers.operations(all(), Detail::Minimal, None, true));
     assert_eq!(keys(&narrowed["operations"][0]), ["name", "description"], "opt-in: fields minimal");
     let full = answer_from(|answers| answers.operations(all(), Detail::Full, None, true));
@@ -260,4 +261,33 @@ fn r_int_6_the_summary_groups_by_endpoint() {
     assert_eq!(summary["total"], 9);
     assert_eq!(summary["categories"], json!({ "CREATE": 1, "READ": 4, "UPDATE": 1, "DELETE": 1, "EXECUTE": 2 }));
     assert_eq!(summary["endpoints"]["delete"], json!({ "count": 1, "operations": ["delete_user"] }));
+}
+
+#[test]
+fn r_int_2_examples_are_made_of_the_authors_examples_where_they_fit() {
+    let example = |properties: Value| -> Value {
+        let parameters = properties.as_object().unwrap().iter().map(|(name, json)| {
+            let schema = SchemaReader::new(json).read(json);
+            Parameter::required(name, schema)
+        });
+        let mut operation = Operation::new("get_branch", Category::Read, "Get a branch.");
+        operation.parameters = parameters.collect();
+        let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
+        let answers = Answers { catalog: &catalog, surface: &crude(), facts: &facts() };
+        answers.operation("get_branch", Detail::Standard)["operation"]["examples"][0]["request"]["params"].clone()
+    };
+    for (properties, expected) in [
+        (
+            json!({ "owner": { "type": "string", "examples": ["octocat"] }, "number": { "type": "integer", "example": 7 } }),
+            json!({ "owner": "octocat", "number": 7 }),
+        ),
+        (json!({ "state": { "type": "string", "enum": ["open", "closed"] } }), json!({ "state": "open" })),
+        // An example that does not fit is not used.
+        (json!({ "number": { "type": "integer", "examples": ["seven"] } }), json!({ "number": 1 })),
+        // Neither is a secret.
+        (json!({ "api_key": { "type": "string", "examples": ["hunter2"] } }), json!({ "api_key": "text" })),
+        (json!({ "note": { "type": "string", "examples": ["line\u{1b}[2J"] } }), json!({ "note": "text" })),
+    ] {
+        assert_eq!(example(properties.clone()), expected, "{properties}");
+    }
 }

@@ -11,5 +11,6 @@ mod request;
 mod response;
 mod schema;
 mod secrets;
+mod signatures;
 mod suggestions;
 mod surface;

@@ -72,7 +72,7 @@ proptest! {
         let catalog = catalog();
         let requests = match parse(request, 100) {
             Ok(ParsedRequest::One(request)) => vec![Ok(request)],
-            Ok(ParsedRequest::Batch(items)) => items.into_iter().map(|item| item.request).collect(),
+            Ok(ParsedRequest::Batch(batch)) => batch.items.into_iter().map(|item| item.request).collect(),
             Err(not) => vec![Err(not.failure().clone())],
         };
         for request in requests {

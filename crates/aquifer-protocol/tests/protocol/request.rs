@@ -1,6 +1,6 @@
 //! Requests: what they are made of.
 
-use aquifer_protocol::request::{ParsedRequest, parse};
+use aquifer_protocol::request::{BatchRequest, ParsedRequest, parse};
 use serde_json::{Value, json};
 
 use crate::fixture::{check, envelope};
@@ -102,8 +102,8 @@ fn r_bat_4_a_malformed_batch_fails_whole() {
         (json!({ "operations": [{ "operation": 7 }] }), "'operations[0]' has no 'operation'"),
         (json!({ "operations": ["list_users"] }), "'operations[0]' is not an object"),
         (json!({ "operations": [{ "operations": [] }] }), "do not nest"),
-        (json!({ "operation": "a", "operations": [{ "operation": "b" }] }), "cannot stand beside 'operations'"),
-        (json!({ "params": {}, "operations": [{ "operation": "b" }] }), "cannot stand beside 'operations'"),
+        (json!({ "operation": "a", "operations": [{ "operation": "b" }] }), "cannot be combined with 'operations'"),
+        (json!({ "params": {}, "operations": [{ "operation": "b" }] }), "cannot be combined with 'operations'"),
     ] {
         let error = refusal(request);
         assert_eq!(error["code"], "VALIDATION_INVALID_REQUEST");
@@ -111,6 +111,6 @@ fn r_bat_4_a_malformed_batch_fails_whole() {
     }
     let accepted =
         parse(json!({ "operations": [{ "operation": "a", "x": 1 }], "_meta": {} }).as_object().unwrap().clone(), 3);
-    let Ok(ParsedRequest::Batch(items)) = accepted else { panic!("refused") };
+    let Ok(ParsedRequest::Batch(BatchRequest { items, .. })) = accepted else { panic!("refused") };
     assert_eq!(items[0].request.as_ref().unwrap().clone().into_params()["x"], 1);
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
 use aquifer_protocol::category::{Category, Permissions};
-use aquifer_protocol::operation::{Operation, RESERVED};
+use aquifer_protocol::operation::{Backing, Operation, RESERVED};
 use aquifer_protocol::schema::Types;
-use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface, SurfaceError, Tool};
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface, SurfaceError};
 use serde_json::{Value, json};
 
 use crate::fixture::{catalog, crude, envelope, everything, surface};
@@ -129,7 +129,7 @@ fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
     assert!(described("mcp_aql_create").description.contains("create_user"));
     assert_eq!(described("mcp_aql_read").permissions, Category::Read.permissions());
     assert_eq!(described("mcp_aql").permissions, Category::Delete.permissions(), "as risky as the riskiest");
-    let schema = Value::Object(Tool::input_schema());
+    let schema = Value::Object(described("mcp_aql").input_schema());
     assert!(
         schema.get("required").is_none()
             && schema.get("anyOf").is_none()
@@ -138,6 +138,58 @@ fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
     for name in ["operation", "params", "operations"] {
         assert!(schema["properties"].get(name).is_some());
     }
+    let entry = &schema["properties"]["operations"]["items"]["properties"];
+    assert!(entry["operation"]["type"] == "string" && entry["params"]["type"] == "object", "the batch form is shown");
+}
+
+#[test]
+fn r_end_5_tools_take_a_token_where_something_may_have_to_be_confirmed() {
+    let mut delete = Operation::new("delete_user", Category::Delete, "Delete a user.");
+    delete.take_token();
+    let get = Operation::new("get_user", Category::Read, "Get a user.");
+    let catalog = Catalog::build([delete, get], Types::new(), &crude()).unwrap();
+    for (name, takes_token) in [("mcp_aql", true), ("mcp_aql_delete", true), ("mcp_aql_read", false)] {
+        let tools = surface(Mode::All, "crude").tools(&catalog);
+        let tool = tools.into_iter().find(|tool| tool.name == name).unwrap();
+        let schema = Value::Object(tool.input_schema());
+        let token = schema["properties"].get("confirmation_token").map(|token| &token["type"]);
+        assert_eq!(token, takes_token.then_some(&Value::from("string")), "{name}");
+    }
+}
+
+#[test]
+fn r_end_5_many_operations_are_told_as_the_systems_they_belong_to() {
+    let make = |source: &str, name: &str| Operation {
+        source: source.into(),
+        own_name: name.into(),
+        ..Operation::new(&format!("{source}_{name}"), Category::Read, "Reads.")
+    };
+    let mut operations = Vec::new();
+    for thing in ["issue", "pull_request", "branch"] {
+        for number in 0..9 {
+            operations.push(make("github", &format!("get_{thing}_{number}")));
+            operations.push(make("gitlab", &format!("{thing}_{number}_list")));
+        }
+    }
+    let mut table = make("shop", "list_orders");
+    table.backing = Backing::Table("orders".into());
+    let built = |operations: Vec<Operation>| Catalog::build(operations, Types::new(), &crude()).unwrap();
+    let described = |catalog: &Catalog, name: &str| {
+        let tools = surface(Mode::All, "crude").tools(catalog);
+        tools.into_iter().find(|tool| tool.name == name).unwrap().description
+    };
+    let without = built(operations.clone());
+    operations.push(table);
+    let with = built(operations);
+    for name in ["mcp_aql", "mcp_aql_read"] {
+        let text = described(&with, name);
+        assert!(text.contains("github (") && text.contains("gitlab (") && text.contains("shop (order"), "{text}");
+        assert!(text.contains("signatures") && text.contains("schema"), "{text}");
+        assert!(!described(&without, name).contains("schema"), "no database, no schema");
+    }
+    let many = (0..500).map(|number| make(&format!("server_number_{number}"), "get_thing")).collect();
+    let text = described(&built(many), "mcp_aql");
+    assert!(text.len() < 400 && text.contains(" more. "), "{text}");
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn r_req_7_no_id_rather_than_a_wrong_one() {
 #[test]
 fn r_req_7_a_long_id_is_not_kept() {
     let message = |length: usize| format!(r#"{{"id":"{}"   }}"#, "i".repeat(length - 2));
-    let kept = format!("\"{}\"", "i".repeat(254));
-    check(&[(&message(256), Some(&kept), None), (&message(257), None, None)]);
+    let longest = format!("\"{}\"", "i".repeat(254));
+    check(&[(&message(256), Some(&longest), None), (&message(257), None, None)]);
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::ops::Range;
 use super::begins_word;
 use super::names::names_secret;
 
-/// Names longer than this are no names.
+/// The maximum length of a name.
 const MAX_NAME: usize = 64;
-/// Blanks between a name, its separator and its value.
+/// The maximum number of blanks between a name, its separator and its value.
 const MAX_BLANKS: usize = 3;
-/// Bytes by which a value is judged. Bounded, so that values that are none cost no more than their length.
+/// How many bytes of a value are examined. Bounded, so that the search stays linear.
 const MAX_JUDGED_BYTES: usize = 128;
 
-/// What a value is found by.
+/// The kind of the values found here.
 const KIND: &str = "value named as a secret";
 
 /// Whether a separator may begin with these two bytes.
@@ -21,7 +21,7 @@ pub(super) fn may_begin(byte: u8, next: u8) -> bool {
     matches!((byte, next), (b'=' | b':' | b'>', _) | (b'%', b'3') | (b'-', b'-'))
 }
 
-/// The value that the separator at this byte shows, if its name names a secret.
+/// The value after the separator at this byte, if the name before it denotes a secret.
 pub(super) fn value_at(text: &str, position: usize, byte: u8) -> Option<(Range<usize>, &'static str)> {
     let rest = text.as_bytes().get(position + 1..).unwrap_or_default();
     match (byte, rest) {
@@ -75,7 +75,7 @@ fn assigned(text: &str, position: usize, separator: Separator) -> Option<(Range<
     let is_given = match separator {
         Separator::Equals | Separator::EncodedEquals => true,
         _ if value.quote.is_some() => true,
-        // An arrow also makes a function of its name.
+        // In many languages, an arrow after a name starts a function.
         Separator::Arrow => false,
         Separator::Colon if is_whole_line => {
             value.line.split_whitespace().any(|word| word.len() >= 16 || is_unlike_a_word(word))
@@ -119,7 +119,7 @@ fn option(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
     (is_given && !is_placeholder(value.sample)).then(|| (value.range(), KIND))
 }
 
-/// Whether a value stands for one that is to be filled in, or says that there is none.
+/// Whether a value is a placeholder, or says that there is no value.
 pub(super) fn is_placeholder(value: &str) -> bool {
     const WORDS: &[&str] =
         &["null", "none", "nil", "true", "false", "undefined", "string", "required", "optional", "redacted", "hidden"];
@@ -140,7 +140,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || WORDS.iter().any(|word| body.eq_ignore_ascii_case(word))
 }
 
-/// Whether it is written as passwords are and words are not.
+/// Whether it looks like a password rather than a word.
 fn is_unlike_a_word(value: &str) -> bool {
     const WORDS: &[&str] =
         &["base64", "sha256", "sha512", "oauth2", "utf-8", "http/1.1", "ed25519", "rsa2048", "bcrypt12"];
@@ -159,7 +159,7 @@ fn is_header(name: &str) -> bool {
         .any(|header| name.eq_ignore_ascii_case(header))
 }
 
-/// Whether it is the signature in the query of a URL, which lets anybody use it.
+/// Whether it is the signature in the query of a URL, with which anybody can use the URL.
 fn is_signature(name: &str, text: &str, separator: usize) -> bool {
     let before = separator.checked_sub(name.len() + 1).and_then(|index| text.as_bytes().get(index));
     let names = ["sig", "signature", "x-amz-signature", "x-goog-signature", "hmac"];
@@ -203,7 +203,7 @@ impl<'t> Name<'t> {
 struct Value<'t> {
     text: &'t str,
     start: usize,
-    /// What it is quoted with.
+    /// Its quote.
     quote: Option<&'static str>,
     /// Its beginning.
     sample: &'t str,
@@ -298,7 +298,7 @@ impl<'t> Value<'t> {
         self.find(max, |rest| rest.first().is_some_and(|byte| b"\n\r\"'`\\".contains(byte)))
     }
 
-    /// The first place where it ends, on the border of a character.
+    /// The first position at which it ends, on a character boundary.
     fn find(&self, max: usize, ends: impl Fn(&[u8]) -> bool) -> usize {
         let bytes = self.text.as_bytes();
         let last = self.start.saturating_add(max).min(bytes.len());

@@ -22,7 +22,7 @@ pub use names::names_secret;
 /// The text that replaces a credential.
 pub const REDACTED: &str = "[redacted]";
 
-/// What the tokens of the gate are, as [`FoundSecret::kind`] has it.
+/// The [`FoundSecret::kind`] of the gate's own tokens.
 const OWN_TOKEN: &str = "confirmation or quota token";
 
 /// A credential inside a text.
@@ -30,9 +30,9 @@ const OWN_TOKEN: &str = "confirmation or quota token";
 pub struct FoundSecret {
     /// Its byte range.
     pub range: Range<usize>,
-    /// What it is: "GitHub token".
+    /// The kind of credential, such as "GitHub token".
     pub kind: &'static str,
-    /// Whether only the name beside it gives it away; its own format is that of any text.
+    /// Whether it was recognised only by the name beside it, not by its own format.
     pub is_by_name: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn find_secrets(text: &str) -> impl Iterator<Item = FoundSecret> + '_ {
     Search::new(text)
 }
 
-/// Whether the text is or holds a credential.
+/// Whether the text contains a credential.
 pub fn looks_like_secret(text: &str) -> bool {
     find_secrets(text).next().is_some()
 }
@@ -55,8 +55,8 @@ pub fn holds_own_token(text: &str) -> bool {
     })
 }
 
-/// Whether the text begins as a credential does, however short it is. Broader than [`looks_like_secret`]: for
-/// configurations, where hiding too much costs nothing.
+/// Whether the text starts with the prefix of a credential, however short it is. Broader than [`looks_like_secret`],
+/// for configurations, where hiding too much does no harm.
 pub fn begins_like_secret(text: &str) -> bool {
     const MIN_TOKEN_BYTES: usize = 4;
     let first = text.bytes().next().unwrap_or_default();
@@ -74,52 +74,52 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut redacted = String::with_capacity(text.len());
-    let mut kept_to = 0;
+    let mut copied_to = 0;
     for secret in found {
-        redacted.push_str(text.get(kept_to..secret.range.start).unwrap_or_default());
+        redacted.push_str(text.get(copied_to..secret.range.start).unwrap_or_default());
         redacted.push_str(REDACTED);
-        kept_to = secret.range.end;
+        copied_to = secret.range.end;
     }
-    redacted.push_str(text.get(kept_to..).unwrap_or_default());
+    redacted.push_str(text.get(copied_to..).unwrap_or_default());
     Cow::Owned(redacted)
 }
 
-/// The first `max_chars` characters of the redacted text, and whether there are more. Costs as much as what is kept, not
-/// as much as the text.
+/// The first `max_chars` characters of the redacted text, and whether there are more. Takes time linear in `max_chars`,
+/// not in the length of the text.
 pub fn redact_beginning(text: &str, max_chars: usize) -> (Cow<'_, str>, bool) {
     let mut search = Search::new(text);
     let mut redacted = String::new();
-    let (mut kept_to, mut chars_left) = (0, max_chars);
+    let (mut copied_to, mut chars_left) = (0, max_chars);
     loop {
-        let rest = text.get(kept_to..).unwrap_or_default();
-        let end = rest.char_indices().nth(chars_left).map_or(text.len(), |(length, _)| kept_to + length);
+        let rest = text.get(copied_to..).unwrap_or_default();
+        let end = rest.char_indices().nth(chars_left).map_or(text.len(), |(length, _)| copied_to + length);
         search.limit = end.saturating_add(MAX_BEFORE_MARK);
         let found = search.next().filter(|secret| secret.range.start < end);
         let Some(secret) = found else {
-            let kept = text.get(kept_to..end).unwrap_or_default();
+            let rest = text.get(copied_to..end).unwrap_or_default();
             let is_cut = end < text.len();
-            if kept_to == 0 {
-                return (Cow::Borrowed(kept), is_cut);
+            if copied_to == 0 {
+                return (Cow::Borrowed(rest), is_cut);
             }
-            redacted.push_str(kept);
+            redacted.push_str(rest);
             return (Cow::Owned(redacted), is_cut);
         };
-        let before = text.get(kept_to..secret.range.start).unwrap_or_default();
+        let before = text.get(copied_to..secret.range.start).unwrap_or_default();
         redacted.push_str(before);
         redacted.push_str(REDACTED);
         chars_left = chars_left.saturating_sub(before.chars().count() + REDACTED.len());
-        kept_to = secret.range.end;
+        copied_to = secret.range.end;
     }
 }
 
-/// A credential is recognised no later than this after its first byte.
+/// The maximum distance between the first byte of a credential and the byte at which it is recognised.
 const MAX_BEFORE_MARK: usize = 64;
 
 struct Search<'t> {
     text: &'t str,
     position: usize,
     end_of_last: usize,
-    /// Where it stops looking for beginnings.
+    /// The position at which the search stops. A credential found before may extend beyond it.
     limit: usize,
 }
 
@@ -139,7 +139,7 @@ impl Iterator for Search<'_> {
             && let Some(&byte) = bytes.get(self.position)
         {
             let next = bytes.get(self.position + 1).copied().unwrap_or_default();
-            if marks.begin_with(byte, next)
+            if marks.contains(byte, next)
                 && let Some(found) = secret_at(self.text, self.position, byte, next)
                 && found.range.start >= self.end_of_last
             {
@@ -153,7 +153,8 @@ impl Iterator for Search<'_> {
     }
 }
 
-/// The credential that is recognised at this byte, which need not be its first: a separator shows the value after it.
+/// The credential that is recognised at this byte. That may not be its first byte: a value after a name is recognised
+/// at the separator before it.
 fn secret_at(text: &str, position: usize, byte: u8, next: u8) -> Option<FoundSecret> {
     let bytes = text.as_bytes();
     let by_format = |(range, kind)| FoundSecret { range, kind, is_by_name: false };
@@ -168,7 +169,7 @@ fn secret_at(text: &str, position: usize, byte: u8, next: u8) -> Option<FoundSec
     assigned::value_at(text, position, byte).map(|(range, kind)| FoundSecret { range, kind, is_by_name: true })
 }
 
-/// Whether a word begins here: the byte before is no letter or digit, or it ends an escape such as `\n` or `%20`.
+/// Whether a word starts here: the byte before is not a letter or digit, or it ends an escape such as `\n` or `%20`.
 fn begins_word(bytes: &[u8], position: usize) -> bool {
     let before = |back: usize| position.checked_sub(back).and_then(|index| bytes.get(index)).copied();
     let Some(last) = before(1) else { return true };
@@ -181,7 +182,7 @@ fn begins_word(bytes: &[u8], position: usize) -> bool {
         || (before(6) == Some(b'\\') && before(5) == Some(b'u') && (1..=4).all(is_hex))
 }
 
-/// Whether bytes look drawn at random: letters and digits, or letters of both cases, mixed.
+/// Whether bytes look random: they mix letters with digits, or lower case with upper case.
 fn looks_random(bytes: &[u8]) -> bool {
     let count = |is: fn(&u8) -> bool| bytes.iter().filter(|byte| is(byte)).count();
     let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));

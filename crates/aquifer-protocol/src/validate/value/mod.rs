@@ -1,5 +1,8 @@
 //! Validates one value against one schema, to any depth, and reports every problem with its path.
 
+mod constraints;
+mod union;
+
 use std::collections::HashSet;
 use std::fmt;
 
@@ -10,35 +13,36 @@ use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
 use crate::operation::Operation;
-use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_of, type_words};
-use crate::suggest;
+use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Types, type_of, type_words};
 
-/// Checks values and collects what is wrong with them.
+/// Checks values and collects their problems.
 pub(super) struct Checker<'a> {
     types: &'a Types,
     operation: &'a Operation,
     problems: &'a mut StagedProblems,
     allow_nul: bool,
-    /// Whether the value in hand could as well be left out.
+    /// Whether the current value may be left out.
     optional: bool,
-    /// How much may still be tried in alternatives: a union of unions would double the work with every level.
+    /// The remaining budget for trying alternatives: a union of unions would double the work with every level.
     trials: usize,
     depth: usize,
-    /// Set where only the presence of a problem matters, not its message.
+    /// Whether only the presence of a problem matters, not its message.
     is_quiet: bool,
-    /// Whether something was found to be wrong in quiet.
+    /// Whether a problem was found while quiet.
     has_failed: bool,
 }
 
-/// A request with more problems than this is beyond help, and each costs memory.
+/// The maximum number of problems that are collected, because each takes memory.
 const MAX_PROBLEMS: usize = 100;
 
-/// Shapes inside shapes, also alternatives inside alternatives, which need no value to go deeper.
+/// The maximum depth of nested schemas. Alternatives inside alternatives count as well, although the value is not
+/// nested.
 const MAX_DEPTH: usize = 160;
 
-/// Values looked at for the sake of alternatives, in one request: so many in any case, so many more for each value that is
-/// sent, and no more than these in one parameter. Definitions of a few kilobytes can ask for billions, so this decides how long a
-/// hostile one can keep a thread: milliseconds. A long list whose elements are unions is honest and needs many.
+/// The budget for values that are checked against alternatives: a base for each request, an allowance for each value
+/// sent, and a maximum for one parameter. A definition of a few kilobytes can require billions of checks, so the budget
+/// limits how long a hostile one can occupy a thread: milliseconds. A long list whose elements are unions is legitimate
+/// and needs many.
 pub(super) const BASE_TRIALS: usize = 4_000;
 const TRIALS_PER_VALUE: usize = 32;
 const MAX_TRIALS: usize = 200_000;
@@ -185,7 +189,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes a problem whose words nobody will read.
+    /// Records a problem without a message if the check is quiet. Returns whether it is.
     fn fails_quietly(&mut self) -> bool {
         self.has_failed |= self.is_quiet;
         self.is_quiet
@@ -196,66 +200,23 @@ impl<'a> Checker<'a> {
             return;
         }
         let (expected, actual) = (type_words(schema), type_of(value));
+        // The name of a type does not say what to write.
+        let kind = match &schema.kind {
+            Kind::Named(_) => format!(" ({})", type_words(schema.resolve(self.types))),
+            _ => String::new(),
+        };
         let hint = if value.is_null() && self.optional { ". Leave it out instead" } else { "" };
         self.report(
             Stage::Type,
             Problem::new(
                 Code::ValidationInvalidType,
                 path.to_string(),
-                format!("Parameter '{path}' expected '{expected}', got '{actual}'{hint}"),
+                format!("Parameter '{path}' expected '{expected}'{kind}, got '{actual}'{hint}"),
             )
             .detail("param_name", path.to_string())
             .detail("expected_type", expected)
             .detail("actual_type", actual),
         );
-    }
-
-    /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
-    /// problems are the ones to tell. Only the first member's problems are put into words.
-    fn union(&mut self, path: Path<'_>, union: &Schema, members: &[Schema], value: &mut Value) {
-        let mut closest: Option<StagedProblems> = None;
-        let weight = weight(value);
-        let choice = Choice::new(members, value, self.types);
-        if let Choice::None { field, allowed } = choice {
-            let listed: Vec<String> = allowed.iter().map(quoted).collect();
-            let problem = format!("must be one of: {}", listed.join(", "));
-            return self.invalid(Path::Field(&path, field), &problem, Some(&allowed));
-        }
-        let others = members.iter().filter(|member| !choice.prefers(member));
-        let all = members.iter().filter(|member| choice.prefers(member)).chain(others);
-        for member in all.filter(|member| may_fit(member.resolve(self.types), value)) {
-            let Some(left) = self.trials.checked_sub(weight) else {
-                return self.invalid(path, "fits too many alternatives to try them all. Send something simpler", None);
-            };
-            let mut attempt = value.clone();
-            let mut problems = Vec::new();
-            let mut checker = Checker {
-                types: self.types,
-                operation: self.operation,
-                problems: &mut problems,
-                allow_nul: self.allow_nul,
-                optional: self.optional,
-                trials: left,
-                depth: self.depth,
-                is_quiet: self.is_quiet || closest.is_some(),
-                has_failed: false,
-            };
-            checker.value(path, member, &mut attempt);
-            self.trials = checker.trials;
-            let fits = !checker.has_failed && checker.problems.is_empty();
-            if fits {
-                *value = attempt;
-                return self.constraints(path, union, value);
-            }
-            closest.get_or_insert(problems);
-        }
-        match closest {
-            Some(problems) => {
-                self.fails_quietly();
-                self.problems.extend(problems);
-            }
-            None => self.wrong_type(path, union, value),
-        }
     }
 
     fn object(&mut self, path: Path<'_>, shape: &Shape, object: &mut Map<String, Value>) {
@@ -288,8 +249,8 @@ impl<'a> Checker<'a> {
                     );
                 }
                 None => {
-                    // Changes are only what the caller sent: a default there would overwrite what is stored. And an
-                    // upstream fills in its own.
+                    // Changes contain only what the caller sent, because a default would overwrite stored data. An
+                    // upstream fills in its own defaults.
                     let is_filled_in = self.operation.native && !is_change && !field.schema.is_source_default;
                     if let Some(default) = field.schema.default.as_ref().filter(|_| is_filled_in) {
                         object.insert(field.name.to_string(), default.clone());
@@ -300,7 +261,7 @@ impl<'a> Checker<'a> {
         self.rest(path, shape, object);
     }
 
-    /// Refuses further fields that are other spellings of declared ones, for the reason that such parameters are.
+    /// Refuses undeclared fields that are other spellings of declared ones, for the same reason as such parameters.
     fn respelled(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
         let mut declared = None;
         for name in object.keys().filter(|name| !known.has(name)) {
@@ -369,105 +330,6 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn constraints(&mut self, path: Path<'_>, schema: &Schema, value: &Value) {
-        if let Some(allowed) = &schema.allowed
-            && !allowed.contains(value)
-        {
-            if self.fails_quietly() {
-                return;
-            }
-            let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            let listed: Vec<String> = allowed.iter().map(quoted).collect();
-            let meant = value
-                .as_str()
-                .and_then(|wrong| suggest::nearest(wrong, words.iter().copied()))
-                .map(|name| format!(". Did you mean '{name}'?"))
-                .unwrap_or_default();
-            self.invalid(path, &format!("must be one of: {}{meant}", listed.join(", ")), Some(allowed));
-            return;
-        }
-        match value {
-            Value::Number(number) => self.number(path, schema, number),
-            Value::String(text) => self.text(path, schema, text),
-            Value::Array(elements) => {
-                self.span(path, schema.items, elements.len(), "elements");
-                if schema.unique_items && has_twins(elements) {
-                    self.invalid(path, "must not hold equal elements", None);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn number(&mut self, path: Path<'_>, schema: &Schema, number: &serde_json::Number) {
-        let Some(value) = number.as_f64() else { return };
-        let range = schema.range;
-        if let Some(minimum) = range.minimum.filter(|minimum| value < *minimum) {
-            self.invalid(path, &format!("must be {minimum} or more"), None);
-        }
-        if let Some(maximum) = range.maximum.filter(|maximum| value > *maximum) {
-            self.invalid(path, &format!("must be no more than {maximum}"), None);
-        }
-        if let Some(above) = range.above.filter(|above| value <= *above) {
-            self.invalid(path, &format!("must be greater than {above}"), None);
-        }
-        if let Some(below) = range.below.filter(|below| value >= *below) {
-            self.invalid(path, &format!("must be less than {below}"), None);
-        }
-        if let Some(step) = range.multiple_of.filter(|step| !is_multiple(value, *step)) {
-            self.invalid(path, &format!("must be a multiple of {step}"), None);
-        }
-    }
-
-    fn text(&mut self, path: Path<'_>, schema: &Schema, text: &str) {
-        self.no_nul(path, text);
-        if schema.length != Span::default() {
-            self.span(path, schema.length, text.chars().count(), "characters");
-        }
-        if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.admits(text)) {
-            self.invalid(path, &format!("does not match its pattern '{}'", pattern.source()), None);
-        }
-        if let Some(format) = schema.format.as_ref().filter(|format| !format.admits(text)) {
-            let example = format.example().map(|example| format!(", such as {example}")).unwrap_or_default();
-            self.invalid(path, &format!("is not a valid {}{example}", format.as_str()), None);
-        }
-    }
-
-    /// A value whose shape nobody knows: only what holds for all text can be checked (R-REQ-8).
-    fn free(&mut self, path: Path<'_>, value: &Value) {
-        match value {
-            Value::String(text) => self.no_nul(path, text),
-            Value::Array(elements) => elements.iter().for_each(|element| self.free(path, element)),
-            Value::Object(fields) => {
-                for (name, field) in fields {
-                    self.no_nul(path, name);
-                    self.free(path, field);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn no_nul(&mut self, path: Path<'_>, text: &str) {
-        if !text.contains('\0') || self.allow_nul {
-            return;
-        }
-        let message = format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)");
-        let problem = Problem::new(Code::ValidationInvalidEncoding, path.to_string(), message)
-            .detail("location", path.to_string());
-        self.report(Stage::Constraint, problem);
-    }
-
-    fn span(&mut self, path: Path<'_>, span: Span, count: usize, unit: &str) {
-        let count = count as u64;
-        if let Some(min) = span.min.filter(|min| count < *min) {
-            self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), None);
-        }
-        if let Some(max) = span.max.filter(|max| count > *max) {
-            self.invalid(path, &format!("must have no more than {max} {unit}, has {count}"), None);
-        }
-    }
-
     fn invalid(&mut self, path: Path<'_>, problem: &str, allowed: Option<&[Value]>) {
         if self.fails_quietly() {
             return;
@@ -495,45 +357,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Which alternative an object means by a field that all of them have and that names its alternative: `{"type": "card", …}`.
-enum Choice<'a> {
-    /// This one.
-    Member(&'a Schema),
-    /// None of them: the field says something else.
-    None { field: &'a str, allowed: Vec<Value> },
-    /// There is no such field.
-    Unknown,
-}
-
-impl<'a> Choice<'a> {
-    fn new(members: &'a [Schema], value: &Value, types: &'a Types) -> Self {
-        let Value::Object(object) = value else { return Choice::Unknown };
-        let field_of = |member: &'a Schema| match &member.resolve(types).kind {
-            Kind::Object(shape) => shape.fields.iter().find(|field| field.required && field.schema.allowed.is_some()),
-            _ => None,
-        };
-        let Some(fields) = members.iter().map(field_of).collect::<Option<Vec<&Parameter>>>() else {
-            return Choice::Unknown;
-        };
-        let Some(first) = fields.first().filter(|first| fields.iter().all(|field| field.name == first.name)) else {
-            return Choice::Unknown;
-        };
-        let Some(named) = object.get(&*first.name).filter(|named| !named.is_null()) else { return Choice::Unknown };
-        let allowed = |field: &Parameter| field.schema.allowed.clone().unwrap_or_default();
-        match members.iter().zip(&fields).find(|(_, field)| allowed(field).contains(named)) {
-            Some((member, _)) => Choice::Member(member),
-            None => Choice::None {
-                field: &first.name,
-                allowed: fields.iter().flat_map(|field| allowed(field).to_vec()).collect(),
-            },
-        }
-    }
-
-    fn prefers(&self, member: &Schema) -> bool {
-        matches!(self, Choice::Member(meant) if std::ptr::eq(*meant, member))
-    }
-}
-
 pub(super) fn quoted(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{text}'"),
@@ -541,7 +364,7 @@ pub(super) fn quoted(value: &Value) -> String {
     }
 }
 
-/// `3.0` is a whole number; handlers should meet it as `3`.
+/// Turns a whole number such as `3.0` into `3` for handlers.
 fn normalise_whole(number: &mut serde_json::Number) -> bool {
     if number.is_i64() || number.is_u64() {
         return true;
@@ -557,41 +380,13 @@ fn normalise_whole(number: &mut serde_json::Number) -> bool {
     }
 }
 
-/// Whether the value is of the member's type, so that looking closer is worth it.
-fn may_fit(schema: &Schema, value: &Value) -> bool {
-    match (&schema.kind, value) {
-        (_, Value::Null) if schema.nullable => true,
-        (Kind::Any | Kind::Named(_) | Kind::Union(_), _)
-        | (Kind::Null, Value::Null)
-        | (Kind::Boolean, Value::Bool(_))
-        | (Kind::Number, Value::Number(_))
-        | (Kind::String, Value::String(_))
-        | (Kind::Array(_), Value::Array(_))
-        | (Kind::Object(_), Value::Object(_)) => true,
-        (Kind::Integer, value) => type_of(value) == "integer",
-        _ => false,
-    }
-}
-
-/// How many values there are in a value.
+/// The number of values inside a value.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(weight).sum::<usize>(),
         Value::Object(fields) => 1 + fields.values().map(weight).sum::<usize>(),
         _ => 1,
     }
-}
-
-fn is_multiple(value: f64, step: f64) -> bool {
-    let quotient = value / step;
-    (quotient - quotient.round()).abs() < 1e-9 * quotient.abs().max(1.0)
-}
-
-/// Whether two elements are equal, without comparing each with each.
-fn has_twins(elements: &[Value]) -> bool {
-    let mut texts: Vec<String> = elements.iter().map(Value::to_string).collect();
-    texts.sort_unstable();
-    texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
 /// The number that a text of digits stands for, if it is one that JSON numbers do not carry safely.

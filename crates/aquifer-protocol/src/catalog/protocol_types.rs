@@ -17,9 +17,15 @@ pub(crate) fn all() -> Types {
             "OperationInput",
             Schema::object(vec![
                 Parameter::required("operation", Schema::string().describe("The operation to perform.")),
-                Parameter::optional("params", anything().describe("The operation's parameters.")),
+                Parameter::optional(
+                    "params",
+                    anything().describe(
+                        "The operation's parameters. In a batch, {\"$from\": \"0.data.items.*.id\"} takes values from the \
+                         first answer.",
+                    ),
+                ),
             ])
-            .describe("A request."),
+            .describe("A request. A batch is {operations: [request, …]}."),
         ),
         (
             "OperationResult",
@@ -113,6 +119,19 @@ fn results() -> [(&'static str, Schema); 4] {
                 Parameter::optional("_protocol", object("Version, conformance, capabilities and limits.")),
                 Parameter::optional("operations", list(anything()).describe("The operations that match.")),
                 Parameter::optional("operation", object("One operation; null if there is none of the name.")),
+                Parameter::optional(
+                    "signatures",
+                    list(Schema::string()).describe("One line for each operation, as a typed function."),
+                ),
+                Parameter::optional("schema", list(Schema::string()).describe("One line for each table.")),
+                Parameter::optional("other_tables", list(Schema::string()).describe("Tables without a line.")),
+                Parameter::optional("grammar", list(Schema::string()).describe("The query language.")),
+                Parameter::optional("hints", list(Schema::string()).describe("What the lines leave to be said once.")),
+                Parameter::optional(
+                    "more",
+                    Schema::new(Kind::Integer).describe("How many lines there are beside; 'after' leads to them."),
+                ),
+                Parameter::optional("after", Schema::string().describe("The cursor to go on with.")),
                 Parameter::optional("types", list(anything()).describe("The types.")),
                 Parameter::optional("type", object("One type; null if there is none of the name.")),
                 Parameter::optional("summary", object("The overview.")),

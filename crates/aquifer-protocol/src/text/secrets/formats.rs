@@ -1,10 +1,10 @@
-//! The formats of credentials that begin with a prefix of their own, as a table.
+//! Table of the credential formats that have a recognizable prefix.
 
 use std::sync::LazyLock;
 
 use super::{OWN_TOKEN, assigned, begins_word, looks_random, shapes};
 
-/// What a credential is made of after its prefix.
+/// The characters of a credential after its prefix.
 #[derive(Clone, Copy)]
 enum Body {
     Hex,
@@ -24,7 +24,7 @@ enum Body {
 }
 
 impl Body {
-    fn holds(self, byte: u8) -> bool {
+    fn allows(self, byte: u8) -> bool {
         let alnum = byte.is_ascii_alphanumeric();
         match self {
             Body::Hex => byte.is_ascii_hexdigit(),
@@ -39,9 +39,9 @@ impl Body {
     }
 }
 
-/// A format of credentials.
+/// A credential format.
 pub(super) struct Format {
-    /// What it is.
+    /// The kind of credential, for messages.
     pub(super) kind: &'static str,
     prefixes: &'static [&'static str],
     body: Body,
@@ -90,8 +90,8 @@ impl Format {
         if self.is_weak && !begins_word(bytes, start) {
             return None;
         }
-        let holds = |byte: &&u8| self.body.holds(**byte);
-        let judged = rest.iter().take(self.min.max(MAX_JUDGED_BYTES)).take_while(holds).count();
+        let is_body = |byte: &&u8| self.body.allows(**byte);
+        let judged = rest.iter().take(self.min.max(MAX_JUDGED_BYTES)).take_while(is_body).count();
         let sample = rest.get(..judged)?;
         if judged < self.min || !looks_random(sample) || !has_run(sample, self.min_run) {
             return None;
@@ -101,8 +101,8 @@ impl Format {
             let next = rest.get(self.min);
             return next.is_none_or(|byte| !byte.is_ascii_alphanumeric()).then_some(body_start + self.min);
         }
-        let length = rest.iter().take_while(holds).count();
-        // A full stop after the credential ends the sentence.
+        let length = rest.iter().take_while(is_body).count();
+        // Trailing dots end the sentence and do not belong to the credential.
         let dots = rest.get(..length)?.iter().rev().take_while(|byte| **byte == b'.').count();
         Some(body_start + length - dots)
     }
@@ -125,7 +125,7 @@ struct Index {
     marks: Marks,
 }
 
-/// Pairs of bytes at which a credential may be recognised, one bit each. They are enough to skip most text.
+/// A bit set of the byte pairs that a credential may start with. It rules out most positions of a text.
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {
@@ -136,7 +136,7 @@ impl Marks {
     }
 
     #[inline]
-    pub(super) fn begin_with(&self, first: u8, second: u8) -> bool {
+    pub(super) fn contains(&self, first: u8, second: u8) -> bool {
         let pair = pair(first, second);
         self.0.get(usize::from(pair / 64)).is_some_and(|word| word & (1 << (pair % 64)) != 0)
     }
@@ -144,8 +144,8 @@ impl Marks {
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let all = || FORMATS.iter().flat_map(|format| format.prefixes.iter().map(move |prefix| (format, *prefix)));
-    let begins = |byte: u8| all().filter(move |(_, prefix)| prefix.as_bytes().first() == Some(&byte)).collect();
-    // Every prefix has two bytes at least: a test sees to it.
+    let starting_with = |byte: u8| all().filter(move |(_, prefix)| prefix.as_bytes().first() == Some(&byte)).collect();
+    // A test checks that every prefix has at least two bytes.
     let by_prefix = |prefixed: Prefixed| match prefixed.1.as_bytes() {
         [first, second, ..] => Some((pair(*first, *second), prefixed)),
         _ => None,
@@ -156,30 +156,30 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     for (pair, _) in &by_pair {
         marks.add(*pair);
     }
-    for both in 0..=u16::MAX {
-        let [first, second] = both.to_be_bytes();
+    for pair in 0..=u16::MAX {
+        let [first, second] = pair.to_be_bytes();
         if shapes::may_begin(first, second) || assigned::may_begin(first, second) {
-            marks.add(both);
+            marks.add(pair);
         }
     }
-    Index { by_first_byte: (0..=u8::MAX).map(begins).collect(), by_pair, marks }
+    Index { by_first_byte: (0..=u8::MAX).map(starting_with).collect(), by_pair, marks }
 });
 
 fn pair(first: u8, second: u8) -> u16 {
     u16::from_be_bytes([first, second])
 }
 
-/// Where credentials of any kind may be recognised.
+/// The byte pairs that any kind of credential may start with.
 pub(super) fn marks() -> &'static Marks {
     &INDEX.marks
 }
 
-/// The formats that begin with this byte, each with the prefix that does.
+/// The formats with a prefix that starts with this byte, each with that prefix.
 pub(super) fn beginning_with(byte: u8) -> &'static [Prefixed] {
     INDEX.by_first_byte.get(usize::from(byte)).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The formats that begin with these two bytes.
+/// The formats with a prefix that starts with these two bytes, each with that prefix.
 pub(super) fn beginning_with_pair(first: u8, second: u8) -> impl Iterator<Item = Prefixed> {
     let pair = pair(first, second);
     let from = INDEX.by_pair.partition_point(|(known, _)| *known < pair);
@@ -187,11 +187,11 @@ pub(super) fn beginning_with_pair(first: u8, second: u8) -> impl Iterator<Item =
     rest.iter().take_while(move |(known, _)| *known == pair).map(|(_, prefixed)| *prefixed)
 }
 
-/// Minimum lengths are somewhat below the real ones, so that a credential that was cut is found, too.
+/// Minimum lengths are somewhat below the real ones, so that truncated credentials are found as well.
 #[rustfmt::skip]
 static FORMATS: &[Format] = &[
     format(OWN_TOKEN, &["conf_", "confirm_", "quota_continue_"], Body::Url, 43),
-    // Models
+    // AI services
     format("Anthropic key", &["sk-ant-"], Body::Url, 20),
     format("OpenAI key", &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], Body::Url, 20),
     format("OpenRouter key", &["sk-or-v1-"], Body::Hex, 32),
@@ -207,7 +207,7 @@ static FORMATS: &[Format] = &[
     format("Firecrawl key", &["fc-"], Body::Hex, 32).common().exact(),
     format("Apify token", &["apify_api_"], Body::Alnum, 30),
     format("E2B key", &["e2b_"], Body::Hex, 32).weak(),
-    // Code
+    // Development
     format("GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Body::Alnum, 20),
     format("GitHub token", &["github_pat_"], Body::Word, 22),
     format("GitLab token",
@@ -249,7 +249,7 @@ static FORMATS: &[Format] = &[
     format("Vault token", &["hvs.", "hvb.", "hvr."], Body::Url, 20).weak(),
     format("1Password token", &["ops_eyJ"], Body::Base64, 40),
     format("age key", &["AGE-SECRET-KEY-1"], Body::Upper, 40),
-    // Messages
+    // Messaging
     format("Slack token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xapp-"], Body::Dotted, 10),
     format("Slack webhook", &["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"], Body::Path, 20),
     format("Discord webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], Body::Path, 40),
@@ -258,12 +258,12 @@ static FORMATS: &[Format] = &[
     format("Brevo key", &["xkeysib-"], Body::Url, 40),
     format("Twilio key", &["SK"], Body::Hex, 32).common().exact(),
     format("Facebook token", &["EAA"], Body::Url, 56).common(),
-    // Money and trade
+    // Payments and commerce
     format("Stripe key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], Body::Alnum, 16),
     format("Stripe webhook secret", &["whsec_"], Body::Base64, 20),
     format("Shopify token", &["shpat_", "shpss_", "shpca_", "shppa_"], Body::Hex, 24),
     format("Square token", &["sq0atp-", "sq0csp-"], Body::Url, 20),
-    // Files
+    // File storage
     format("Dropbox token", &["sl."], Body::Url, 60).common(),
 ];
 
@@ -276,7 +276,7 @@ mod tests {
         for format in FORMATS {
             for prefix in format.prefixes {
                 let begins = |[first, second]: [u8; 2]| {
-                    marks().begin_with(first, second)
+                    marks().contains(first, second)
                         && beginning_with_pair(first, second).any(|(_, known)| known == *prefix)
                 };
                 assert!(prefix.as_bytes().first_chunk().copied().is_some_and(begins), "{prefix}");

@@ -1,13 +1,13 @@
 //! Names of secrets.
 //!
 //! The last word of a name says what its value is: `secret_name` is a name, `token_id` an id, `max_tokens` a number,
-//! while `db_password` is a password. Some last words need another before them: a `key` is a secret if it is an API key,
-//! not if it is a primary key.
+//! while `db_password` is a password. Some last words need another before them: a `key` is a secret if it is an API
+//! key, not if it is a primary key.
 
-/// Longer names are no names.
+/// The maximum length of a name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Last words that name a secret whatever precedes them.
+/// Last words that denote a secret whatever precedes them.
 const SECRETS: &[&str] = &[
     "password",
     "passwords",
@@ -36,10 +36,10 @@ const SECRETS: &[&str] = &[
     "cvv2",
 ];
 
-/// Names that name a secret where they are the whole name.
+/// Words that denote a secret only if they are the whole name.
 const SECRET_ALONE: &[&str] = &["tokens", "auth", "pass", "pin"];
 
-/// Last words that name a secret behind one of these.
+/// Last words that denote a secret after one of these words.
 const QUALIFIED: &[(&[&str], &[&str])] = &[
     (
         &["key", "keys"],
@@ -92,7 +92,7 @@ const QUALIFIED: &[(&[&str], &[&str])] = &[
     (&["url", "uri"], &["database", "db"]),
 ];
 
-/// Words before `token` that make it a place in a list, a part of a text or a number that is used once.
+/// Words before `token` that make it a page token, a token of a text or a nonce, and not a secret.
 const OTHER_TOKENS: &[&str] = &[
     "page",
     "next",
@@ -189,8 +189,8 @@ pub fn names_secret(name: &str) -> bool {
         })
 }
 
-/// Whether the value of this name may be a secret. Broader than [`names_secret`]: for configurations, where hiding too
-/// much costs nothing.
+/// Whether the value of this name may be a secret. Broader than [`names_secret`], for configurations, where hiding too
+/// much does no harm.
 pub fn may_name_secret(name: &str) -> bool {
     let is_suspect = |word: &String| SUSPECT.contains(&word.as_str()) || SECRETS.contains(&word.as_str());
     names_secret(name) || words(name).iter().any(is_suspect)
@@ -205,7 +205,7 @@ fn is_secret(last: &str, before: &[&str]) -> bool {
         .any(|(lasts, qualifiers)| lasts.contains(&last) && before.iter().any(|word| qualifiers.contains(word)))
 }
 
-/// The two words of one that is written without a border between them: `clientsecret`.
+/// Splits two words that are written without a separator: `clientsecret`.
 fn unglued(word: &str) -> Option<(&str, &str)> {
     const SECRET_ENDINGS: &[&str] =
         &["password", "passwd", "passphrase", "secret", "token", "tokens", "key", "apikey", "cookie"];

@@ -1,4 +1,4 @@
-//! How `introspect` differs from the operations of sources. Nothing else tells it apart by its name.
+//! How `introspect` differs from the operations of sources. No other code distinguishes it by its name.
 
 /// The name of the operation.
 pub const NAME: &str = "introspect";
@@ -8,12 +8,13 @@ pub const NAME: &str = "introspect";
 pub enum OperationClass {
     /// It is `introspect`.
     Introspection,
-    /// It is one of a source.
+    /// It is an operation of a source.
     Ordinary,
 }
 
 impl OperationClass {
-    /// The class of the operation of this name. The name is reserved, so that no source has one of it.
+    /// The class of the operation with this name. `introspect` is reserved, so no source has an operation with that
+    /// name.
     pub fn from_name(name: &str) -> Self {
         if name == NAME { Self::Introspection } else { Self::Ordinary }
     }

@@ -1,10 +1,11 @@
-//! Credentials that a prefix and a run of characters do not describe: several parts, a key block, a part of a URL.
+//! Credentials that cannot be described by a prefix and a run of characters: several parts, a key block, a part of a
+//! URL.
 
 use std::ops::Range;
 
 use super::begins_word;
 
-/// What is found, and its kind.
+/// The range of a credential, and its kind.
 type Shape = (Range<usize>, &'static str);
 
 /// How some of them begin, for [`super::begins_like_secret`].
@@ -15,7 +16,7 @@ const DASHES: &str = "-----";
 
 type Finder = fn(&str, usize) -> Option<Shape>;
 
-/// What looks for a credential at two bytes.
+/// The search function for two bytes.
 fn finder(byte: u8, next: u8) -> Option<Finder> {
     match byte {
         b'e' if next == b'y' => Some(web_token),
@@ -77,13 +78,14 @@ fn web_token(text: &str, start: usize) -> Option<Shape> {
     (parts > 0 && payload.len() >= 8).then(|| (start..trim_dots(bytes, start, end), "JSON Web Token"))
 }
 
-/// A full stop that ends a sentence is no part of a token.
+/// A full stop at the end of a sentence is not part of a token.
 fn trim_dots(bytes: &[u8], start: usize, end: usize) -> usize {
     let dots = bytes.get(start..end).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'.').count();
     end - dots
 }
 
-/// A private key block, to its end. One without an end was cut, and everything after its beginning is key.
+/// A private key block, to its end. If it has no end, it was truncated, and everything after its start belongs to the
+/// key.
 fn private_key(text: &str, start: usize) -> Option<Shape> {
     /// `-----BEGIN ENCRYPTED PRIVATE KEY-----` and the like.
     const MAX_LABEL_LEN: usize = 48;
@@ -121,7 +123,7 @@ fn url_password(text: &str, colon: usize) -> Option<Shape> {
     let authority = rest.get(..run(rest.as_bytes(), 0, MAX_AUTHORITY, is_authority))?;
     let user_info = match authority.rsplit_once('@') {
         Some((user_info, _)) => user_info,
-        // A password is often written with a slash in it, although it should not be. A port is a number.
+        // Passwords often contain an unescaped slash, although that is invalid. A port is a number.
         None => {
             let (_, tail) = authority.split_once(':')?;
             if tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_digit()) || authority.starts_with('[') {
@@ -226,7 +228,7 @@ fn is_one_word(sample: &[u8]) -> bool {
     WORDS.iter().any(|word| sample.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Whether base64 holds text with a colon in it, as basic authorization does.
+/// Whether base64 contains text with a colon, as in basic authentication.
 fn is_user_and_password(encoded: &[u8]) -> bool {
     let mut bits: u32 = 0;
     let mut count = 0;

@@ -1,0 +1,26 @@
+//! What this server adds to the specification, as `_protocol.extensions` declares it (R-EXT-1 to R-EXT-5).
+
+use super::Facts;
+use crate::catalog::Catalog;
+
+/// Tests whether a server has an extension.
+type IsOffered = fn(&Catalog, &Facts) -> bool;
+
+/// Every extension. The names are stable: clients look for them.
+const EXTENSIONS: &[(&str, IsOffered)] = &[
+    ("signatures", |_, _| true),
+    ("schema", |catalog, _| catalog.has_tables()),
+    ("reference_paths", |catalog, _| catalog.has_tables()),
+    ("embedded_rows", |catalog, _| catalog.has_tables()),
+    ("quantified_filters", |catalog, _| catalog.has_tables()),
+    ("field_comparisons", |catalog, _| catalog.has_shared_parameter("filter")),
+    ("aggregates", |catalog, _| catalog.has_shared_parameter("aggregate")),
+    ("table_shape", |catalog, _| catalog.has_shared_parameter("shape")),
+    ("batch_references", |_, _| true),
+    ("batch_confirmation", |_, facts| facts.confirmation),
+];
+
+/// The names of the extensions that are offered.
+pub(super) fn extensions(catalog: &Catalog, facts: &Facts) -> Vec<&'static str> {
+    EXTENSIONS.iter().filter(|(_, is_offered)| is_offered(catalog, facts)).map(|(name, _)| *name).collect()
+}

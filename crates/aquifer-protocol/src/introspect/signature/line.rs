@@ -1,0 +1,136 @@
+//! The line of one operation.
+
+use super::notation::{Detail, TypeWriter};
+use super::summary::summary;
+use crate::operation::Operation;
+use crate::schema::{Parameter, Types};
+
+/// What happens before a call runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mark {
+    /// It just runs.
+    #[default]
+    None,
+    /// Somebody confirms it: the caller with a token, or the person behind the client.
+    Confirm,
+    /// A person approves it in a channel of its own.
+    Approval,
+    /// It is refused.
+    Denied,
+}
+
+impl Mark {
+    const fn text(self) -> &'static str {
+        match self {
+            Mark::None => "",
+            Mark::Confirm => " [confirm]",
+            Mark::Approval => " [approval]",
+            Mark::Denied => " [denied]",
+        }
+    }
+}
+
+/// Stands for the parameters of the query language in a signature.
+const QUERY: &str = "...query";
+
+/// The parameters of the query language that a note tells of. The others are for compatibility, or depend on these.
+const TOLD: [&str; 7] = ["fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"];
+
+/// Writes signatures, and remembers what their notes have to explain.
+#[derive(Debug)]
+pub struct SignatureWriter {
+    is_complete: bool,
+    query: Vec<&'static str>,
+    has_dry_run: bool,
+    has_if_match: bool,
+}
+
+impl SignatureWriter {
+    /// A writer of short signatures, or of complete ones.
+    pub fn new(is_complete: bool) -> Self {
+        Self { is_complete, query: Vec::new(), has_dry_run: false, has_if_match: false }
+    }
+
+    /// The line of an operation of this endpoint family, in a catalog with these types.
+    pub fn line(&mut self, operation: &Operation, types: &Types, family: &str, mark: Mark) -> String {
+        let detail = if self.is_complete { Detail::COMPLETE } else { Detail::BRIEF };
+        let mut writer = TypeWriter::new(types, detail, operation.native);
+        writer.out.push_str(&operation.name);
+        writer.out.push('(');
+        let start = writer.out.len();
+        let is_queried = takes_query(operation);
+        let told_elsewhere = |parameter: &&Parameter| parameter.is_shared && is_told_elsewhere(parameter, is_queried);
+        writer.members(operation.parameters.iter().filter(|parameter| !told_elsewhere(parameter)), 0);
+        let mut rest = |text: &str| {
+            if writer.out.len() > start {
+                writer.out.push_str(", ");
+            }
+            writer.out.push_str(text);
+        };
+        if is_queried {
+            rest(QUERY);
+        }
+        if operation.open {
+            rest("...any");
+        }
+        let mut line = writer.out;
+        line.push_str(") ");
+        line.push_str(family);
+        line.push_str(mark.text());
+        let summary = summary(description(operation), &operation.own_name);
+        if !summary.is_empty() {
+            line.push_str(": ");
+            line.push_str(&summary);
+        }
+        self.remember(operation, is_queried);
+        line
+    }
+
+    fn remember(&mut self, operation: &Operation, is_queried: bool) {
+        let has = |name: &str| operation.parameter(name).is_some_and(|parameter| parameter.is_shared);
+        if is_queried {
+            self.query.extend(TOLD.into_iter().filter(|name| has(name)));
+        }
+        self.has_dry_run |= has("dry_run");
+        self.has_if_match |= has("if_match");
+    }
+
+    /// What the lines written so far leave to be said once.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let query: Vec<String> =
+            TOLD.iter().filter(|name| self.query.contains(name)).map(|name| format!("{name}?")).collect();
+        if !query.is_empty() {
+            notes.push(format!("{QUERY}: {}", query.join(", ")));
+        }
+        match (self.has_dry_run, self.has_if_match) {
+            (true, true) => notes.push("writes also take dry_run?: bool, if_match?: _etag".to_owned()),
+            (true, false) => notes.push("writes also take dry_run?: bool".to_owned()),
+            (false, true) => notes.push("writes also take if_match?: _etag".to_owned()),
+            (false, false) => {}
+        }
+        notes
+    }
+}
+
+/// What is worth summarizing. Descriptions of table operations go on with what is the same for all tables.
+fn description(operation: &Operation) -> &str {
+    let whole = &*operation.description;
+    match operation.backing.table() {
+        Some(_) => whole.split_once(": ").map_or(whole, |(head, _)| head),
+        None => whole,
+    }
+}
+
+/// Whether an operation takes the query language, not just a selection of fields.
+fn takes_query(operation: &Operation) -> bool {
+    operation.parameters.iter().any(|parameter| parameter.is_shared && matches!(&*parameter.name, "filter" | "first"))
+}
+
+/// A shared parameter that a note or a mark tells of. The others are written out.
+fn is_told_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
+    match &*parameter.name {
+        crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | "max_tokens" => true,
+        _ => is_queried,
+    }
+}

@@ -1,0 +1,54 @@
+//! Which operation gives the value of a parameter such as `project_id`, as far as names tell.
+
+use crate::catalog::Catalog;
+use crate::operation::{Backing, Operation};
+use crate::schema::Parameter;
+
+/// Endings of parameters that identify something another operation returns.
+const ENDINGS: [&str; 4] = ["_id", "_iid", "_ids", "_uuid"];
+
+/// Verbs of operations that return such things, the likeliest first. The first kind returns many, the second one.
+const MANY: [&str; 5] = ["list", "search", "find", "query", "get"];
+const ONE: [&str; 6] = ["create", "open", "start", "new", "get_current", "get_my"];
+
+/// Verbs that are no prefix of their noun's operations: a connection comes from `connect` or `connect_to_database`.
+const MAKERS: [(&str, &str); 4] =
+    [("connection", "connect"), ("session", "login"), ("subscription", "subscribe"), ("transaction", "begin")];
+
+/// The operations that return values of a parameter, no more than two. Empty for tables: their references tell more.
+pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'a Catalog) -> Vec<&'a Operation> {
+    const MAX_RELATED: usize = 2;
+    let is_table = !matches!(of.backing, Backing::None | Backing::Tool(_));
+    let noun = ENDINGS.iter().find_map(|ending| parameter.name.strip_suffix(ending)).filter(|noun| !noun.is_empty());
+    let Some(noun) = noun.filter(|_| !is_table && !parameter.is_shared) else { return Vec::new() };
+    let prefix = of.name.strip_suffix(&*of.own_name).unwrap_or_default();
+    let visible = |name: String| catalog.operation(&name).map(|operation| &**operation);
+    let fits = |operation: &&Operation| operation.source == of.source && operation.name != of.name;
+    let plural = plural(noun);
+    let many = MANY.iter().flat_map(|verb| [format!("{prefix}{verb}_{plural}"), format!("{prefix}{plural}_{verb}")]);
+    let one = ONE.iter().flat_map(|verb| [format!("{prefix}{verb}_{noun}"), format!("{prefix}{noun}_{verb}")]);
+    let mut found: Vec<&Operation> = many.filter_map(visible).filter(fits).take(MAX_RELATED).collect();
+    if found.is_empty() {
+        found = one.filter_map(visible).filter(fits).take(MAX_RELATED).collect();
+    }
+    let maker = MAKERS.iter().find(|(made, _)| noun == *made || noun.ends_with(&format!("_{made}")));
+    if let (true, Some((_, verb))) = (found.is_empty(), maker) {
+        let starts = format!("{prefix}{verb}");
+        let is_maker = |operation: &&Operation| {
+            operation.name.strip_prefix(&*starts).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let all = catalog.operations().iter().map(|operation| &**operation);
+        found = all.filter(is_maker).filter(fits).take(MAX_RELATED).collect();
+    }
+    found
+}
+
+fn plural(noun: &str) -> String {
+    if let Some(stem) = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
+        return format!("{stem}ies");
+    }
+    if noun.ends_with(['s', 'x']) || noun.ends_with("ch") || noun.ends_with("sh") {
+        return format!("{noun}es");
+    }
+    format!("{noun}s")
+}
