@@ -12,6 +12,8 @@ pub struct Collection {
     pub fields: Vec<Field>,
     /// Computed values.
     pub computed: Vec<ComputedValue>,
+    /// References to other collections, which paths can follow.
+    pub references: Vec<Reference>,
     /// The fields that together identify an item. Every order ends with them.
     pub key: Vec<Arc<str>>,
     /// The fields that a text search covers.
@@ -52,6 +54,87 @@ pub struct ComputedValue {
     pub filterable: bool,
     /// Whether sorting may use it.
     pub sortable: bool,
+}
+
+/// A reference to items of another collection. A path follows it by name: `site.title`.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// Its name in paths and answers.
+    pub name: Arc<str>,
+    /// Other names that paths may use, such as the name of the referring field.
+    pub aliases: Vec<Arc<str>>,
+    /// The other collection, as [`Related`] knows it.
+    pub to: usize,
+    /// How many items it leads to.
+    pub cardinality: Cardinality,
+}
+
+/// How many items a reference leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cardinality {
+    /// At most one.
+    One,
+    /// Any number: the items of the other collection that refer to this one.
+    Many,
+}
+
+/// The collections that references lead to.
+pub trait Related: Send + Sync {
+    /// The collection of a reference.
+    fn collection(&self, index: usize) -> Option<&Collection>;
+}
+
+/// For collections without references.
+struct Unrelated;
+
+impl Related for Unrelated {
+    fn collection(&self, _: usize) -> Option<&Collection> {
+        None
+    }
+}
+
+/// The collection that a query starts from, and those that its references lead to.
+#[derive(Clone, Copy)]
+pub struct QueryRoot<'a> {
+    collection: &'a Collection,
+    related: &'a dyn Related,
+}
+
+impl<'a> QueryRoot<'a> {
+    /// A collection whose references can be followed.
+    pub fn new(collection: &'a Collection, related: &'a dyn Related) -> Self {
+        Self { collection, related }
+    }
+
+    /// The collection that a reference leads to, with its own references.
+    pub(crate) fn follow(self, reference: &Reference) -> Option<Self> {
+        Some(Self { collection: self.related.collection(reference.to)?, related: self.related })
+    }
+
+    /// The collection itself.
+    pub(crate) fn collection(self) -> &'a Collection {
+        self.collection
+    }
+}
+
+impl<'a> From<&'a Collection> for QueryRoot<'a> {
+    fn from(collection: &'a Collection) -> Self {
+        Self { collection, related: &Unrelated }
+    }
+}
+
+impl<'a> From<&'a Arc<Collection>> for QueryRoot<'a> {
+    fn from(collection: &'a Arc<Collection>) -> Self {
+        Self::from(&**collection)
+    }
+}
+
+impl std::ops::Deref for QueryRoot<'_> {
+    type Target = Collection;
+
+    fn deref(&self) -> &Collection {
+        self.collection
+    }
 }
 
 /// The type of a value.
@@ -141,6 +224,13 @@ impl Collection {
     /// The computed value of this name.
     pub fn computed(&self, name: &str) -> Option<&ComputedValue> {
         self.computed.iter().find(|computed| &*computed.name == name)
+    }
+
+    /// The reference of this name.
+    pub fn reference(&self, name: &str, cardinality: Cardinality) -> Option<&Reference> {
+        let mut all = self.references.iter().filter(|reference| reference.cardinality == cardinality);
+        let has_alias = |reference: &&Reference| reference.aliases.iter().any(|alias| **alias == *name);
+        all.clone().find(|reference| &*reference.name == name).or_else(|| all.find(has_alias))
     }
 
     /// The names of fields that fit.

@@ -4,15 +4,18 @@
 //! once. A database translates the plan to SQL; [`evaluate`] runs it over JSON values in memory. Both must give the same
 //! answer. `docs/query-language.md` specifies it.
 
+pub mod budget;
 pub mod collection;
 pub mod cursor;
 pub mod evaluate;
-mod order;
+pub mod grammar;
+pub mod groups;
 pub mod parameters;
 mod parse;
 pub mod plan;
 pub mod selection;
 pub mod shape;
+pub mod table;
 pub mod value;
 
 pub use collection::Collection;
@@ -23,4 +26,5 @@ pub use parse::ParsedQuery;
 pub use parse::QueryKind;
 pub use parse::parse_fields;
 pub use parse::parse_query;
+pub use parse::parse_unpaged;
 pub use plan::Plan;

@@ -5,19 +5,54 @@ use std::sync::Arc;
 use aquifer_protocol::operation::{AggregationSupport, ComputedField};
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 
-use crate::collection::{Collection, FieldType};
+use crate::collection::{Cardinality, Collection, FieldType};
 use crate::parse::QueryKind;
 
-/// The named types that the parameters refer to.
+/// The named types that the parameters refer to. What is the same for every collection is described here, once.
 pub fn types() -> Types {
     let sort = Schema::object(vec![
         Parameter::required("field", Schema::string().describe("The field to sort by.")),
         Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending by default.")),
         Parameter::optional("nulls", Schema::one_of(["first", "last"]).describe("Missing values: last by default.")),
     ])
-    .describe("One criterion of an order.");
-    Types::from_iter([("Sort".into(), Arc::new(sort))])
+    .describe(
+        "One criterion of an order. As text: 'field' or '-field'. Fields that can be grouped by can be sorted by.",
+    );
+    let several = Schema::new(Kind::Array(None));
+    let selection = Schema::new(Kind::Union(vec![Schema::string(), several])).describe(ROW_SELECTION_DESCRIPTION);
+    Types::from_iter([
+        (SORT.into(), Arc::new(sort)),
+        (FILTER.into(), Arc::new(any_object().describe(FILTER_DESCRIPTION))),
+        (AGGREGATES.into(), Arc::new(any_object().describe(AGGREGATES_DESCRIPTION))),
+        (ROW_SELECTION.into(), Arc::new(selection)),
+    ])
 }
+
+/// Whether the query language has a type of this name, so that no source can have one.
+pub fn is_type_name(name: &str) -> bool {
+    [SORT, FILTER, AGGREGATES, ROW_SELECTION].contains(&name)
+}
+
+const SORT: &str = "Sort";
+const FILTER: &str = "Filter";
+const AGGREGATES: &str = "Aggregates";
+
+/// The type of `fields` where items refer to others. Without references it is `FieldSelection`.
+const ROW_SELECTION: &str = "RowSelection";
+const FIELD_SELECTION: &str = "FieldSelection";
+
+const FILTER_DESCRIPTION: &str = "\
+    {field: value}, {field: [any, of]} or {field: {op: value}} with eq, ne, gt, gte, lt, lte, in, not_in, contains, starts_with, \
+    ends_with, between, is_null; and, or, not combine. A value can be another field: {gt: {field: name}}. Through references to one \
+    item, up to 4 steps: {\"reference.field\": value}; to many: {reference: {some|none|every: {…}}}.";
+
+const AGGREGATES_DESCRIPTION: &str = "\
+    Named aggregates instead of items: {\"n\": {\"count\": true}}, {\"by\": {\"group_by\": field, \"count\": true}}; count_distinct, \
+    sum, avg, min, max take a field or calculation. group_by also takes a list, or {field, by: month}; groups take order, first, offset, having.";
+
+const ROW_SELECTION_DESCRIPTION: &str = "\
+    A preset (minimal, standard, full), or a list of fields: names, paths a.b, _computed.x, reference.x, and for rows that refer to \
+    a row {reference: {fields, filter, sort, first}}.";
 
 /// All query parameters of a collection.
 pub fn parameters(collection: &Collection, family: QueryKind) -> Vec<Parameter> {
@@ -34,39 +69,44 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
         all.push(Parameter::required("query", text));
     }
     all.extend([
-        Parameter::optional("filter", any_object().describe(&filter_description(collection, open_fields))),
-        Parameter::optional("sort", sort_schema(collection, open_fields)),
-        Parameter::optional(
-            "order",
-            Schema::one_of(["asc", "desc"]).describe("The order, where 'sort' is only a name."),
-        ),
+        Parameter::optional("filter", Schema::named(FILTER).describe(&filter_description(collection, open_fields))),
+        Parameter::optional("sort", sort_schema()),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"])),
         Parameter::optional("fields", selection_schema(collection)),
         Parameter::optional(
             "preset",
             // An open collection may have presets of its own.
-            if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) }
-                .describe("The same as a preset in 'fields'."),
+            if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) },
         ),
-        Parameter::optional("aggregate", any_object().describe(&aggregate_description(collection, open_fields))),
-        Parameter::optional("include_items", flag("With 'aggregate': also return items.")),
+        Parameter::optional("aggregate", Schema::named(AGGREGATES)),
+        Parameter::optional("include_items", flag("Beside 'aggregate'.")),
     ]);
-    let size = |words: String| count(1.0).describe(&words);
+    let size = |words: &str| count(1.0).describe(words);
     let pages = collection.pages;
     all.extend([
         Parameter::optional(
             "first",
-            size(format!("How many items from the start; default {}, maximum {}.", pages.default_size, pages.max_size)),
+            // Beside 'aggregate', zero means no items.
+            count(0.0)
+                .describe(&format!("Items or groups; default {}, maximum {}.", pages.default_size, pages.max_size)),
         ),
-        Parameter::optional("after", Schema::string().describe("Continue after this cursor.")),
-        Parameter::optional("last", size("How many items from the end.".to_owned())),
-        Parameter::optional("before", Schema::string().describe("Items before this cursor.")),
-        Parameter::optional("limit", size("How many items (compatibility; prefer 'first').".to_owned())),
-        Parameter::optional("offset", count(0.0).describe("How many items to skip.")),
-        Parameter::optional("page", size("Which page, from 1 (compatibility; prefer 'first').".to_owned())),
-        Parameter::optional("page_size", size("How many items a page has.".to_owned())),
-        Parameter::optional("edges", flag("Return each item with its own cursor.")),
-        Parameter::optional("total", flag("Also count all matching items; costs a second query.")),
+        Parameter::optional("after", Schema::string().describe("An endCursor.")),
+        Parameter::optional("last", size("Items from the end.")),
+        Parameter::optional("before", Schema::string().describe("A startCursor.")),
+        Parameter::optional("limit", count(0.0).describe("Prefer 'first'.")),
+        Parameter::optional("offset", count(0.0)),
+        Parameter::optional("page", size("Prefer 'first'.")),
+        Parameter::optional("page_size", count(1.0)),
+        Parameter::optional(
+            "shape",
+            Schema::one_of(["items", "table"]).describe("'table' is {columns, rows}: half the tokens."),
+        ),
+        Parameter::optional("edges", flag("A cursor for each item.")),
+        Parameter::optional("total", flag("Count all matching items.")),
+        crate::budget::parameter(),
     ]);
+    // All but the words to search for.
+    all.iter_mut().for_each(|parameter| parameter.is_shared = &*parameter.name != "query");
     all
 }
 
@@ -78,7 +118,7 @@ pub fn aggregation_support(collection: &Collection) -> AggregationSupport {
     AggregationSupport {
         supported: true,
         default_mode: Some("summary_only"),
-        functions: vec!["count", "group_by", "sum", "avg", "min", "max"],
+        functions: vec!["count", "count_distinct", "group_by", "sum", "avg", "min", "max"],
         groupable_fields: names(FieldType::is_ordered),
         numeric_fields: names(FieldType::is_numeric),
     }
@@ -111,22 +151,24 @@ fn count(least: f64) -> Schema {
     Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::new(Kind::Integer) }
 }
 
-fn sort_schema(collection: &Collection, open_fields: Option<&str>) -> Schema {
-    let one = || Schema::named("Sort");
-    let several = Schema::new(Kind::Array(Some(Box::new(one()))));
-    let fields =
-        open_fields.map_or_else(|| join_or_none(collection.names(|field| field.of.is_ordered())), str::to_owned);
-    Schema::new(Kind::Union(vec![one(), several, Schema::string()]))
-        .describe(&format!("{{field, order}} or several. Fields: {fields}."))
+fn sort_schema() -> Schema {
+    let one = || Schema::named(SORT);
+    let several = |of: Schema| Schema::new(Kind::Array(Some(Box::new(of))));
+    Schema::new(Kind::Union(vec![one(), several(one()), Schema::string(), several(Schema::string())]))
 }
 
 fn selection_schema(collection: &Collection) -> Schema {
-    let several = Schema::new(Kind::Array(Some(Box::new(Schema::string()))));
-    let presets = collection.preset_names().join(", ");
-    Schema::new(Kind::Union(vec![Schema::string(), several]))
-        .describe(&format!("A preset ({presets}) or field names, also paths a.b and _computed.x."))
+    // Items that refer to an item are requested by an object.
+    let schema = Schema::named(if collection.references.is_empty() { FIELD_SELECTION } else { ROW_SELECTION });
+    let has_own = collection.preset_names().iter().any(|name| !STANDARD_PRESETS.contains(name));
+    // The type names the standard presets; 'preset' lists all.
+    if has_own { schema.describe("Presets as in 'preset'.") } else { schema }
 }
 
+/// The presets that every collection has.
+const STANDARD_PRESETS: [&str; 3] = ["minimal", "standard", "full"];
+
+/// The fields of a collection and its references. Other parameters take the same fields.
 fn filter_description(collection: &Collection, open_fields: Option<&str>) -> String {
     let described: Vec<String> = collection
         .fields
@@ -137,21 +179,34 @@ fn filter_description(collection: &Collection, open_fields: Option<&str>) -> Str
         })
         .collect();
     let fields = open_fields.map_or_else(|| described.join(", "), str::to_owned);
-    format!(
-        "{{field: value}}, {{field: [any, of]}} or {{field: {{op: value}}}} with eq, ne, gt, gte, lt, lte, in, not_in, contains, \
-         starts_with, ends_with, between, is_null; and, or, not combine. Fields: {fields}."
-    )
+    format!("Fields: {fields}.{}", reference_description(collection))
 }
 
-fn aggregate_description(collection: &Collection, open_fields: Option<&str>) -> String {
-    let numbers = match open_fields {
-        Some(_) => String::new(),
-        None => format!(" Numbers: {}.", join_or_none(collection.names(|field| field.of.is_numeric()))),
+/// The references that paths and conditions can follow.
+fn reference_description(collection: &Collection) -> String {
+    /// Further references are only counted.
+    const MAX_LISTED: usize = 20;
+    // Those of an open collection are only examples.
+    if collection.open {
+        return String::new();
+    }
+    let names = |cardinality: Cardinality| -> Vec<&str> {
+        let all = collection.references.iter().filter(|reference| reference.cardinality == cardinality);
+        all.map(|reference| &*reference.name).collect()
     };
-    format!(
-        "Named aggregates instead of items: {{\"n\": {{\"count\": true}}}}, {{\"by\": {{\"group_by\": field, \"count\": true}}}}; sum, avg, min, max \
-         take a field.{numbers}"
-    )
+    let list = |names: &[&str]| match names.split_at_checked(MAX_LISTED) {
+        Some((listed, rest)) if !rest.is_empty() => format!("{} and {} more", listed.join(", "), rest.len()),
+        _ => names.join(", "),
+    };
+    let (one, many) = (names(Cardinality::One), names(Cardinality::Many));
+    let mut text = String::new();
+    if !one.is_empty() {
+        text += &format!(" References: {}.", list(&one));
+    }
+    if !many.is_empty() {
+        text += &format!(" To many: {}.", list(&many));
+    }
+    text
 }
 
 fn type_label(of: &FieldType) -> &'static str {
@@ -162,8 +217,4 @@ fn type_label(of: &FieldType) -> &'static str {
         FieldType::Json => "json, paths reach inside",
         of => of.type_name(),
     }
-}
-
-fn join_or_none(names: Vec<&str>) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -5,27 +5,51 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value, json};
 
 use super::{Match, Warnings, value_at};
+use crate::budget::Budget;
 use crate::collection::FieldType;
-use crate::order::{as_float, as_integer, compare};
-use crate::plan::{Aggregate, Function, MAX_GROUPS, Path, group_label};
+use crate::groups::{AggregateWriter, Group};
+use crate::plan::calculation::rounded;
+use crate::plan::{Aggregate, Function, GroupKey, GroupOrder, NumericFunction, Path, Plan};
+use crate::value::order::{as_float, as_integer, compare};
 
-pub(crate) fn evaluate_all(aggregates: &[Aggregate], matched: &[Match<'_>], warnings: &mut Warnings) -> Value {
-    let named =
-        aggregates.iter().map(|aggregate| (aggregate.name.to_string(), evaluate_one(aggregate, matched, warnings)));
-    Value::Object(named.collect())
+/// Adds the results of the aggregates to an answer: first which groups are shown, then the results.
+pub(crate) fn insert_all(
+    plan: &Plan,
+    matched: &[Match<'_>],
+    budget: Option<&mut Budget>,
+    data: &mut Map<String, Value>,
+    warnings: &mut Warnings,
+) {
+    let mut writer = AggregateWriter::new(plan, budget);
+    for aggregate in &plan.aggregates {
+        if aggregate.group_by.is_empty() {
+            let items: Vec<&Value> = matched.iter().map(|one| one.item).collect();
+            writer.add_single(aggregate, calculate(aggregate, &items));
+        } else {
+            let (groups, total) = evaluate_groups(aggregate, matched);
+            writer.add_groups(aggregate, groups, total, warnings);
+        }
+    }
+    let (groups, results) = writer.finish();
+    if let Some(groups) = groups {
+        data.insert("groups".to_owned(), groups.into());
+    }
+    data.insert("aggregations".to_owned(), results.into());
 }
 
-fn evaluate_one(aggregate: &Aggregate, matched: &[Match<'_>], warnings: &mut Warnings) -> Value {
-    if aggregate.group_by.is_empty() {
-        return calculate(aggregate, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
-    }
+/// The groups of the requested page, and how many there are in all.
+fn evaluate_groups(aggregate: &Aggregate, matched: &[Match<'_>]) -> (Vec<Group>, usize) {
+    let group_value = |key: &GroupKey, item: &Value| match &key.bucket {
+        Some(bucket) => bucket.label(&key.of, value_at(item, &key.path)),
+        None => value_at(item, &key.path).clone(),
+    };
     // Groups are ordered by their values, so that the same items give the same answer. Members keep their order.
-    let mut keyed: Vec<(Vec<&Value>, &Value)> = matched
+    let mut keyed: Vec<(Vec<Value>, &Value)> = matched
         .iter()
-        .map(|one| (aggregate.group_by.iter().map(|(path, _)| value_at(one.item, path)).collect(), one.item))
+        .map(|one| (aggregate.group_by.iter().map(|key| group_value(key, one.item)).collect(), one.item))
         .collect();
     keyed.sort_by(|(a, _), (b, _)| compare_groups(aggregate, a, b));
-    let mut groups: Vec<(Vec<&Value>, Vec<&Value>)> = Vec::new();
+    let mut groups: Vec<(Vec<Value>, Vec<&Value>)> = Vec::new();
     for (values, item) in keyed {
         match groups.last_mut() {
             Some((known, members)) if compare_groups(aggregate, known, &values) == Ordering::Equal => {
@@ -34,21 +58,78 @@ fn evaluate_one(aggregate: &Aggregate, matched: &[Match<'_>], warnings: &mut War
             _ => groups.push((values, vec![item])),
         }
     }
-    if groups.len() > MAX_GROUPS {
-        groups.truncate(MAX_GROUPS);
-        warnings.push(crate::evaluate::groups_truncated(&aggregate.name));
+    if !aggregate.having.is_empty() {
+        groups.retain(|(_, members)| meets_conditions(aggregate, members));
     }
-    let mut answer = Map::new();
-    for (values, members) in groups {
-        let labels: Vec<String> =
-            aggregate.group_by.iter().zip(&values).map(|((_, of), value)| group_label(of, value)).collect();
-        insert_nested(&mut answer, &labels, calculate(aggregate, &members));
+    if let (GroupOrder::ByValue { descending }, Some(function)) = (aggregate.order, aggregate.functions.first()) {
+        groups.sort_by_cached_key(|(_, members)| SortedResult {
+            value: function_value(function, members),
+            of: function.result_type(),
+            descending,
+        });
     }
-    Value::Object(answer)
+    if aggregate.order == GroupOrder::ByGroupDescending {
+        groups.sort_by(|(a, _), (b, _)| compare_groups_descending(aggregate, a, b));
+    }
+    let total = groups.len();
+    let shown = groups.into_iter().skip(aggregate.page.offset).take(aggregate.page.size());
+    let shown = shown.map(|(values, members)| Group::new(aggregate, values, calculate(aggregate, &members)));
+    (shown.collect(), total)
 }
 
-fn compare_groups(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
-    let types = aggregate.group_by.iter().map(|(_, of)| of);
+fn meets_conditions(aggregate: &Aggregate, members: &[&Value]) -> bool {
+    aggregate.having.iter().all(|having| {
+        let result = aggregate.functions.get(having.function).map(|function| function_value(function, members));
+        let number = result.filter(|result| !result.is_null()).map(|result| as_float(&result));
+        let holds = number
+            .and_then(|number| number.partial_cmp(&having.value))
+            .is_some_and(|order| having.comparison.accepts(order));
+        holds != having.negated
+    })
+}
+
+/// A result by which groups are sorted.
+struct SortedResult<'a> {
+    value: Value,
+    of: &'a FieldType,
+    descending: bool,
+}
+
+impl Ord for SortedResult<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.value.is_null(), other.value.is_null()) {
+            (false, false) if self.descending => compare(self.of, &other.value, &self.value),
+            _ => compare(self.of, &self.value, &other.value),
+        }
+    }
+}
+
+impl PartialOrd for SortedResult<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for SortedResult<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for SortedResult<'_> {}
+
+/// The greatest first, and missing values last.
+fn compare_groups_descending(aggregate: &Aggregate, a: &[Value], b: &[Value]) -> Ordering {
+    let types = aggregate.group_by.iter().map(GroupKey::label_type);
+    types
+        .zip(a.iter().zip(b))
+        .map(|(of, (a, b))| if a.is_null() || b.is_null() { compare(of, a, b) } else { compare(of, b, a) })
+        .find(|order| *order != Ordering::Equal)
+        .unwrap_or(Ordering::Equal)
+}
+
+fn compare_groups(aggregate: &Aggregate, a: &[Value], b: &[Value]) -> Ordering {
+    let types = aggregate.group_by.iter().map(GroupKey::label_type);
     types
         .zip(a.iter().zip(b))
         .map(|(of, (a, b))| compare(of, a, b))
@@ -72,26 +153,31 @@ pub fn insert_nested(answer: &mut Map<String, Value>, labels: &[String], result:
     }
 }
 
-/// The value itself, or an object for several functions.
-fn calculate(aggregate: &Aggregate, items: &[&Value]) -> Value {
-    match aggregate.functions.as_slice() {
-        [only] => function_value(only, items),
-        several => {
-            let values = several.iter().map(|function| function_value(function, items));
-            Value::Object(aggregate.names().into_iter().zip(values).collect())
-        }
-    }
+/// The results of the functions.
+fn calculate(aggregate: &Aggregate, items: &[&Value]) -> Vec<Value> {
+    aggregate.functions.iter().map(|function| function_value(function, items)).collect()
 }
 
 fn function_value(function: &Function, items: &[&Value]) -> Value {
     match function {
         Function::Count => json!(items.len()),
+        Function::CountDistinct(path, of) => {
+            let mut values: Vec<&Value> =
+                items.iter().map(|item| value_at(item, path)).filter(|value| !value.is_null()).collect();
+            values.sort_by(|a, b| compare(of, a, b));
+            values.dedup_by(|a, b| compare(of, a, b).is_eq());
+            json!(values.len())
+        }
         Function::Sum(path, of) => sum(path, of, items).map_or(Value::Null, |(sum, _)| sum),
         Function::Avg(path, of) => match sum(path, of, items) {
             #[expect(clippy::cast_precision_loss, reason = "counts of items")]
             Some((total, count)) => float_value(as_float(&total) / count as f64),
             None => Value::Null,
         },
+        Function::Calculated(kind, calculation) => {
+            let results = items.iter().filter_map(|item| calculation.result(&|path, of| number_at(item, path, of)));
+            calculated(*kind, &results.collect::<Vec<f64>>()).map_or(Value::Null, rounded)
+        }
         Function::Min(path, of) => extreme(path, of, items, Ordering::Less),
         Function::Max(path, of) => extreme(path, of, items, Ordering::Greater),
     }
@@ -114,6 +200,25 @@ fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> 
         integer_value,
     );
     Some((total, values.len()))
+}
+
+/// The number at a path, for a calculation.
+pub(super) fn number_at(item: &Value, path: &Path, of: &FieldType) -> Option<f64> {
+    let value = value_at(item, path);
+    (is_included(of, value) && is_numeric(value)).then(|| as_float(value))
+}
+
+/// A function of the results of a calculation.
+fn calculated(function: NumericFunction, results: &[f64]) -> Option<f64> {
+    let sum = || CompensatedSum::from_values(results.iter().copied()).total();
+    match function {
+        _ if results.is_empty() => None,
+        NumericFunction::Sum => Some(sum()),
+        #[expect(clippy::cast_precision_loss, reason = "counts of items")]
+        NumericFunction::Avg => Some(sum() / results.len() as f64),
+        NumericFunction::Min => results.iter().copied().reduce(f64::min),
+        NumericFunction::Max => results.iter().copied().reduce(f64::max),
+    }
 }
 
 /// A compensated sum of doubles (Neumaier): prices add up to a price.

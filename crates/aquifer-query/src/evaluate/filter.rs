@@ -4,19 +4,41 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::aggregate::number_at;
 use super::value_at;
 use crate::collection::{Collection, FieldType};
-use crate::order::compare;
 use crate::parse::text::{fold_case, split_words};
-use crate::plan::{Filter, Test, TextQuery};
+use crate::plan::{Filter, Quantifier, Test, TextQuery};
+use crate::value::order::compare;
 
 /// Whether an item matches a filter.
-pub(super) fn matches_filter(filter: &Filter, item: &Value) -> bool {
+pub(crate) fn matches_filter(filter: &Filter, item: &Value) -> bool {
     match filter {
         Filter::And(parts) => parts.iter().all(|part| matches_filter(part, item)),
         Filter::Or(parts) => parts.iter().any(|part| matches_filter(part, item)),
         Filter::Not(inner) => !matches_filter(inner, item),
         Filter::Test { path, of, test } => passes_test(test, of, value_at(item, path)),
+        Filter::Compare { left, comparison, right, of } => {
+            let (left, right) = (value_at(item, left), value_at(item, right));
+            // Untyped values are comparable only within their kind.
+            let alike = *of != FieldType::Json || std::mem::discriminant(left) == std::mem::discriminant(right);
+            !left.is_null() && !right.is_null() && alike && comparison.accepts(compare(of, left, right))
+        }
+        Filter::Calculate { left, of, comparison, right } => {
+            let numbers = number_at(item, left, of).zip(right.result(&|path, of| number_at(item, path, of)));
+            let order = numbers.and_then(|(left, right)| left.partial_cmp(&right));
+            order.is_some_and(|order| comparison.accepts(order))
+        }
+        Filter::Related { through, name, quantifier, filter } => {
+            let item = through.iter().try_fold(item, |item, reference| item.get(&**reference));
+            let related = item.and_then(|item| item.get(&**name)).and_then(Value::as_array);
+            let mut related = related.into_iter().flatten();
+            match quantifier {
+                Quantifier::Some => related.any(|one| matches_filter(filter, one)),
+                Quantifier::None => !related.any(|one| matches_filter(filter, one)),
+                Quantifier::Every => related.all(|one| matches_filter(filter, one)),
+            }
+        }
     }
 }
 

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
+use crate::budget::Budget;
 use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
-use crate::order::compare;
-use crate::plan::{MAX_GROUPS, Page, Path, Plan, SortKey};
+use crate::plan::{Embed, MAX_GROUPS, Page, Path, Plan, SortKey};
 use crate::selection::{ListSteps, Selection, element_position, parse_index};
+use crate::value::order::compare;
 
 pub use aggregate::CompensatedSum;
 pub use aggregate::insert_nested;
@@ -47,9 +48,18 @@ pub fn groups_truncated(name: &str) -> Warning {
         .detail("shown", MAX_GROUPS)
 }
 
+/// Why a page ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageEnd {
+    /// Its items exceed this many bytes.
+    Bytes(usize),
+    /// The answer would exceed its budget of this many tokens.
+    Tokens(usize),
+}
+
 /// The warning for a page that ends early because its items are large. The next page by offset or number would not
 /// continue where this one ends, so the warning says where the rest is.
-pub fn page_truncated(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warning {
+pub fn page_truncated(page: &Page, shown: usize, asked: usize, reason: PageEnd) -> Warning {
     let (rest, next_offset) = match page {
         Page::Forward { .. } | Page::Backward { .. } => {
             ("Continue from the last one, or select fewer fields".to_owned(), None)
@@ -67,9 +77,16 @@ pub fn page_truncated(page: &Page, shown: usize, asked: usize, bytes: usize) -> 
             (rest, Some(next))
         }
     };
-    let warning = Warning::new("RESULT_PAGED", format!("The page ends early: its items exceed {bytes} bytes. {rest}"))
-        .detail("returned", shown)
-        .detail("requested", asked);
+    let warning = match reason {
+        PageEnd::Bytes(bytes) => {
+            Warning::new("RESULT_PAGED", format!("The page ends early: its items exceed {bytes} bytes. {rest}"))
+        }
+        PageEnd::Tokens(tokens) => {
+            Warning::new("RESULT_PAGED", format!("The page ends early to keep 'max_tokens' {tokens}. {rest}"))
+                .before_data()
+        }
+    };
+    let warning = warning.detail("returned", shown).detail("requested", asked);
     match next_offset {
         Some(next) => warning.detail("next_offset", next),
         None => warning,
@@ -91,15 +108,16 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
     if collection.open && plan.items {
         warnings.extend(missing_fields_warning(&plan.select, items));
     }
+    let mut budget = plan.max_tokens.map(Budget::new);
     if !plan.aggregates.is_empty() {
-        data.insert("aggregations".to_owned(), aggregate::evaluate_all(&plan.aggregates, &matched, &mut warnings));
+        aggregate::insert_all(plan, &matched, budget.as_mut(), &mut data, &mut warnings);
     }
     if plan.items {
         let order = plan.order(collection);
         matched.sort_by(|a, b| {
             compare_positions(&order, plan, &sort_position(&order, plan, a), &sort_position(&order, plan, b))
         });
-        page::write_page(collection, plan, &matched, key, &mut data, &mut warnings);
+        page::write_page(collection, plan, &matched, key, budget.as_ref(), &mut data, &mut warnings);
     }
     QueryResult { data: Value::Object(data), warnings }
 }
@@ -148,6 +166,7 @@ fn has_path(item: &Value, path: &Path) -> bool {
 /// The value at a path; null if there is none.
 pub(crate) fn value_at<'a>(item: &'a Value, path: &Path) -> &'a Value {
     const NULL: &Value = &Value::Null;
+    let Some(item) = path.through.iter().try_fold(item, |item, reference| item.get(&**reference)) else { return NULL };
     let start =
         if path.computed { item.get("_computed").and_then(|all| all.get(&*path.name)) } else { item.get(&*path.name) };
     resolve_steps(start.unwrap_or(NULL), &path.inside)
@@ -182,7 +201,12 @@ fn compare_positions(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -
 fn project(item: &Value, select: &[Path]) -> Value {
     let mut shown = Map::new();
     for (number, path) in select.iter().enumerate() {
-        if path.computed {
+        if !path.through.is_empty() {
+            let before = select.get(..number).unwrap_or_default();
+            if !before.iter().any(|known| known.is_same_field(path)) {
+                insert_through(&mut shown, item, path, select);
+            }
+        } else if path.computed {
             let computed = shown.entry("_computed").or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(computed) = computed {
                 computed.insert(path.name.to_string(), value_at(item, path).clone());
@@ -198,11 +222,67 @@ fn project(item: &Value, select: &[Path]) -> Value {
     Value::Object(shown)
 }
 
+/// The selected fields of an item, with the related items shown in it.
+fn project_all(item: &Value, plan: &Plan) -> Value {
+    let mut shown = project(item, &plan.select);
+    if let Value::Object(shown) = &mut shown {
+        for embed in &plan.embeds {
+            insert_related(shown, item, embed);
+        }
+    }
+    shown
+}
+
+/// The related items that an embed shows.
+pub(crate) fn related_items(item: &Value, embed: &Embed) -> Value {
+    let owner = embed.through.iter().try_fold(item, |item, reference| item.get(&**reference));
+    let all = owner.and_then(|owner| owner.get(&*embed.name)).and_then(Value::as_array);
+    let fits = |one: &&Value| embed.filter.as_ref().is_none_or(|filter| filter::matches_filter(filter, one));
+    let mut related: Vec<&Value> = all.into_iter().flatten().filter(fits).collect();
+    related.sort_by(|a, b| {
+        let mut keys = embed.order.iter().map(|key| key.compare(value_at(a, &key.path), value_at(b, &key.path)));
+        keys.find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
+    });
+    related.into_iter().take(embed.first).map(|one| project(one, &embed.select)).collect()
+}
+
+fn insert_related(shown: &mut Map<String, Value>, item: &Value, embed: &Embed) {
+    let mut at = shown;
+    for step in &embed.through {
+        let inner = at.entry(&**step).or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(inner) = inner else { return };
+        at = inner;
+    }
+    at.insert(embed.name.to_string(), related_items(item, embed));
+}
+
+/// Inserts the selected part of a field of an item that this one refers to, nested under the names of the references. If it
+/// refers to none, the field is null.
+fn insert_through(shown: &mut Map<String, Value>, item: &Value, path: &Path, select: &[Path]) {
+    let value = value_at(item, &Path { inside: Vec::new(), ..path.clone() });
+    let paths: Vec<&[Arc<str>]> =
+        select.iter().filter(|other| other.is_same_field(path)).map(|other| &*other.inside).collect();
+    let Some(part) = select_part(value, &paths, ListSteps::ByIndex) else { return };
+    let mut at = shown;
+    for step in path.through.iter().map(|step| &**step).chain(path.computed.then_some("_computed")) {
+        let inner = at.entry(step).or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(inner) = inner else { return };
+        at = inner;
+    }
+    at.insert(path.name.to_string(), part);
+}
+
 /// The selected part of one field: all of it, or the values at the paths into it.
 pub(crate) fn select_from_field(value: &Value, name: &str, select: &[Path], lists: ListSteps) -> Option<Value> {
-    let paths = || select.iter().filter(|path| &*path.name == name && !path.computed).map(|path| &*path.inside);
-    if paths().any(<[_]>::is_empty) {
-        return Some(value.clone());
+    let is_own = |path: &&Path| &*path.name == name && !path.computed && path.through.is_empty();
+    let paths: Vec<&[Arc<str>]> = select.iter().filter(is_own).map(|path| &*path.inside).collect();
+    select_part(value, &paths, lists)
+}
+
+/// The values at these paths into a value, or all of it if one path is empty.
+fn select_part(value: &Value, paths: &[&[Arc<str>]], lists: ListSteps) -> Option<Value> {
+    match paths.iter().any(|path| path.is_empty()) {
+        true => Some(value.clone()),
+        false => Selection::from_paths(paths.iter().copied()).apply(value, lists),
     }
-    Selection::from_paths(paths()).apply(value, lists)
 }

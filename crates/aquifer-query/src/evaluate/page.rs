@@ -4,16 +4,19 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{Match, Warnings, compare_positions, page_truncated, project, sort_position};
+use super::{Match, PageEnd, Warnings, compare_positions, page_truncated, project_all, related_items, sort_position};
+use crate::budget::{self, Budget, PageBudget};
 use crate::collection::Collection;
 use crate::cursor::CursorKey;
 use crate::plan::{Page, Plan};
+use crate::table;
 
 pub(super) fn write_page(
     collection: &Collection,
     plan: &Plan,
     sorted: &[Match<'_>],
     key: &CursorKey,
+    budget: Option<&Budget>,
     data: &mut Map<String, Value>,
     warnings: &mut Warnings,
 ) {
@@ -41,14 +44,26 @@ pub(super) fn write_page(
             (start, start.saturating_add(*size).min(all))
         }
     };
-    let (start, end) = limit_bytes(collection, plan, sorted, (start, end), warnings);
+    let range = (start, end);
+    let (start, end) = limit_bytes(collection, plan, sorted, range, warnings);
+    let position_bytes =
+        |one: &Match<'_>| serde_json::to_string(&sort_position(&order, plan, one)).map_or(0, |text| text.len());
+    let Limited { start, end, shortened } = match budget {
+        Some(budget) => limit_tokens(plan, sorted, (start, end), range, budget, &position_bytes, warnings),
+        None => Limited { start, end, shortened: None },
+    };
     let shown = sorted.get(start..end).unwrap_or_default();
     let cursor = |one: &Match<'_>| key.seal(&sort_position(&order, plan, one), collection, plan);
-    if plan.edges {
-        let edges = shown.iter().map(|one| json!({ "node": project(one.item, &plan.select), "cursor": cursor(one) }));
+    let mut shortened = shortened;
+    let mut write = |one: &Match<'_>| shortened.take().unwrap_or_else(|| write_item(one.item, plan));
+    if plan.table {
+        data.insert(table::COLUMNS.to_owned(), table::columns(&plan.select, &plan.embeds).into());
+        data.insert(table::ROWS.to_owned(), shown.iter().map(write).collect());
+    } else if plan.edges {
+        let edges = shown.iter().map(|one| json!({ "node": write(one), "cursor": cursor(one) }));
         data.insert("edges".to_owned(), edges.collect());
     } else {
-        data.insert("items".to_owned(), shown.iter().map(|one| project(one.item, &plan.select)).collect());
+        data.insert("items".to_owned(), shown.iter().map(write).collect());
     }
     match &plan.page {
         Page::Forward { .. } | Page::Backward { .. } => {
@@ -60,7 +75,10 @@ pub(super) fn write_page(
             let mut info = Map::new();
             info.insert("hasNextPage".to_owned(), has_next.into());
             info.insert("hasPreviousPage".to_owned(), has_previous.into());
-            if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
+            // A cursor leads to other pages, if there are any.
+            if (has_next || has_previous)
+                && let (Some(first), Some(last)) = (shown.first(), shown.last())
+            {
                 info.insert("startCursor".to_owned(), cursor(first).into());
                 info.insert("endCursor".to_owned(), cursor(last).into());
             }
@@ -85,6 +103,17 @@ pub(super) fn write_page(
     }
 }
 
+/// An item as the answer shows it.
+fn write_item(item: &Value, plan: &Plan) -> Value {
+    if plan.table { table_row(item, plan) } else { project_all(item, plan) }
+}
+
+/// An item as a row of a table.
+fn table_row(item: &Value, plan: &Plan) -> Value {
+    let related = plan.embeds.iter().map(|embed| related_items(item, embed));
+    table::cells(item, &plan.select).chain(related).collect()
+}
+
 fn insert_some(info: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let (Some(info), Some(value)) = (info.as_object_mut(), value) {
         info.insert(name.to_owned(), value.into());
@@ -102,7 +131,7 @@ fn limit_bytes(
     let page = sorted.get(start..end).unwrap_or_default();
     let mut bytes = 0;
     let mut fits = |one: &Match<'_>| {
-        bytes += project(one.item, &plan.select).to_string().len() + 1;
+        bytes += write_item(one.item, plan).to_string().len() + 1;
         bytes <= collection.pages.max_bytes
     };
     let backward = matches!(plan.page, Page::Backward { .. });
@@ -113,7 +142,70 @@ fn limit_bytes(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        warnings.push(page_truncated(&plan.page, kept, page.len(), collection.pages.max_bytes));
+        warnings.push(page_truncated(&plan.page, kept, page.len(), PageEnd::Bytes(collection.pages.max_bytes)));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
+}
+
+/// The part of a page that fits.
+struct Limited {
+    start: usize,
+    end: usize,
+    /// The only item of the page, if it does not fit whole.
+    shortened: Option<Value>,
+}
+
+/// Reduces the page to the budget. An item that does not fit by itself is shortened. `asked` is the page before any limit.
+fn limit_tokens(
+    plan: &Plan,
+    sorted: &[Match<'_>],
+    (start, end): (usize, usize),
+    asked: (usize, usize),
+    budget: &Budget,
+    position_bytes: &dyn Fn(&Match<'_>) -> usize,
+    warnings: &mut Warnings,
+) -> Limited {
+    let backward = matches!(plan.page, Page::Backward { .. });
+    let mut page: Vec<&Match<'_>> = sorted.get(start..end).unwrap_or_default().iter().collect();
+    if backward {
+        page.reverse();
+    }
+    let mut limit = PageBudget::new(&table_budget(plan, *budget), plan.edges);
+    let (mut kept, mut shortened) = (0, None);
+    for one in &page {
+        let (item, cursor) = (write_item(one.item, plan), position_bytes(one));
+        if !limit.admit(budget::estimate_value(&item), cursor) {
+            if kept == 0 {
+                let mut cuts = Vec::new();
+                shortened = Some(shrink_item(item, plan, limit.room_for_first(cursor), &mut cuts));
+                warnings.push(budget::shortened(&cuts, limit.max_tokens()));
+                kept = 1;
+            }
+            break;
+        }
+        kept += 1;
+    }
+    if kept < page.len() {
+        warnings.retain(|warning| warning.code() != "RESULT_PAGED");
+        warnings.push(page_truncated(&plan.page, kept, asked.1 - asked.0, PageEnd::Tokens(limit.max_tokens())));
+    }
+    let (start, end) = if backward { (end - kept, end) } else { (start, start + kept) };
+    Limited { start, end, shortened }
+}
+
+/// What is left for the rows of a table.
+fn table_budget(plan: &Plan, mut budget: Budget) -> Budget {
+    if plan.table {
+        budget.spend(table::columns_tokens(&plan.select, &plan.embeds));
+    }
+    budget
+}
+
+fn shrink_item(item: Value, plan: &Plan, room: usize, cuts: &mut Vec<budget::Cut>) -> Value {
+    match item {
+        Value::Array(cells) if plan.table => {
+            budget::shrink_row(cells, &table::columns(&plan.select, &plan.embeds), room, cuts).into()
+        }
+        item => budget::shrink(item, room, cuts),
+    }
 }

@@ -1,12 +1,16 @@
 //! Parses `filter`: equality, lists of values, operators, `and`, `or`, `not`, and `created_after` for `created_at`
 //! (R-COL-3).
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Map, Value};
 
-use super::path::{self, PathUse};
+use super::calculation::{self, Operand};
+use super::path::{self, ManyReference, PathUse, related_items};
 use super::problems::Problems;
-use crate::collection::{Collection, FieldType};
-use crate::plan::{Filter, Path, Test};
+use crate::collection::{Collection, FieldType, QueryRoot};
+use crate::plan::calculation::Calculation;
+use crate::plan::{Comparison, Filter, Path, Quantifier, Test};
 use crate::value::{coerce, expected_format};
 
 /// Filters are processed recursively, so their depth is limited.
@@ -31,7 +35,7 @@ const OPERATORS: &[&str] = &[
     "is_null",
 ];
 
-pub(super) fn parse(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
+pub(super) fn parse(collection: QueryRoot<'_>, value: &Value, problems: &mut Problems) -> Option<Filter> {
     let mut parser = FilterParser { collection, problems, tests: 0 };
     let filter = parser.object("filter", value, 0);
     if parser.tests > MAX_CONDITIONS {
@@ -76,8 +80,39 @@ fn operator_alias(operator: &str) -> Option<&'static str> {
     })
 }
 
+const QUANTIFIERS: &[&str] = &["some", "none", "every"];
+
+/// What a condition on related items looks like.
+const QUANTIFIED: &str = "a condition such as {\"some\": {\"status\": \"open\"}}, or with 'none' or 'every'";
+
+/// The type in which values of two fields are compared, if they can be. In an open collection the types are only guesses.
+fn comparable_type(left: &FieldType, right: &FieldType, open: bool) -> Option<FieldType> {
+    let is_text = |of: &FieldType| matches!(of, FieldType::Text | FieldType::Enum(_));
+    match (left, right) {
+        _ if left == right && left.is_ordered() => Some(left.clone()),
+        _ if open => Some(FieldType::Json),
+        _ if !left.is_ordered() || !right.is_ordered() => None,
+        _ if left.is_numeric() && right.is_numeric() => Some(FieldType::Number),
+        _ if is_text(left) && is_text(right) => Some(FieldType::Text),
+        _ => None,
+    }
+}
+
+/// In an open collection, a list of nested objects, if the condition on it has a quantifier.
+fn nested_list<'a>(name: &str, value: &Value) -> Option<ManyReference<'a>> {
+    static ELEMENTS: LazyLock<Collection> = LazyLock::new(|| Collection { open: true, ..Collection::default() });
+    let conditions = value.as_object().filter(|conditions| !conditions.is_empty())?;
+    let is_quantifier = |word: &String| QUANTIFIERS.contains(&word.as_str());
+    if !conditions.iter().all(|(word, condition)| is_quantifier(word) && condition.is_object()) {
+        return None;
+    }
+    let mut steps: Vec<Arc<str>> = name.split('.').map(Into::into).collect();
+    let last = steps.pop().filter(|last| !last.is_empty())?;
+    Some((steps, last, QueryRoot::from(&*ELEMENTS)))
+}
+
 struct FilterParser<'a> {
-    collection: &'a Collection,
+    collection: QueryRoot<'a>,
     problems: &'a mut Problems,
     tests: usize,
 }
@@ -95,6 +130,10 @@ impl FilterParser<'_> {
         let mut all = Vec::new();
         for (name, value) in object {
             let place = format!("{at}.{name}");
+            if let Some(filter) = self.related(&place, name, value, depth) {
+                all.extend(filter);
+                continue;
+            }
             // A field of that name takes precedence over the keyword.
             let filter = match name.as_str() {
                 _ if self.collection.field(name).is_some() => self.field(&place, name, value),
@@ -124,6 +163,40 @@ impl FilterParser<'_> {
                 .filter_map(|(index, part)| self.object(&format!("{at}[{index}]"), part, depth + 1))
                 .collect(),
         )
+    }
+
+    /// A condition on the items that refer to this one: `{"visits": {"some": {"state": "open"}}}`. `None` if the name is no
+    /// reference to many items.
+    fn related(&mut self, at: &str, name: &str, value: &Value, depth: usize) -> Option<Option<Filter>> {
+        let (through, name, inner) =
+            if self.collection.open { nested_list(name, value)? } else { related_items(self.collection, name)? };
+        self.tests += 1;
+        let quantified = value.as_object().filter(|object| !object.is_empty());
+        let Some(quantified) = quantified.filter(|_| self.tests <= MAX_CONDITIONS) else {
+            self.problems.wrong_type(at, QUANTIFIED);
+            return Some(None);
+        };
+        let mut all = Vec::new();
+        for (word, condition) in quantified {
+            let quantifier = match word.as_str() {
+                "some" => Quantifier::Some,
+                "none" => Quantifier::None,
+                "every" => Quantifier::Every,
+                _ => {
+                    self.problems.unsuitable(at, format!("needs {QUANTIFIED}"), QUANTIFIERS);
+                    return Some(None);
+                }
+            };
+            let outer = std::mem::replace(&mut self.collection, inner);
+            let filter = self.object(&format!("{at}.{word}"), condition, depth + 1);
+            self.collection = outer;
+            let (through, name) = (through.clone(), name.clone());
+            all.extend(filter.map(|filter| Filter::Related { through, name, quantifier, filter: Box::new(filter) }));
+        }
+        Some(match all.len() {
+            1 => all.pop(),
+            _ => Some(Filter::And(all)),
+        })
     }
 
     fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
@@ -224,7 +297,81 @@ impl FilterParser<'_> {
         }
     }
 
+    /// A comparison with another field: `{"lt": {"field": "reorder_at"}}`. `None` if the value is none.
+    fn comparison(
+        &mut self,
+        at: &str,
+        path: &Path,
+        of: &FieldType,
+        operator: &str,
+        value: &Value,
+    ) -> Option<Option<Filter>> {
+        let other = value.as_object().filter(|object| object.len() == 1)?.get("field")?;
+        let comparison = match operator {
+            "eq" => Comparison::Eq,
+            "ne" => Comparison::Ne,
+            "gt" => Comparison::Gt,
+            "gte" => Comparison::Gte,
+            "lt" => Comparison::Lt,
+            "lte" => Comparison::Lte,
+            _ => {
+                let comparisons = ["eq", "ne", "gt", "gte", "lt", "lte"];
+                self.problems.unsuitable(at, "cannot compare with another field", &comparisons);
+                return Some(None);
+            }
+        };
+        let Some(name) = other.as_str() else {
+            self.problems.wrong_type(&format!("{at}.field"), "a field's name");
+            return Some(None);
+        };
+        let open = self.collection.open;
+        let (right, right_type) = match calculation::resolve(self.collection, name, PathUse::Filter) {
+            Ok(Operand::Path(right, right_type)) => (right, right_type),
+            Ok(Operand::Calculation(right)) => return Some(self.compare_calculation(at, path, of, comparison, right)),
+            Err(error) => {
+                error.report(self.collection, PathUse::Filter, &format!("{at}.field"), self.problems);
+                return Some(None);
+            }
+        };
+        let Some(common) = comparable_type(of, &right_type, open) else {
+            let problem = format!(
+                "cannot compare '{}' ({}) with '{}' ({})",
+                super::problems::sanitize_path(&path.to_string()),
+                of.type_name(),
+                super::problems::sanitize_path(name),
+                right_type.type_name()
+            );
+            let fits = |other: &FieldType| comparable_type(of, other, open).is_some();
+            let valid = path::valid_names_where(self.collection, PathUse::Filter, fits);
+            self.problems.unsuitable(at, problem, &valid);
+            return Some(None);
+        };
+        Some(Some(Filter::Compare { left: path.clone(), comparison, right, of: common }))
+    }
+
+    /// A comparison with the result of a calculation: `{"lt": {"field": "on_hand + ordered"}}`.
+    fn compare_calculation(
+        &mut self,
+        at: &str,
+        path: &Path,
+        of: &FieldType,
+        comparison: Comparison,
+        right: Calculation,
+    ) -> Option<Filter> {
+        if of.is_numeric() || !path.inside.is_empty() || self.collection.open {
+            return Some(Filter::Calculate { left: path.clone(), of: of.clone(), comparison, right });
+        }
+        let valid = path::valid_names_where(self.collection, PathUse::Filter, FieldType::is_numeric);
+        let name = super::problems::sanitize_path(&path.to_string());
+        let problem = format!("cannot compare '{name}' ({}) with a calculation", of.type_name());
+        self.problems.unsuitable(at, problem, &valid);
+        None
+    }
+
     fn operator(&mut self, at: &str, path: &Path, of: &FieldType, operator: &str, value: &Value) -> Option<Filter> {
+        if let Some(comparison) = self.comparison(at, path, of, operator, value) {
+            return comparison;
+        }
         let test = |test: Test| Filter::Test { path: path.clone(), of: of.clone(), test };
         let not = |filter: Filter| Filter::Not(Box::new(filter));
         match operator {

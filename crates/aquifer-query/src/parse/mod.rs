@@ -1,6 +1,8 @@
 //! Parses parameters into a plan and reports every problem at once.
 
 mod aggregate;
+mod beside_aggregate;
+mod calculation;
 mod fields;
 mod filter;
 mod page;
@@ -13,9 +15,10 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value};
 
-use crate::collection::Collection;
+use crate::collection::QueryRoot;
 use crate::cursor::CursorKey;
-use crate::plan::{Path, Plan};
+use crate::plan::paths::reference_count;
+use crate::plan::{Embed, FieldSelection, Filter, Path, Plan};
 use problems::Problems;
 
 /// The kind of the operation. It determines the default preset.
@@ -53,103 +56,123 @@ pub struct ParsedQuery {
 pub(crate) type OpenCursor<'a> = dyn Fn(&str, &Plan) -> Option<Vec<Value>> + 'a;
 
 /// Parses only the selected fields, for one item.
-pub fn parse_fields(
-    collection: &Collection,
+pub fn parse_fields<'a>(
+    collection: impl Into<QueryRoot<'a>>,
     family: QueryKind,
     params: &Map<String, Value>,
-) -> Result<Vec<Path>, Failure> {
+) -> Result<FieldSelection, Failure> {
     let mut problems = Problems::default();
-    let select = fields::parse(collection, family, params, &mut problems);
+    let select = fields::parse(collection.into(), family, params, &mut problems);
+    limit_references(&select.paths.iter().collect::<Vec<_>>(), None, &select.embeds, &mut problems);
     problems.into_result(select)
+}
+
+/// Databases limit the number of joins in a statement.
+const MAX_REFERENCES: usize = 32;
+
+fn limit_references(paths: &[&Path], filter: Option<&Filter>, embeds: &[Embed], problems: &mut Problems) {
+    let count = reference_count(paths, filter, embeds);
+    if count > MAX_REFERENCES {
+        let at =
+            if !embeds.is_empty() || paths.iter().any(|path| !path.through.is_empty()) { "fields" } else { "filter" };
+        let problem =
+            format!("follows {count} references with the rest of the request. The maximum is {MAX_REFERENCES}");
+        problems.invalid(at, problem);
+    }
 }
 
 /// Parses the parameters of a request for a collection.
 ///
 /// The result does not depend on the time: the same parameters always give the same plan.
-pub fn parse_query(
-    collection: &Collection,
+pub fn parse_query<'a>(
+    collection: impl Into<QueryRoot<'a>>,
     family: QueryKind,
     params: &Map<String, Value>,
     key: &CursorKey,
 ) -> Result<ParsedQuery, Failure> {
-    parse_with(collection, family, params, AggregateMode::WithItems, &|cursor, plan| key.open(cursor, collection, plan))
+    let root = collection.into();
+    parse_with(root, family, params, AggregateMode::WithItems, &|cursor, plan| {
+        key.open(cursor, root.collection(), plan)
+    })
+}
+
+/// The plan of a request wherever its page starts: cursors are not opened.
+pub fn parse_unpaged<'a>(
+    collection: impl Into<QueryRoot<'a>>,
+    family: QueryKind,
+    params: &Map<String, Value>,
+) -> Result<Plan, Failure> {
+    let parsed = parse_with(collection, family, params, AggregateMode::WithItems, &|_, _| Some(Vec::new()))?;
+    Ok(parsed.plan)
 }
 
 /// Whether an operation can return items together with aggregates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AggregateMode {
     /// With `include_items`.
+    #[default]
     WithItems,
     /// Aggregates only: the operation has no `include_items`.
     Only,
 }
 
-/// Parameters that affect items only. Without items they have no effect, and a caller who relies on them would misread
-/// the answer, so they are rejected.
-const ITEM_PARAMETERS: &[&str] = &[
-    "sort",
-    "order",
-    "fields",
-    "preset",
-    "first",
-    "after",
-    "last",
-    "before",
-    "limit",
-    "offset",
-    "page",
-    "page_size",
-    "edges",
-    "total",
-];
-
-fn reject_item_parameters(params: &Map<String, Value>, mode: AggregateMode, problems: &mut Problems) {
-    let given = |name: &&str| params.get(*name).is_some_and(|value| *value != Value::Bool(false));
-    let given: Vec<&str> = ITEM_PARAMETERS.iter().copied().filter(given).collect();
-    let (it, has) = if given.len() == 1 { ("it", "has") } else { ("them", "have") };
-    let remedy = match mode {
-        AggregateMode::WithItems => format!("Leave {it} out, or set 'include_items' to true"),
-        AggregateMode::Only => format!("Leave {it} out, or ask for the items in a call without 'aggregate'"),
+/// Parses `shape`: whether items and groups are returned as tables (R-EXT-3).
+fn parse_shape(params: &Map<String, Value>, problems: &mut Problems) -> bool {
+    let table = match params.get("shape").map(Value::as_str) {
+        None | Some(Some("items")) => return false,
+        Some(Some("table")) => true,
+        Some(_) => {
+            problems.unsuitable("shape", "must be 'items' or 'table'", &["items", "table"]);
+            return false;
+        }
     };
-    let problem = format!("{has} no effect with 'aggregate', which returns no items. {remedy}");
-    match given.as_slice() {
-        [] => {}
-        [only] => problems.invalid(only, problem),
-        several => problems.conflict(several, problem),
+    if params.get("edges") == Some(&Value::Bool(true)) {
+        problems.conflict(&["shape", "edges"], "cannot be combined: the rows of a table have no cursors of their own");
     }
+    table
 }
 
 /// Like [`parse_query`], with another way to open cursors.
-pub(crate) fn parse_with(
-    collection: &Collection,
+pub(crate) fn parse_with<'a>(
+    collection: impl Into<QueryRoot<'a>>,
     family: QueryKind,
     params: &Map<String, Value>,
     mode: AggregateMode,
     open: &OpenCursor<'_>,
 ) -> Result<ParsedQuery, Failure> {
+    let collection = collection.into();
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
     let text = text::parse(params);
     let filter = params.get("filter").and_then(|value| filter::parse(collection, value, &mut problems));
-    let sort = sort::parse(collection, params, &mut problems);
-    let select = fields::parse(collection, family, params, &mut problems);
-    let aggregates = aggregate::parse(collection, params, &mut problems);
     let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let has_items = !params.contains_key("aggregate") || flag("include_items");
+    let sort = if has_items { sort::parse(collection, params, &mut problems) } else { Vec::new() };
+    let FieldSelection { paths: select, embeds } = fields::parse(collection, family, params, &mut problems);
+    let mut aggregates = aggregate::parse(collection, params, &mut problems);
     let items = aggregates.is_empty() || flag("include_items");
-    if params.contains_key("aggregate") && !flag("include_items") {
-        reject_item_parameters(params, mode, &mut problems);
+    if !has_items {
+        beside_aggregate::apply(params, mode, &mut aggregates, &mut problems, &mut warnings);
     }
     let mut plan = Plan {
         text,
         filter,
         sort,
         select,
+        embeds,
         aggregates,
         items,
         page: crate::plan::Page::Forward { size: collection.pages.default_size, after: None },
+        table: parse_shape(params, &mut problems),
         edges: flag("edges"),
         total: flag("total"),
+        max_tokens: None,
     };
-    plan.page = page::parse(collection, params, &plan, open, &mut problems, &mut warnings);
+    if !collection.open {
+        limit_references(&plan.paths(), plan.filter.as_ref(), &plan.embeds, &mut problems);
+    }
+    if has_items {
+        plan.page = page::parse(collection, params, &plan, open, &mut problems, &mut warnings);
+    }
     problems.into_result(ParsedQuery { plan, warnings })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::OpenCursor;
 use super::problems::Problems;
-use crate::collection::Collection;
+use crate::collection::QueryRoot;
 use crate::plan::{Page, Plan};
 
 const CURSOR: &[&str] = &["first", "after", "last", "before"];
@@ -16,7 +16,7 @@ const NUMBERED: &[&str] = &["page", "page_size"];
 const MAX_OFFSET: usize = 1_000_000;
 
 pub(super) fn parse(
-    collection: &Collection,
+    collection: QueryRoot<'_>,
     params: &Map<String, Value>,
     plan: &Plan,
     open: &OpenCursor<'_>,
@@ -35,8 +35,12 @@ pub(super) fn parse(
         return plan.page.clone();
     }
     let number = |name: &str| params.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+    if let Some(name) = ["first", "limit"].into_iter().find(|name| number(name) == Some(0)) {
+        let problem = "must be at least 1. To count without items, use 'aggregate': {\"n\": {\"count\": true}}";
+        problems.invalid(name, problem);
+    }
     let mut size = |name: &'static str| {
-        let wanted = number(name).unwrap_or(collection.pages.default_size);
+        let wanted = number(name).unwrap_or(collection.pages.default_size).max(1);
         if wanted > collection.pages.max_size {
             warnings.push(
                 Warning::new("VALIDATION_PAGE_SIZE_CLAMPED", format!("'{name}' was reduced to the largest page"))

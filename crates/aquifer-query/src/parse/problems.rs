@@ -3,6 +3,8 @@
 use aquifer_protocol::error::problems::explain_unknown;
 use aquifer_protocol::error::{Code, Failure, Problem};
 
+use super::path::UnknownPath;
+
 /// Further problems are not reported.
 const MAX_PROBLEMS: usize = 100;
 
@@ -53,10 +55,23 @@ impl Problems {
     }
 
     /// An unknown field.
-    pub(super) fn unknown_field<S: AsRef<str>>(&mut self, path: &str, name: &str, valid: &[S]) {
-        let valid: Vec<&str> = valid.iter().map(AsRef::as_ref).collect();
+    pub(super) fn unknown_field(&mut self, path: &str, name: &str, known: &(impl KnownFields + ?Sized)) {
+        let valid = known.names();
         let computed = valid.iter().find(|known| known.strip_prefix("_computed.") == Some(name));
-        self.unknown_field_with_hint(path, name, &valid, computed.copied());
+        match known.advice() {
+            Some(advice) => self.unknown_field_with_advice(path, name, &valid, advice),
+            None => self.unknown_field_with_hint(path, name, &valid, known.meant().or(computed.copied())),
+        }
+    }
+
+    fn unknown_field_with_advice(&mut self, path: &str, name: &str, valid: &[&str], advice: &str) {
+        let (shown, _, _) = explain_unknown(&[name], &[]);
+        let message = format!("Unknown field '{shown}' in '{}'. {advice}", sanitize_path(path));
+        let problem = Problem::new(Code::ValidationUnknownField, path, message)
+            .detail("param_name", path)
+            .detail("unknown_fields", vec![name.chars().take(MAX_NAME_CHARS).collect::<String>()])
+            .valid("valid_fields", valid);
+        self.push(problem);
     }
 
     /// An unknown field, with the field that is probably meant.
@@ -84,6 +99,48 @@ impl Problems {
             None => Ok(value),
             Some(failure) => Err(failure),
         }
+    }
+}
+
+/// The names that are valid instead of an unknown one.
+pub(super) trait KnownFields {
+    /// All of them.
+    fn names(&self) -> Vec<&str>;
+
+    /// The one that is probably meant, if that is more than a similar name.
+    fn meant(&self) -> Option<&str> {
+        None
+    }
+
+    /// What to write instead, as sentences.
+    fn advice(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl<S: AsRef<str>> KnownFields for [S] {
+    fn names(&self) -> Vec<&str> {
+        self.iter().map(AsRef::as_ref).collect()
+    }
+}
+
+impl<S: AsRef<str>> KnownFields for Vec<S> {
+    fn names(&self) -> Vec<&str> {
+        self.as_slice().names()
+    }
+}
+
+impl KnownFields for UnknownPath {
+    fn names(&self) -> Vec<&str> {
+        self.valid.names()
+    }
+
+    fn meant(&self) -> Option<&str> {
+        self.meant.as_deref()
+    }
+
+    fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
     }
 }
 

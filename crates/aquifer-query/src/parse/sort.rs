@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::path::{self, PathUse};
 use super::problems::{self, Problems};
-use crate::collection::Collection;
+use crate::collection::QueryRoot;
 use crate::plan::SortKey;
 
 const MAX_CRITERIA: usize = 8;
@@ -12,7 +12,7 @@ const MAX_CRITERIA: usize = 8;
 /// The members of a criterion.
 const MEMBERS: [&str; 3] = ["field", "order", "nulls"];
 
-pub(super) fn parse(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
+pub(super) fn parse(collection: QueryRoot<'_>, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
     let order = params.get("order");
     match params.get("sort") {
         None => {
@@ -39,7 +39,7 @@ pub(super) fn parse(collection: &Collection, params: &Map<String, Value>, proble
     }
 }
 
-fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Problems) -> Option<SortKey> {
+fn criterion(collection: QueryRoot<'_>, at: &str, value: &Value, problems: &mut Problems) -> Option<SortKey> {
     let object = match value {
         Value::Object(object) => object,
         Value::String(name) => return sort_key(collection, at, name, None, None, problems),
@@ -62,7 +62,7 @@ fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Pr
 }
 
 fn sort_key(
-    collection: &Collection,
+    collection: QueryRoot<'_>,
     at: &str,
     name: &str,
     order: Option<&Value>,
@@ -131,7 +131,7 @@ fn member_alias(word: &str) -> Option<&'static str> {
 }
 
 /// Splits `-name`, `name desc` and the like into name and direction.
-fn split_direction(name: &str) -> Option<(&str, Value)> {
+pub(super) fn split_direction(name: &str) -> Option<(&str, Value)> {
     let (bare, direction) = match (name.strip_prefix('-'), name.strip_prefix('+'), name.trim().rsplit_once([' ', ':']))
     {
         (Some(bare), _, _) => (bare, "desc"),

@@ -9,13 +9,14 @@ use aquifer_protocol::operation::{Operation, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape};
 use serde_json::{Map, Value};
 
+use crate::budget::{self, MAX_TOKENS};
 use crate::collection::Collection;
 use crate::parse::QueryKind;
 
 /// Which controls an operation gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Controls {
-    /// `fields`, `filter`, `sort`, `aggregate`, `first` and `after`.
+    /// `fields`, `filter`, `sort`, `aggregate`, `first`, `after` and `max_tokens`.
     #[default]
     Few,
     /// All parameters of the collection language, including those for compatibility.
@@ -25,13 +26,19 @@ pub enum Controls {
 }
 
 /// Groups of controls that only work together. If an upstream uses one of the names, it gets all of the group.
-const FEW: &[&[&str]] = &[&["fields"], &["filter"], &["sort"], &["aggregate"], &["first", "after"]];
+const FEW: &[&[&str]] = &[&["fields"], &["filter"], &["sort"], &["aggregate"], &["first", "after"], &[MAX_TOKENS]];
 
 const COMPATIBILITY: &[&[&str]] = &[&["last", "before"], &["limit", "offset"], &["page", "page_size"]];
 
 /// Controls that depend on another one.
-const DEPENDENT: &[(&str, &str)] =
-    &[("preset", "fields"), ("order", "sort"), ("include_items", "aggregate"), ("edges", "first"), ("total", "first")];
+const DEPENDENT: &[(&str, &str)] = &[
+    ("preset", "fields"),
+    ("order", "sort"),
+    ("include_items", "aggregate"),
+    ("edges", "first"),
+    ("total", "first"),
+    ("shape", "fields"),
+];
 
 /// The names of the controls that an operation gets in addition to its own parameters (R-DIS-8).
 pub fn control_names(own: &[Parameter], controls: Controls) -> Vec<&'static str> {
@@ -51,7 +58,8 @@ pub fn control_names(own: &[Parameter], controls: Controls) -> Vec<&'static str>
 
 /// The controls as parameters.
 pub fn control_parameters(own: &[Parameter], controls: Controls) -> Vec<Parameter> {
-    control_names(own, controls).into_iter().filter_map(|name| Some(Parameter::optional(name, schema(name)?))).collect()
+    let names = control_names(own, controls).into_iter();
+    names.filter_map(|name| Some(Parameter::optional(name, schema(name)?).shared())).collect()
 }
 
 /// Adds controls to a READ operation of an upstream, as far as its own parameters leave their names free. Returns whether
@@ -106,17 +114,20 @@ fn schema(name: &str) -> Option<Schema> {
             "field or -field",
         ),
         "aggregate" => (object(), "{n: {count: true, group_by: field}}; sum, avg, min, max"),
-        "first" => (count(1.0), "Page size"),
+        MAX_TOKENS => return Some(budget::parameter().schema),
+        // Beside 'aggregate', zero means no items.
+        "first" => (count(0.0), "Page size"),
         "after" => (Schema::string(), "endCursor"),
         "last" => (count(1.0), "Rows from the end."),
         "before" => (Schema::string(), "startCursor"),
-        "limit" => (count(1.0), "Rows in a page; prefer 'first'."),
+        "limit" => (count(0.0), "Rows in a page; prefer 'first'."),
         "offset" => (count(0.0), "Rows to skip."),
         "page" => (count(1.0), "Which page, from 1; prefer 'first'."),
         "page_size" => (count(1.0), "Rows in a page."),
         "preset" => (Schema::one_of(["minimal", "standard", "full"]), "The same as a preset in 'fields'."),
         "order" => (Schema::one_of(["asc", "desc"]), "The order, where 'sort' is only a name."),
         "include_items" => (flag(), "With 'aggregate': also rows."),
+        "shape" => (Schema::one_of(["items", "table"]), "table: column names once"),
         "edges" => (flag(), "Each row with its own cursor."),
         "total" => (flag(), "Count all matching rows."),
         _ => return None,

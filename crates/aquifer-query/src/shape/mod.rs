@@ -35,9 +35,11 @@ pub use row_location::RowLocation;
 pub use row_selection::PageStart;
 pub use row_selection::RowSelection;
 pub use text_page::TextPage;
+pub(crate) use text_page::grapheme_boundary;
 pub use write::Cursors;
 pub use write::Rows;
 pub use write::add_envelope;
+pub use write::envelope_tokens;
 pub use write::not_applied_warning;
 pub use write::shape_object;
 

@@ -16,6 +16,8 @@ const PAGING_PARAMETERS: &[&str] = &["first", "after", "last", "before", "limit"
 pub struct ShapingRequest {
     controls: Map<String, Value>,
     collection: Option<Arc<Collection>>,
+    max_tokens: Option<usize>,
+    mode: AggregateMode,
 }
 
 /// A cursor from the caller.
@@ -31,8 +33,8 @@ impl ShapingRequest {
     /// Checks everything about the controls that does not depend on the rows, before the source is called. `is_offered`
     /// tells which controls the operation has.
     pub fn new(controls: Map<String, Value>, is_offered: impl Fn(&str) -> bool) -> Result<Self, Failure> {
-        let request = Self { controls, collection: None };
         let mode = if is_offered("include_items") { AggregateMode::WithItems } else { AggregateMode::Only };
+        let request = Self { controls, mode, ..Self::default() };
         if request.has_only_after() && !request.controls.contains_key("aggregate") {
             // Only rows require 'first' with 'after', and whether there are rows is not known yet.
             let mut others = request.controls.clone();
@@ -46,8 +48,19 @@ impl ShapingRequest {
 
     /// Checks controls for rows of a known collection.
     pub fn for_collection(controls: Map<String, Value>, collection: Arc<Collection>) -> Result<Self, Failure> {
-        parse_with(&collection, QueryKind::List, &controls, AggregateMode::WithItems, &|_, _| Some(Vec::new()))?;
-        Ok(Self { controls, collection: Some(collection) })
+        parse_with(&*collection, QueryKind::List, &controls, AggregateMode::WithItems, &|_, _| Some(Vec::new()))?;
+        Ok(Self { controls, collection: Some(collection), ..Self::default() })
+    }
+
+    /// Sets how many tokens the answer may take.
+    #[must_use]
+    pub fn within(self, max_tokens: Option<usize>) -> Self {
+        Self { max_tokens, ..self }
+    }
+
+    /// How many tokens the answer may take.
+    pub fn max_tokens(&self) -> Option<usize> {
+        self.max_tokens
     }
 
     /// The collection of the rows, if it is known in advance.
@@ -125,12 +138,11 @@ impl ShapingRequest {
     /// Parses the controls for the rows. Cursors are opened elsewhere; here they are only present.
     pub(super) fn parse(&self, collection: &Collection, rows: usize) -> Result<ParsedQuery, Failure> {
         let family = if self.collection.is_some() { QueryKind::List } else { QueryKind::Get };
-        let mut parsed =
-            parse_with(collection, family, &self.controls, AggregateMode::WithItems, &|_, _| Some(Vec::new()))?;
+        let mut parsed = parse_with(collection, family, &self.controls, self.mode, &|_, _| Some(Vec::new()))?;
         if !self.is_paged() && self.collection.is_none() {
             // All rows; only the byte limit ends the page.
             parsed.plan.page = Page::Forward { size: rows, after: None };
-            parsed.warnings.clear();
+            parsed.warnings.retain(|warning| warning.code() != "VALIDATION_PAGE_SIZE_CLAMPED");
         }
         Ok(parsed)
     }

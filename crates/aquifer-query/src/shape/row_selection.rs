@@ -8,13 +8,15 @@ use std::cmp::Ordering;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::error::problems::explain_unknown;
 use aquifer_protocol::warning::Warning;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::request::ShapingRequest;
 use super::{infer, project};
-use crate::collection::{Collection, FieldType, PageLimits};
-use crate::evaluate::{self, Match, aggregate, filter};
+use crate::budget::{Budget, PageBudget, estimate_value};
+use crate::collection::{Collection, PageLimits};
+use crate::evaluate::{self, Match, PageEnd, aggregate, filter};
 use crate::plan::{Filter, Page, Path, Plan, Test};
+use crate::table;
 
 /// Where a page begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +38,18 @@ pub struct RowSelection {
     pub(super) end: usize,
     /// The selected fields; `None` for whole rows.
     pub(super) select: Option<Vec<Path>>,
-    pub(super) aggregations: Option<Value>,
+    /// The results of the aggregates, as members of the answer.
+    pub(super) aggregations: Map<String, Value>,
     pub(super) page: Page,
     pub(super) items: bool,
+    pub(super) table: bool,
     pub(super) edges: bool,
     pub(super) total: bool,
     pub(super) paged: bool,
+    /// The tokens that the only row of the page may take, if it does not fit whole.
+    pub(super) room: Option<usize>,
+    /// The budget as the caller knows it.
+    pub(super) max_tokens: usize,
     /// Warnings about the request.
     pub warnings: Vec<Warning>,
 }
@@ -53,6 +61,17 @@ impl RowSelection {
         request: &ShapingRequest,
         start_at: PageStart,
         pages: PageLimits,
+    ) -> Result<Self, Failure> {
+        Self::beside(rows, request, start_at, pages, 0)
+    }
+
+    /// Like [`new`](Self::new), where other parts of the answer take `reserved` tokens of its budget.
+    pub fn beside(
+        rows: &[Value],
+        request: &ShapingRequest,
+        start_at: PageStart,
+        pages: PageLimits,
+        reserved: usize,
     ) -> Result<Self, Failure> {
         let inferred = match request.collection() {
             Some(_) => None,
@@ -76,24 +95,44 @@ impl RowSelection {
             .filter(|(_, row)| plan.filter.as_ref().is_none_or(|filter| matches_row(filter, row)))
             .map(|(number, _)| number)
             .collect();
-        let aggregations = (!plan.aggregates.is_empty()).then(|| {
+        let mut budget = request.max_tokens().map(Budget::new);
+        if let Some(budget) = &mut budget {
+            budget.spend(reserved);
+        }
+        let mut aggregations = Map::new();
+        if !plan.aggregates.is_empty() {
             let matched = order.iter().filter_map(|number| rows.get(*number)).map(|item| Match { item, rank: 0 });
-            aggregate::evaluate_all(&plan.aggregates, &matched.collect::<Vec<_>>(), &mut warnings)
-        });
+            let matched: Vec<Match<'_>> = matched.collect();
+            aggregate::insert_all(&plan, &matched, budget.as_mut(), &mut aggregations, &mut warnings);
+        }
         if plan.items && !plan.sort.is_empty() {
             order.sort_by(|a, b| compare_rows(&plan, rows.get(*a), rows.get(*b)));
         }
         let (start, end) = page_range(&plan.page, start_at, order.len());
+        let asked = end - start;
         let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, &mut warnings);
+        let limited = match &budget {
+            Some(budget) if plan.items => limit_tokens(rows, &order, (start, end), &plan, select, budget),
+            _ => Limited { start, end, room: None },
+        };
+        if limited.end - limited.start < end - start {
+            let reason = PageEnd::Tokens(request.max_tokens().unwrap_or_default());
+            warnings.retain(|warning| warning.code() != "RESULT_PAGED");
+            warnings.push(evaluate::page_truncated(&plan.page, limited.end - limited.start, asked, reason));
+        }
+        let Limited { start, end, room } = limited;
         Ok(Self {
             start,
             end,
             select: select.map(<[Path]>::to_vec),
             aggregations,
             items: plan.items,
+            table: plan.table,
             edges: plan.edges,
             total: plan.total,
             paged: request.is_paged() || request.collection().is_some(),
+            room,
+            max_tokens: request.max_tokens().unwrap_or_default(),
             page: plan.page,
             order,
             warnings,
@@ -122,6 +161,9 @@ fn matches_row(filter: &Filter, row: &Value) -> bool {
         Filter::And(parts) => parts.iter().all(|part| matches_row(part, row)),
         Filter::Or(parts) => parts.iter().any(|part| matches_row(part, row)),
         Filter::Not(inner) => !matches_row(inner, row),
+        Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {
+            filter::matches_filter(filter, row)
+        }
         Filter::Test { path, of, test } => {
             let Some(value) = row.get(&*path.name) else { return filter::passes_test(test, of, &Value::Null) };
             if path.inside.is_empty() {
@@ -189,9 +231,54 @@ fn limit_bytes(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        warnings.push(evaluate::page_truncated(&plan.page, kept, page.len(), max_bytes));
+        warnings.push(evaluate::page_truncated(&plan.page, kept, page.len(), PageEnd::Bytes(max_bytes)));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
+}
+
+/// The part of a page that fits.
+struct Limited {
+    start: usize,
+    end: usize,
+    room: Option<usize>,
+}
+
+/// Reduces the page to the budget, but to at least one row, which is shortened later.
+fn limit_tokens(
+    rows: &[Value],
+    order: &[usize],
+    (start, end): (usize, usize),
+    plan: &Plan,
+    select: Option<&[Path]>,
+    budget: &Budget,
+) -> Limited {
+    /// A position is a number, next to the id of the held result.
+    const POSITION_BYTES: usize = 12;
+    let mut budget = *budget;
+    if let (true, Some(select)) = (plan.table, select) {
+        budget.spend(table::columns_tokens(select, &[]));
+    }
+    let mut limit = PageBudget::new(&budget, plan.edges);
+    let mut admit = |number: &&usize| {
+        let Some(row) = rows.get(**number) else { return true };
+        let tokens = match select {
+            None => estimate_value(row),
+            Some(select) if plan.table => estimate_value(&table::cells(row, select).collect()),
+            Some(select) => estimate_value(&project::copy_fields(row, select)),
+        };
+        limit.admit(tokens, POSITION_BYTES)
+    };
+    let page = order.get(start..end).unwrap_or_default();
+    let backward = matches!(plan.page, Page::Backward { .. });
+    let kept = if backward {
+        page.iter().rev().take_while(&mut admit).count()
+    } else {
+        page.iter().take_while(&mut admit).count()
+    };
+    let room = (kept == 0 && !page.is_empty()).then(|| limit.room_for_first(POSITION_BYTES));
+    let kept = kept.max(1).min(page.len());
+    let (start, end) = if backward { (end - kept, end) } else { (start, start + kept) };
+    Limited { start, end, room }
 }
 
 /// The warning for paths that no row has (R-COL-5, R-COL-11).
@@ -208,8 +295,8 @@ fn unknown_paths_warning(
     plan.filter.iter().for_each(|filter| collect_tested_paths(filter, &mut used));
     used.extend(plan.sort.iter().map(|key| &key.path));
     for aggregate in &plan.aggregates {
-        used.extend(aggregate.group_by.iter().map(|(path, _): &(Path, FieldType)| path));
-        used.extend(aggregate.functions.iter().filter_map(|function| function.path()));
+        used.extend(aggregate.group_by.iter().map(|key| &key.path));
+        used.extend(aggregate.functions.iter().flat_map(|function| function.paths()));
     }
     let mut lacking: Vec<String> = Vec::new();
     for path in used {
@@ -237,5 +324,12 @@ fn collect_tested_paths<'a>(filter: &'a Filter, used: &mut Vec<&'a Path>) {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| collect_tested_paths(part, used)),
         Filter::Not(inner) => collect_tested_paths(inner, used),
         Filter::Test { path, .. } => used.push(path),
+        Filter::Compare { left, right, .. } => used.extend([left, right]),
+        Filter::Calculate { left, right, .. } => {
+            used.push(left);
+            used.extend(right.paths());
+        }
+        // Its fields are those of the elements of a list.
+        Filter::Related { .. } => {}
     }
 }

@@ -1,5 +1,6 @@
 //! Pages of text, split at line ends where possible and never inside a grapheme.
 
+use crate::budget::{Budget, cut_position};
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 use unicode_segmentation::UnicodeSegmentation;
@@ -14,6 +15,9 @@ pub struct TextPage<'a> {
     /// Where the next one begins, if there is one.
     pub next: Option<usize>,
 }
+
+/// The tokens around a page of text: the names, the flags and the cursor.
+const TEXT_PAGE: usize = 60;
 
 /// How far the end of a grapheme is searched. Hostile text may contain one without end.
 const MAX_GRAPHEME_BYTES: usize = 1_024;
@@ -45,6 +49,11 @@ fn cut(text: &str, wanted: usize, at_lines: bool) -> usize {
     }
 }
 
+/// The nearest position at or before `wanted` where no grapheme is split.
+pub(crate) fn grapheme_boundary(text: &str, wanted: usize) -> usize {
+    if wanted == 0 { 0 } else { cut(text, wanted, false).min(text.len()) }
+}
+
 fn first_char_len(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
@@ -61,7 +70,22 @@ fn floor_char_boundary(text: &str, index: usize) -> usize {
 impl<'a> TextPage<'a> {
     /// The page that starts at `from`, within the limits.
     pub fn new(text: &'a str, from: usize, max_bytes: usize, max_chars: Option<usize>) -> Self {
+        Self::within(text, from, max_bytes, max_chars, None)
+    }
+
+    /// Like [`new`](Self::new), within a budget as well.
+    pub fn within(
+        text: &'a str,
+        from: usize,
+        max_bytes: usize,
+        max_chars: Option<usize>,
+        max_tokens: Option<usize>,
+    ) -> Self {
         let rest = text.get(from..).unwrap_or_default();
+        let max_bytes = max_tokens.map_or(max_bytes, |max_tokens| {
+            let room = Budget::new(max_tokens).remaining().saturating_sub(TEXT_PAGE);
+            max_bytes.min(cut_position(rest, room).max(first_char_len(rest)))
+        });
         let counted = max_chars.and_then(|max| rest.char_indices().nth(max.max(1))).map_or(rest.len(), |(at, _)| at);
         let wanted = counted.min(max_bytes.max(1));
         if wanted >= rest.len() {
@@ -89,7 +113,8 @@ impl<'a> TextPage<'a> {
         Some(
             Warning::new("RESULT_PAGED", "The text continues: call again with 'endCursor' as 'after'")
                 .detail("shown_bytes", next)
-                .detail("total_bytes", whole.len()),
+                .detail("total_bytes", whole.len())
+                .before_data(),
         )
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::request::ShapingRequest;
 use super::row_selection::RowSelection;
 use super::{infer, project};
+use crate::budget;
 use crate::collection::PageLimits;
 use crate::plan::Page;
 
@@ -32,20 +33,18 @@ const MAX_ENVELOPE_BYTES: usize = 1_024;
 const UPSTREAM: &str = "_upstream";
 
 impl RowSelection {
-    /// The `data` of the response.
-    pub fn write(self, rows: Rows<'_>, cursors: &Cursors<'_>) -> Map<String, Value> {
-        let mut data = Map::new();
-        let Self { order, start, end, select, aggregations, page, items, edges, total, paged, .. } = self;
-        if let Some(aggregations) = aggregations {
-            data.insert("aggregations".to_owned(), aggregations);
-        }
+    /// The `data` of the response, and a warning if a row was shortened.
+    pub fn write(self, rows: Rows<'_>, cursors: &Cursors<'_>) -> (Map<String, Value>, Option<Warning>) {
+        let (room, max_tokens) = (self.room, self.max_tokens);
+        let Self { order, start, end, select, aggregations, page, items, table, edges, total, paged, .. } = self;
+        let mut data = aggregations;
         if !items {
-            return data;
+            return (data, None);
         }
         let all = order.len();
         let shown = order.get(start..end).unwrap_or_default();
         let select = select.as_deref();
-        let nodes: Vec<Value> = match rows {
+        let mut nodes: Vec<Value> = match rows {
             Rows::Shared(rows) => {
                 let copy = |row: &Value| select.map_or_else(|| row.clone(), |select| project::copy_fields(row, select));
                 shown.iter().filter_map(|number| rows.get(*number)).map(copy).collect()
@@ -61,7 +60,15 @@ impl RowSelection {
                 shown.iter().filter_map(|number| rows.get_mut(*number).map(take)).collect()
             }
         };
-        if edges {
+        let mut shortened = None;
+        if let (Some(room), [only]) = (room, nodes.as_mut_slice()) {
+            let mut cuts = Vec::new();
+            *only = budget::shrink(only.take(), room, &mut cuts);
+            shortened = Some(budget::shortened(&cuts, max_tokens));
+        }
+        if table {
+            crate::table::insert(&mut data, select, &nodes);
+        } else if edges {
             let edge = |(place, node): (usize, Value)| match (cursors.seal)(place) {
                 Some(cursor) => json!({ "node": node, "cursor": cursor }),
                 None => json!({ "node": node }),
@@ -116,7 +123,7 @@ impl RowSelection {
         if paged || more || start > 0 || edges || total {
             data.insert(name.to_owned(), Value::Object(info));
         }
-        data
+        (data, shortened)
     }
 }
 
@@ -146,6 +153,19 @@ pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value) -> Option<Wa
         )
         .detail("left_out", omitted)
     })
+}
+
+/// The estimated tokens of the envelope.
+pub fn envelope_tokens(envelope: &Value) -> usize {
+    let Value::Object(envelope) = envelope else { return 0 };
+    let is_kept = |(_, value): &(&String, &Value)| project::estimated_value_size(value) <= MAX_ENVELOPE_BYTES;
+    let member =
+        |(name, value): (&String, &Value)| budget::estimate_text(name.as_bytes()) + budget::estimate_value(value) + 2;
+    let (kept, omitted): (Vec<_>, Vec<_>) = envelope.iter().partition(is_kept);
+    let warning = if omitted.is_empty() { 0 } else { 40 };
+    kept.into_iter().map(member).sum::<usize>()
+        + omitted.iter().map(|(name, _)| name.len() / 2 + 2).sum::<usize>()
+        + warning
 }
 
 /// Shapes one object. Only `fields` and `preset` apply.

@@ -1,6 +1,8 @@
 //! Refused queries and their messages.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_query::collection::{Cardinality, Collection, Field, FieldType, QueryRoot, Reference, Related};
+use aquifer_query::plan::GroupOrder;
 use aquifer_query::{QueryKind, parse_query};
 use serde_json::{Value, json};
 
@@ -70,9 +72,9 @@ fn r_col_3_to_r_col_7_invalid_queries_are_refused() {
 #[test]
 fn r_col_3_every_problem_is_reported_at_once() {
     let failure = refusal(
-        &json!({ "filter": { "a": 1, "price": "x" }, "sort": "b", "fields": ["c"], "aggregate": { "n": { "sum": "d" } }, "first": 1, "last": 2 }),
+        &json!({ "filter": { "a": 1, "price": "x" }, "sort": "b", "fields": ["c"], "aggregate": { "n": { "sum": "d" } }, "include_items": true, "first": 1, "last": 2 }),
     );
-    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 7, "{:?}", failure.details());
+    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 6, "{:?}", failure.details());
 }
 
 #[test]
@@ -192,22 +194,9 @@ fn r_col_7_parameters_of_two_styles_are_named_one_by_one() {
 }
 
 #[test]
-fn r_col_11_parameters_without_effect_on_aggregates_are_refused() {
+fn r_col_11_parameters_that_cannot_continue_an_aggregate_are_refused() {
     let sums = json!({ "n": { "count": true } });
-    for (name, value) in [
-        ("first", json!(1)),
-        ("last", json!(1)),
-        ("limit", json!(1)),
-        ("offset", json!(1)),
-        ("page", json!(1)),
-        ("page_size", json!(1)),
-        ("sort", json!("id")),
-        ("fields", json!(["id"])),
-        ("fields", json!("full")),
-        ("preset", json!("minimal")),
-        ("edges", json!(true)),
-        ("total", json!(true)),
-    ] {
+    for (name, value) in [("last", json!(1)), ("page", json!(1)), ("page_size", json!(1)), ("edges", json!(true))] {
         let failure = refusal(&json!({ "aggregate": sums, name: value }));
         assert_eq!(failure.code().as_str(), "VALIDATION_INVALID_VALUE");
         assert_eq!(failure.details()["param_name"], name);
@@ -223,7 +212,152 @@ fn r_col_11_parameters_without_effect_on_aggregates_are_refused() {
         json!({ "aggregate": sums }),
         json!({ "aggregate": sums, "filter": { "id": 1 } }),
         json!({ "aggregate": sums, "include_items": false, "edges": false, "total": false }),
+        json!({ "aggregate": sums, "first": 0 }),
     ] {
-        assert!(parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
+        let parsed = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap();
+        assert!(parsed.warnings.is_empty(), "{params}");
     }
+    for failure in
+        [refusal(&json!({ "first": 0 })), refusal(&json!({ "aggregate": sums, "include_items": true, "limit": 0 }))]
+    {
+        assert!(failure.message().contains("'aggregate': {"), "{}", failure.message());
+    }
+}
+
+/// Visits, which refer to a home site, which is referred to by staff members.
+struct Clinic([Collection; 3]);
+
+impl Related for Clinic {
+    fn collection(&self, index: usize) -> Option<&Collection> {
+        self.0.get(index)
+    }
+}
+
+fn clinic() -> Clinic {
+    let field = |(name, of): &(&str, FieldType)| Field {
+        name: (*name).into(),
+        of: of.clone(),
+        nullable: true,
+        description: None,
+    };
+    let reference = |(name, to, cardinality): &(&str, usize, Cardinality)| Reference {
+        name: (*name).into(),
+        aliases: vec![],
+        to: *to,
+        cardinality: *cardinality,
+    };
+    let collection = |fields: &[(&str, FieldType)], references: &[(&str, usize, Cardinality)]| Collection {
+        fields: fields.iter().map(field).collect(),
+        references: references.iter().map(reference).collect(),
+        key: vec!["id".into()],
+        ..Collection::default()
+    };
+    let (one, many) = (Cardinality::One, Cardinality::Many);
+    let (number, time) = (FieldType::Integer, FieldType::Time);
+    Clinic([
+        collection(
+            &[("id", number.clone()), ("starts_at", time.clone()), ("price_cents", number.clone())],
+            &[("home_site", 1, one)],
+        ),
+        collection(
+            &[("id", number.clone()), ("opened_at", time), ("open_beds", number.clone())],
+            &[("staff_members", 2, many), ("all_visits", 0, many)],
+        ),
+        collection(&[("id", number.clone()), ("room_number", number)], &[("home_site", 1, one)]),
+    ])
+}
+
+#[test]
+fn r_ext_3_names_in_camel_case_are_suggested_in_snake_case() {
+    let clinic = clinic();
+    let visits = QueryRoot::new(&clinic.0[0], &clinic);
+    let sites = QueryRoot::new(&clinic.0[1], &clinic);
+    for (root, params, meant) in [
+        (visits, json!({ "filter": { "startsAt": null } }), "starts_at"),
+        (visits, json!({ "filter": { "home_site.openBeds": 1 } }), "home_site.open_beds"),
+        (visits, json!({ "filter": { "homeSite.openBeds": 1 } }), "home_site.open_beds"),
+        (visits, json!({ "filter": { "homeSite.staffMembers": { "some": {} } } }), "home_site.staff_members"),
+        (visits, json!({ "filter": { "id": { "gt": { "field": "homeSite.openBeds" } } } }), "home_site.open_beds"),
+        (visits, json!({ "sort": "-homeSite.openedAt" }), "home_site.opened_at"),
+        (visits, json!({ "sort": { "field": "homeSite.openedAt" } }), "home_site.opened_at"),
+        (visits, json!({ "fields": ["homeSite.openedAt"] }), "home_site.opened_at"),
+        (visits, json!({ "fields": [{ "homeSite.staffMembers": {} }] }), "home_site.staff_members"),
+        (visits, json!({ "aggregate": { "n": { "sum": "homeSite.openBeds" } } }), "home_site.open_beds"),
+        (visits, json!({ "aggregate": { "n": { "count": true, "group_by": "homeSite.id" } } }), "home_site.id"),
+        (sites, json!({ "fields": [{ "staffMembers": {} }] }), "staff_members"),
+        (sites, json!({ "fields": [{ "staff_members": { "fields": ["roomNumber"] } }] }), "room_number"),
+        (sites, json!({ "fields": [{ "all_visits": { "sort": "homeSite.openedAt" } }] }), "home_site.opened_at"),
+        (sites, json!({ "filter": { "staffMembers": { "some": { "id": 1 } } } }), "staff_members"),
+        (sites, json!({ "filter": { "staff_members": { "some": { "roomNumber": 1 } } } }), "room_number"),
+    ] {
+        let failure = parse_query(root, QueryKind::List, params.as_object().unwrap(), &key()).err();
+        let failure = failure.unwrap_or_else(|| panic!("accepted: {params}"));
+        let hint = format!("Did you mean '{meant}'?");
+        assert!(failure.message().contains(&hint), "{params}: {}", failure.message());
+    }
+    // A path cannot lead through many items, but what to write instead is spelled correctly.
+    let failure = parse_query(
+        sites,
+        QueryKind::List,
+        json!({ "fields": ["staffMembers.roomNumber"] }).as_object().unwrap(),
+        &key(),
+    );
+    let message = failure.err().unwrap().message().to_owned();
+    assert!(message.contains(r#"{"staff_members": {"fields": ["room_number"]}}"#), "{message}");
+    // What resembles nothing gets no suggestion.
+    let failure =
+        parse_query(visits, QueryKind::List, json!({ "fields": ["homeSite.colour"] }).as_object().unwrap(), &key());
+    assert!(!failure.err().unwrap().message().contains("Did you mean"));
+}
+
+#[test]
+fn r_col_11_parameters_of_items_without_effect_on_aggregates_are_reported() {
+    let sums = json!({ "n": { "count": true } });
+    for (name, value) in [
+        ("first", json!(1)),
+        ("limit", json!(1)),
+        ("offset", json!(1)),
+        ("sort", json!("id")),
+        ("sort", json!([{ "field": "price", "order": "desc" }])),
+        ("order", json!("desc")),
+        ("fields", json!(["id"])),
+        ("preset", json!("minimal")),
+        ("total", json!(true)),
+    ] {
+        let params = json!({ "aggregate": sums, name: value });
+        let parsed = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap();
+        assert_eq!(parsed.warnings.len(), 1, "{params}");
+        let warning = json!(parsed.warnings[0]);
+        assert_eq!(warning["code"], "PARAMETER_NOT_APPLIED", "{params}");
+        assert_eq!(warning["details"]["param_names"], json!([name]), "{params}");
+    }
+}
+
+#[test]
+fn r_col_6_parameters_beside_an_aggregate_apply_to_its_groups() {
+    let by = json!({ "group_by": "status", "count": true, "sum": "price" });
+    let parse = |params: &Value| {
+        let parsed = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap();
+        assert!(parsed.warnings.is_empty(), "{params}");
+        parsed.plan.aggregates[0].clone()
+    };
+    let down = GroupOrder::ByValue { descending: true };
+    for (sort, order) in [
+        (json!("-count"), down),
+        (json!("-by"), down),
+        (json!("by.count"), GroupOrder::ByValue { descending: false }),
+        (json!([{ "field": "count", "order": "desc" }]), down),
+        (json!("status"), GroupOrder::ByGroup),
+        (json!("-status"), GroupOrder::ByGroupDescending),
+    ] {
+        assert_eq!(parse(&json!({ "aggregate": { "by": by }, "sort": sort })).order, order, "{sort}");
+    }
+    assert_eq!(parse(&json!({ "aggregate": { "by": by }, "order": "desc" })).order, down);
+    let page = parse(&json!({ "aggregate": { "by": by }, "first": 2, "offset": 1 })).page;
+    assert_eq!((page.first, page.offset), (Some(2), 1));
+    let own = json!({ "group_by": "status", "first": 3, "offset": 4, "order": "asc" });
+    let kept = parse(&json!({ "aggregate": { "by": own }, "limit": 2, "offset": 1, "order": "desc" }));
+    assert_eq!((kept.page.first, kept.page.offset), (Some(3), 4));
+    let failure = refusal(&json!({ "aggregate": { "by": by }, "sort": "-sum" }));
+    assert!(failure.message().contains("Put it first in 'aggregate.by'"), "{}", failure.message());
 }

@@ -145,9 +145,9 @@ proptest! {
             let again = RowSelection::new(&found, &asked, PageStart::Start, PAGES).unwrap();
             let expected = evaluate(&collection, &reference.plan, &found, &key()).data;
             let cursors = Cursors { seal: &|_| None };
-            let copied = Value::Object(picked.write(Rows::Shared(&found), &cursors));
+            let copied = Value::Object(picked.write(Rows::Shared(&found), &cursors).0);
             prop_assert_eq!(&copied, &expected);
-            let moved = Value::Object(again.write(Rows::Owned(found), &cursors));
+            let moved = Value::Object(again.write(Rows::Owned(found), &cursors).0);
             prop_assert_eq!(&moved, &expected);
         }
     }
@@ -165,7 +165,7 @@ proptest! {
             let asked = ShapingRequest::new(controls(params.clone()), |_| true).unwrap();
             let picked = RowSelection::new(&rows, &asked, from, PageLimits { max_bytes: bytes, ..PAGES }).unwrap();
             let seal = |location: usize| Some(location.to_string());
-            let data = Value::Object(picked.write(Rows::Shared(&rows), &Cursors { seal: &seal }));
+            let data = Value::Object(picked.write(Rows::Shared(&rows), &Cursors { seal: &seal }).0);
             pages.push(data["items"].as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect());
             let info = &data["pageInfo"];
             let (more, cursor) = if forwards { ("hasNextPage", "endCursor") } else { ("hasPreviousPage", "startCursor") };
@@ -198,7 +198,7 @@ proptest! {
                 ResultContent::Rows { rows, envelope, location } => {
                     let _ = Observation::from_rows(&rows, &location);
                     if let Ok(picked) = RowSelection::new(&rows, &asked, PageStart::After(1), PAGES) {
-                        let mut data = picked.write(Rows::Owned(rows), &Cursors { seal: &|_| None });
+                        let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &|_| None });
                         let _ = shape::add_envelope(&mut data, envelope);
                     }
                 }

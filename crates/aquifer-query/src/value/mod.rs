@@ -1,5 +1,8 @@
 //! The values that a caller may send for each type.
 
+pub mod bucket;
+pub(crate) mod order;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;

@@ -1,13 +1,21 @@
 //! The plan: a parsed query, typed, complete and free of contradictions.
 
+mod aggregate;
+pub mod calculation;
+pub(crate) mod paths;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::calculation::Calculation;
 use crate::collection::{Collection, FieldType};
-use crate::order::compare;
-use crate::value::as_whole_number;
+use crate::value::order::compare;
+
+pub use aggregate::{
+    Aggregate, Function, GroupKey, GroupOrder, GroupPage, Having, MAX_GROUPS, NumericFunction, group_label,
+};
 
 /// A parsed query over a collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,16 +28,22 @@ pub struct Plan {
     pub sort: Vec<SortKey>,
     /// The selected fields of each item.
     pub select: Vec<Path>,
+    /// The related items shown in each item.
+    pub embeds: Vec<Embed>,
     /// The aggregates, under the names the caller chose.
     pub aggregates: Vec<Aggregate>,
     /// Whether items are returned: always without aggregates, otherwise only if requested.
     pub items: bool,
     /// The requested page.
     pub page: Page,
+    /// Whether items are returned as the rows of a table.
+    pub table: bool,
     /// Whether each item is returned with its own cursor.
     pub edges: bool,
     /// Whether the number of all matching items is returned.
     pub total: bool,
+    /// How many tokens the answer may take. The parameters do not say it: whoever executes the plan sets it.
+    pub max_tokens: Option<usize>,
 }
 
 impl Plan {
@@ -41,23 +55,30 @@ impl Plan {
     /// The complete order: the sort criteria, then the missing fields of the key in the direction of the last criterion,
     /// so that one index can serve all of it. The rank of a text search precedes this order and is not part of it.
     pub fn order(&self, collection: &Collection) -> Vec<SortKey> {
-        let mut order = self.sort.clone();
-        let descending = self.sort.last().is_some_and(|last| last.descending);
-        for name in &collection.key {
-            let path = Path::from_name(name.clone());
-            if order.iter().any(|key| key.path == path) {
-                continue;
-            }
-            let of = collection.field(name).map_or(FieldType::Json, |field| field.of.clone());
-            order.push(SortKey { path, of, descending, nulls_first: false });
-        }
-        order
+        complete_order(&self.sort, collection)
     }
 }
 
-/// A path to a value of an item: a field, a computed value, or a value inside a field.
+/// Sort criteria with the missing fields of the key.
+pub(crate) fn complete_order(sort: &[SortKey], collection: &Collection) -> Vec<SortKey> {
+    let mut order = sort.to_vec();
+    let descending = sort.last().is_some_and(|last| last.descending);
+    for name in &collection.key {
+        let path = Path::from_name(name.clone());
+        if order.iter().any(|key| key.path == path) {
+            continue;
+        }
+        let of = collection.field(name).map_or(FieldType::Json, |field| field.of.clone());
+        order.push(SortKey { path, of, descending, nulls_first: false });
+    }
+    order
+}
+
+/// A path to a value of an item, or of an item that it refers to: a field, a computed value, or a value inside a field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
+    /// The references to follow first.
+    pub through: Vec<Arc<str>>,
     /// The name of the field or computed value.
     pub name: Arc<str>,
     /// Whether it is a computed value.
@@ -74,12 +95,15 @@ impl Path {
 
     /// The path of a field whose name is shared.
     pub fn from_name(name: Arc<str>) -> Self {
-        Self { name, computed: false, inside: Vec::new() }
+        Self { through: Vec::new(), name, computed: false, inside: Vec::new() }
     }
 }
 
 impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for reference in &self.through {
+            write!(f, "{reference}.")?;
+        }
         if self.computed {
             f.write_str("_computed.")?;
         }
@@ -89,6 +113,41 @@ impl std::fmt::Display for Path {
         }
         Ok(())
     }
+}
+
+/// Items that refer to an item, shown in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embed {
+    /// The references to follow first, each to one item.
+    pub through: Vec<Arc<str>>,
+    /// The reference to many items.
+    pub name: Arc<str>,
+    /// The selected fields of each of them.
+    pub select: Vec<Path>,
+    /// The condition on them.
+    pub filter: Option<Filter>,
+    /// Their complete order.
+    pub order: Vec<SortKey>,
+    /// How many are shown.
+    pub first: usize,
+}
+
+impl std::fmt::Display for Embed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for reference in &self.through {
+            write!(f, "{reference}.")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// The selected fields of an item, and the related items shown in it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FieldSelection {
+    /// The fields.
+    pub paths: Vec<Path>,
+    /// The related items.
+    pub embeds: Vec<Embed>,
 }
 
 /// A text search: items with any of these terms match; more terms rank higher.
@@ -123,6 +182,93 @@ pub enum Filter {
         /// The test.
         test: Test,
     },
+    /// A comparison of two values of the item.
+    Compare {
+        /// The value on the left.
+        left: Path,
+        /// The comparison.
+        comparison: Comparison,
+        /// The value on the right.
+        right: Path,
+        /// The type of both.
+        of: FieldType,
+    },
+    /// A comparison of a number of the item with the result of a calculation.
+    Calculate {
+        /// The number on the left.
+        left: Path,
+        /// Its type.
+        of: FieldType,
+        /// The comparison.
+        comparison: Comparison,
+        /// The calculation on the right.
+        right: Calculation,
+    },
+    /// A condition on the items that refer to this one.
+    Related {
+        /// The references to follow first, each to one item.
+        through: Vec<Arc<str>>,
+        /// The reference to many items.
+        name: Arc<str>,
+        /// How many of them have to match.
+        quantifier: Quantifier,
+        /// The condition on each.
+        filter: Box<Filter>,
+    },
+}
+
+/// A comparison of two values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Gte,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Lte,
+}
+
+impl Comparison {
+    /// The operator in SQL, with blanks.
+    pub fn operator(self) -> &'static str {
+        match self {
+            Comparison::Eq => " = ",
+            Comparison::Ne => " <> ",
+            Comparison::Gt => " > ",
+            Comparison::Gte => " >= ",
+            Comparison::Lt => " < ",
+            Comparison::Lte => " <= ",
+        }
+    }
+
+    /// Whether two values in this order match.
+    pub(crate) fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Gte => order.is_ge(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Lte => order.is_le(),
+        }
+    }
+}
+
+/// How many of the related items have to match a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// At least one.
+    Some,
+    /// None.
+    None,
+    /// All, which is also true if there are none.
+    Every,
 }
 
 /// A test of one value.
@@ -187,95 +333,6 @@ impl SortKey {
             (false, false) if self.descending => compare(&self.of, b, a),
             (false, false) => compare(&self.of, a, b),
         }
-    }
-}
-
-/// A named aggregate.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Aggregate {
-    /// The name the caller chose.
-    pub name: Arc<str>,
-    /// The values to group by.
-    pub group_by: Vec<(Path, FieldType)>,
-    /// The functions, in the order requested.
-    pub functions: Vec<Function>,
-}
-
-/// An aggregate function.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Function {
-    /// The number of items.
-    Count,
-    /// The sum.
-    Sum(Path, FieldType),
-    /// The mean.
-    Avg(Path, FieldType),
-    /// The smallest value.
-    Min(Path, FieldType),
-    /// The greatest value.
-    Max(Path, FieldType),
-}
-
-impl Function {
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Function::Count => "count",
-            Function::Sum(..) => "sum",
-            Function::Avg(..) => "avg",
-            Function::Min(..) => "min",
-            Function::Max(..) => "max",
-        }
-    }
-
-    /// The value it is computed from.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Function::Count => None,
-            Function::Sum(path, _) | Function::Avg(path, _) | Function::Min(path, _) | Function::Max(path, _) => {
-                Some(path)
-            }
-        }
-    }
-}
-
-impl Aggregate {
-    /// The names of the results: the names of the functions, with the path appended to duplicates.
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::with_capacity(self.functions.len());
-        for function in &self.functions {
-            let short = function.name().to_owned();
-            names.push(match function.path() {
-                Some(path) if names.contains(&short) => format!("{short}_{path}"),
-                _ => short,
-            });
-        }
-        names
-    }
-}
-
-/// The maximum number of groups in a result.
-pub const MAX_GROUPS: usize = 1_000;
-
-/// The name of a group in the result, made from its value. A missing value is `null`. Text that reads like another kind
-/// of value keeps its quotes. Untyped lists share one label, and so do untyped objects.
-pub fn group_label(of: &FieldType, value: &Value) -> String {
-    const LISTS: &str = "[…]";
-    const OBJECTS: &str = "{…}";
-    let untyped = *of == FieldType::Json;
-    match value {
-        Value::String(text) => {
-            let scalar = || serde_json::from_str::<Value>(text).is_ok_and(|read| !read.is_array() && !read.is_object());
-            let taken = text == "null" || (untyped && (text == LISTS || text == OBJECTS || scalar()));
-            if taken { value.to_string() } else { text.clone() }
-        }
-        Value::Array(_) if untyped => LISTS.to_owned(),
-        Value::Object(_) if untyped => OBJECTS.to_owned(),
-        // 10 and 10.0 are the same group.
-        Value::Number(number) => {
-            number.as_f64().and_then(as_whole_number).map_or_else(|| value.to_string(), |number| number.to_string())
-        }
-        other => other.to_string(),
     }
 }
 

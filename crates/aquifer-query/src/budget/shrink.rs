@@ -1,0 +1,186 @@
+//! Makes a value smaller: long texts end early, lists have fewer elements, and objects with too many members lose the last
+//! ones. Small values stay whole, so that keys and states survive and texts make room for them.
+
+use aquifer_protocol::text::shortened;
+use serde_json::{Map, Value};
+
+use super::estimate::{TokenEstimator, estimate_text, estimate_value};
+use crate::shape::grapheme_boundary;
+
+/// Something that was cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Where it was.
+    pub path: String,
+    /// What is counted.
+    pub unit: Unit,
+    /// How much is shown.
+    pub shown: usize,
+    /// How much there is.
+    pub total: usize,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The characters of a text.
+    Characters,
+    /// The elements of a list.
+    Elements,
+    /// The members of an object.
+    Members,
+}
+
+impl Unit {
+    /// Its name in a warning.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Characters => "characters",
+            Unit::Elements => "elements",
+            Unit::Members => "members",
+        }
+    }
+}
+
+/// The end of a shortened text, without the number.
+const MARK: usize = 7;
+
+/// A member is shortened to no less than this.
+const MIN_MEMBER: usize = 12;
+
+/// Paths in warnings are no longer.
+const MAX_PATH_CHARS: usize = 80;
+
+/// Shortens a value to about `max_tokens`, or to the least it can be.
+pub fn shrink(value: Value, max_tokens: usize, cuts: &mut Vec<Cut>) -> Value {
+    shrink_at(value, max_tokens, "", cuts)
+}
+
+/// Shortens the cells of a row in a table. All cells stay.
+pub fn shrink_row(cells: Vec<Value>, columns: &[String], max_tokens: usize, cuts: &mut Vec<Cut>) -> Vec<Value> {
+    let costs: Vec<usize> = cells.iter().map(estimate_value).collect();
+    let shares = shares(&costs, max_tokens.saturating_sub(2 + cells.len()));
+    let names = columns.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let shrunk = cells.into_iter().zip(names).zip(costs.iter().zip(shares));
+    shrunk.map(|((cell, name), (cost, share))| fit(cell, *cost, share, name, cuts)).collect()
+}
+
+fn shrink_at(value: Value, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
+    if estimate_value(&value) <= max_tokens {
+        return value;
+    }
+    match value {
+        Value::String(text) => shrink_text(text, max_tokens, path, cuts).into(),
+        Value::Array(elements) => shrink_list(elements, max_tokens, path, cuts).into(),
+        Value::Object(members) => shrink_object(members, max_tokens, path, cuts).into(),
+        scalar => scalar,
+    }
+}
+
+/// The value itself if it has the room, otherwise a shorter one.
+fn fit(value: Value, cost: usize, room: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
+    if cost <= room { value } else { shrink_at(value, room, path, cuts) }
+}
+
+fn shrink_text(text: String, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> String {
+    let end = cut_position(&text, max_tokens.saturating_sub(MARK));
+    let (kept, rest) = text.split_at_checked(end).unwrap_or((&text, ""));
+    let cut = rest.chars().count();
+    if cut == 0 {
+        return text;
+    }
+    let shown = kept.chars().count();
+    cuts.push(Cut { path: short_path(path), unit: Unit::Characters, shown, total: shown + cut });
+    shortened::mark(kept, cut)
+}
+
+/// Where a text has to end so that it takes no more than `max_tokens` as JSON. Never inside a grapheme.
+pub fn cut_position(text: &str, max_tokens: usize) -> usize {
+    let mut estimator = TokenEstimator::default();
+    let mut buffer = [0; 4];
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '"' | '\\' | '\n' | '\r' | '\t' => estimator.add(b"\\n"),
+            letter if letter.is_control() => estimator.add(b"\\u0000"),
+            letter => estimator.add(letter.encode_utf8(&mut buffer).as_bytes()),
+        }
+        if estimator.tokens() > max_tokens {
+            return grapheme_boundary(text, at);
+        }
+    }
+    text.len()
+}
+
+fn shrink_list(elements: Vec<Value>, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> Vec<Value> {
+    let total = elements.len();
+    let (mut used, mut kept) = (2, Vec::new());
+    for element in elements {
+        let cost = estimate_value(&element) + 1;
+        if used + cost > max_tokens {
+            if kept.is_empty() {
+                kept.push(shrink_at(element, max_tokens.saturating_sub(3), path, cuts));
+            }
+            break;
+        }
+        used += cost;
+        kept.push(element);
+    }
+    if kept.len() < total {
+        cuts.push(Cut { path: short_path(path), unit: Unit::Elements, shown: kept.len(), total });
+    }
+    kept
+}
+
+fn shrink_object(
+    members: Map<String, Value>,
+    max_tokens: usize,
+    path: &str,
+    cuts: &mut Vec<Cut>,
+) -> Map<String, Value> {
+    let total = members.len();
+    let mut room = max_tokens.saturating_sub(2);
+    let (mut least, mut kept, mut costs) = (0, Vec::new(), Vec::new());
+    for (name, value) in members {
+        let (own, cost) = (estimate_text(name.as_bytes()) + 2, estimate_value(&value));
+        least += own + cost.min(MIN_MEMBER);
+        if least > max_tokens && !kept.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(own);
+        kept.push((name, value));
+        costs.push(cost);
+    }
+    let count = kept.len();
+    let shares = shares(&costs, room);
+    let member = |((name, value), (cost, share)): ((String, Value), (&usize, usize))| {
+        let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let value = fit(value, *cost, share, &at, cuts);
+        (name, value)
+    };
+    let shrunk = kept.into_iter().zip(costs.iter().zip(shares)).map(member).collect();
+    if count < total {
+        cuts.push(Cut { path: short_path(path), unit: Unit::Members, shown: count, total });
+    }
+    shrunk
+}
+
+/// Divides the room: small members get what they need, and the large ones equal parts of the rest.
+fn shares(costs: &[usize], room: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|index| costs.get(*index));
+    let (mut left, mut shares) = (room, vec![0; costs.len()]);
+    for (position, index) in order.iter().enumerate() {
+        let share = left / (order.len() - position).max(1);
+        let cost = costs.get(*index).copied().unwrap_or(0);
+        let given = cost.min(share.max(MIN_MEMBER));
+        left = left.saturating_sub(given);
+        if let Some(slot) = shares.get_mut(*index) {
+            *slot = given;
+        }
+    }
+    shares
+}
+
+fn short_path(path: &str) -> String {
+    path.chars().take(MAX_PATH_CHARS).collect()
+}
