@@ -7,6 +7,7 @@
 //!
 //! - `language/words`: tables of synonyms and phrases of the trade, with `language/stem` for inflected forms;
 //! - `query/intent`: distinguishes "delete the branch" from "which branches were deleted";
+//! - `index/services`: a task that names a service, such as "a jira ticket", means its operations;
 //! - `index/names`: a query that is the name of an operation finds that operation first, even with typos;
 //! - `query/expand`: guesses for unknown words: typos, and words joined or split (`keyvault`).
 //!
@@ -25,5 +26,6 @@ mod tuning;
 mod tests;
 
 pub use index::search_index::Document;
-pub use index::search_index::Hit;
+pub use index::search_index::DocumentParameter;
 pub use index::search_index::SearchIndex;
+pub use query::search::Hit;

@@ -4,7 +4,7 @@
 mod baseline;
 mod properties;
 
-use super::{Document, SearchIndex};
+use super::{Document, DocumentParameter, SearchIndex};
 
 const CATALOG: &str = include_str!("../tests/data/catalog.tsv");
 const TASKS: &str = include_str!("../tests/data/tasks.tsv");
@@ -20,13 +20,18 @@ fn catalog() -> Vec<Document<'static>> {
             name: line[0],
             category: line[1],
             description: line[2],
-            parameters: line[3].split(',').filter(|name| !name.is_empty()).map(|name| (name, "")).collect(),
+            parameters: line[3].split(',').filter(|name| !name.is_empty()).map(|name| parameter(name, "")).collect(),
+            source: "",
         })
         .collect()
 }
 
 fn document(name: &str) -> Document<'_> {
-    Document { name, category: "", description: "", parameters: Vec::new() }
+    Document { name, category: "", description: "", parameters: Vec::new(), source: "" }
+}
+
+fn parameter<'a>(name: &'a str, description: &'a str) -> DocumentParameter<'a> {
+    DocumentParameter { name, description, values: Vec::new() }
 }
 
 /// Names found by `query`, best first.
@@ -127,7 +132,7 @@ fn a_phrase_after_the_noun_is_not_split() {
         ),
         ("get_pull_request", "READ", "Get details of a specific pull request"),
     ]
-    .map(|(name, category, description)| Document { name, category, description, parameters: Vec::new() });
+    .map(|(name, category, description)| Document { category, description, ..document(name) });
     for query in ["bring a pull request up to date with main", "bring this PR up to date"] {
         assert_eq!(found(&documents, query, 3).first(), Some(&"update_pull_request_branch"), "{query}");
     }
@@ -188,12 +193,78 @@ fn name_counts_over_description_over_parameters() {
     let in_name = document("rotate_thing");
     let in_first_sentence = Document { description: "Rotate something. Slowly.", ..document("alpha") };
     let in_the_rest = Document { description: "Something. You can rotate it.", ..document("beta") };
-    let in_a_parameter = Document { parameters: vec![("rotate", "")], ..document("gamma") };
-    let in_a_parameter_text = Document { parameters: vec![("angle", "how far to rotate")], ..document("delta") };
+    let in_a_parameter = Document { parameters: vec![parameter("rotate", "")], ..document("gamma") };
+    let in_a_parameter_text =
+        Document { parameters: vec![parameter("angle", "how far to rotate")], ..document("delta") };
     let descending = [in_name, in_first_sentence, in_the_rest, in_a_parameter, in_a_parameter_text];
     for pair in descending.windows(2) {
         let names = found(&[pair[1].clone(), pair[0].clone()], "please rotate it", 5);
         assert_eq!(names.first(), Some(&pair[0].name), "before {}", pair[1].name);
+    }
+}
+
+#[test]
+fn a_named_service_counts() {
+    let sources = ["jira", "forge", "desk"].map(|source| (source, format!("{source}_create_issue")));
+    let documents: Vec<Document<'_>> = sources
+        .iter()
+        .map(|(source, name)| Document { source, description: "Create an issue", ..document(name) })
+        .collect();
+    assert_eq!(found(&documents, "create a forge ticket", 5).first(), Some(&"forge_create_issue"));
+    assert_eq!(found(&documents, "create a desk ticket", 5).first(), Some(&"desk_create_issue"));
+}
+
+#[test]
+fn the_name_of_the_only_source_does_not_matter() {
+    let cards = Document { description: "Fetch the cards of a Trello list", ..document("get_cards") };
+    let boards = Document { description: "Fetch all boards", ..document("get_boards") };
+    let documents = [cards, boards].map(|document| Document { source: "trello", ..document });
+    assert_eq!(found(&documents, "Trello boards", 5).first(), Some(&"get_boards"));
+    assert_eq!(found(&documents, "Trello", 5).first(), Some(&"get_cards"));
+}
+
+#[test]
+fn generic_operations_are_found_by_the_values_they_accept() {
+    let kinds = DocumentParameter { values: vec!["lamp", "heater"], ..parameter("kind", "") };
+    let rooms = DocumentParameter { values: vec!["kitchen"], ..parameter("room", "") };
+    let devices = Document { category: "READ", parameters: vec![kinds], ..document("get_things") };
+    let others = Document { category: "READ", parameters: vec![rooms], ..document("get_rooms") };
+    assert_eq!(found(&[others, devices], "which heaters are there", 5).first(), Some(&"get_things"));
+}
+
+#[test]
+fn a_verb_with_un_undoes_the_other() {
+    let documents = ["approve_change", "unapprove_change", "delete_change"].map(document);
+    assert_eq!(found(&documents, "approve the change", 5).first(), Some(&"approve_change"));
+    assert_eq!(found(&documents, "take back my approval of the change", 5).first(), Some(&"unapprove_change"));
+}
+
+#[test]
+fn a_statement_asks_for_the_state_it_describes() {
+    let documents = [("get_thread", "READ"), ("resolve_thread", "UPDATE"), ("list_threads", "READ")]
+        .map(|(name, category)| Document { category, ..document(name) });
+    assert_eq!(found(&documents, "this thread is settled", 5).first(), Some(&"resolve_thread"));
+    assert_eq!(found(&documents, "is this thread settled", 5).first(), Some(&"get_thread"));
+}
+
+#[test]
+fn who_did_something_asks_for_a_history() {
+    let documents = ["get_user", "get_page_history", "list_members"].map(document);
+    assert_eq!(found(&documents, "who changed the page", 5).first(), Some(&"get_page_history"));
+    assert_eq!(found(&documents, "who are the members", 5).first(), Some(&"list_members"));
+}
+
+#[test]
+fn headings_and_labels_are_not_the_first_sentence() {
+    let plain = Document { description: "Rotate it. Slowly.", ..document("alpha") };
+    for heading in ["# Overview", "🎯 Purpose", "Purpose:", "<usecase>"] {
+        let text = format!("{heading}\n\nRotate it. Slowly.");
+        let headed = Document { description: &text, ..document("alpha") };
+        let score = |document: &Document<'_>| {
+            let hits = SearchIndex::build([document.clone(), self::document("beta")]).search("please rotate", 1);
+            hits[0].score
+        };
+        assert!((score(&plain) - score(&headed)).abs() < 1e-6, "{heading}");
     }
 }
 
@@ -231,8 +302,9 @@ fn inputs_of_any_length_are_bounded() {
         assert!(index.search(&query, 5).len() <= 5);
     }
     let (name, text) = ("a_".repeat(10_000), "Deletes a branch. ".repeat(100_000));
-    let parameters = vec![("branch", text.as_str()); 1_000];
-    let index = SearchIndex::build([Document { name: &name, category: "DELETE", description: &text, parameters }]);
+    let parameters = vec![parameter("branch", &text); 1_000];
+    let index =
+        SearchIndex::build([Document { category: "DELETE", description: &text, parameters, ..document(&name) }]);
     assert_eq!(index.search("delete a branch", 5).len(), 1);
 }
 

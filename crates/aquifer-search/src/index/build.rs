@@ -3,22 +3,24 @@
 //! The first pass turns all text into terms. The second weighs them; it needs the compound words that only the whole
 //! first pass reveals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::index::compounds::find_compounds;
 use crate::index::lexicon::{Lexicon, TermId};
 use crate::index::names::NameIndex;
-use crate::index::search_index::{Document, IndexedOperation, Posting, SearchIndex, Term};
+use crate::index::search_index::{Document, DocumentParameter, IndexedOperation, Posting, SearchIndex, Term};
+use crate::index::services::Services;
 use crate::language::phrase::FoldedWord;
 use crate::language::text;
-use crate::language::thesaurus::category_bit;
+use crate::language::thesaurus::{THESAURUS, category_bit};
 use crate::tuning;
 
 // How much of one document is indexed: enough for every description a person writes, and a bound for generated ones.
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
 const MAX_PARAMETERS: usize = 64;
 const MAX_PARAMETER_CHARS: usize = 300;
+const MAX_VALUES: usize = 24;
 
 /// The terms of one field.
 type Terms = Vec<FoldedWord<TermId>>;
@@ -29,26 +31,48 @@ struct Draft {
     plural: Vec<bool>,
     lead: Terms,
     rest: Terms,
-    /// Name and text. Shared by the operations that take the same parameter.
-    parameters: Vec<Rc<(Terms, Terms)>>,
+    /// Shared by the operations that take the same parameter.
+    parameters: Vec<Rc<ParameterTerms>>,
     category: u8,
+}
+
+/// A parameter as terms.
+struct ParameterTerms {
+    name: Terms,
+    text: Terms,
+    values: Terms,
+}
+
+impl ParameterTerms {
+    fn new(parameter: &DocumentParameter<'_>, lexicon: &mut Lexicon) -> Self {
+        let values = parameter.values.iter().take(MAX_VALUES);
+        Self {
+            name: lexicon.identifier(parameter.name).0,
+            text: lexicon.prose(text::truncate_chars(parameter.description, MAX_PARAMETER_CHARS)),
+            values: values.flat_map(|value| lexicon.identifier(value).0).collect(),
+        }
+    }
 }
 
 pub(crate) fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> SearchIndex {
     let mut lexicon = Lexicon::new();
     let mut names: Vec<String> = Vec::new();
     let mut name_words: Vec<Vec<String>> = Vec::new();
-    let mut parameters: HashMap<(&'a str, &'a str), Rc<(Terms, Terms)>> = HashMap::new();
+    let mut parameters: HashMap<DocumentParameter<'a>, Rc<ParameterTerms>> = HashMap::new();
+    let mut services = Services::default();
     let mut drafts = Vec::new();
     for document in documents {
         let (name, words) = lexicon.identifier(document.name);
+        services.add(&document, &words, &mut lexicon);
         let (lead, rest) =
             text::split_first_sentence(text::truncate_chars(document.description, MAX_DESCRIPTION_CHARS));
-        let mut parameter = |(name, about): &(&'a str, &'a str)| {
-            let known = parameters.entry((*name, *about)).or_insert_with(|| {
-                Rc::new((lexicon.identifier(name).0, lexicon.prose(text::truncate_chars(about, MAX_PARAMETER_CHARS))))
-            });
-            Rc::clone(known)
+        let mut parameter = |parameter: &DocumentParameter<'a>| match parameters.get(parameter) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let terms = Rc::new(ParameterTerms::new(parameter, &mut lexicon));
+                parameters.insert(parameter.clone(), Rc::clone(&terms));
+                terms
+            }
         };
         drafts.push(Draft {
             plural: name
@@ -66,7 +90,25 @@ pub(crate) fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Se
     }
     let texts = drafts.iter().flat_map(|draft| [&draft.lead, &draft.rest, &draft.name]);
     let compounds = find_compounds(&lexicon, &name_words, texts.map(Vec::as_slice));
-    assemble(lexicon, NameIndex::new(names, &name_words), &drafts, compounds)
+    let opposites = find_opposites(&lexicon, &name_words);
+    let mut index = assemble(lexicon, NameIndex::new(names, &name_words), &drafts, compounds, &opposites);
+    services.assign(&mut index);
+    index
+}
+
+/// Verbs such as `unassign` that undo another: they mean the other verb, too, if it is undone.
+fn find_opposites(lexicon: &Lexicon, names: &[Vec<String>]) -> HashMap<TermId, Vec<TermId>> {
+    let mut found = HashMap::new();
+    for word in names.iter().flatten() {
+        // A table that contains the word knows better.
+        let undone = word.strip_prefix("un").filter(|_| !THESAURUS.knows(&THESAURUS.normalize(word)));
+        let Some(verb) = undone.filter(|verb| THESAURUS.action(&THESAURUS.normalize(verb)).is_some()) else { continue };
+        if let Some(term) = lexicon.known(word) {
+            let parts = ["undo", verb].into_iter().filter_map(|part| lexicon.known(part));
+            found.entry(term).or_insert_with(|| parts.collect());
+        }
+    }
+    found
 }
 
 /// Sums the weight of each term of one document over its fields.
@@ -103,6 +145,7 @@ fn assemble(
     names: NameIndex,
     drafts: &[Draft],
     compounds: HashMap<TermId, [TermId; 2]>,
+    opposites: &HashMap<TermId, Vec<TermId>>,
 ) -> SearchIndex {
     let mut weights = TermWeights { lexicon: &lexicon, sums: vec![0.0; lexicon.len()], touched: Vec::new() };
     let mut terms = vec![Term::default(); lexicon.len()];
@@ -114,6 +157,9 @@ fn assemble(
         for term in &draft.name {
             weights.add(term.word, if term.is_part { weight * tuning::PHRASE_PART_IN_NAME } else { weight });
             for part in compounds.get(&term.word).into_iter().flatten() {
+                weights.add(*part, weight * tuning::COMPOUND_HALF);
+            }
+            for part in opposites.get(&term.word).into_iter().flatten() {
                 weights.add(*part, weight * tuning::COMPOUND_HALF);
             }
             if let Some(term) = terms.get_mut(term.word as usize) {
@@ -128,14 +174,15 @@ fn assemble(
         let description_end = weights.touched.len();
         for parameter in &draft.parameters {
             let several = draft.parameters.len();
-            weights.add_all(
-                &parameter.0,
-                per_length(tuning::PARAMETER, several, tuning::USUAL_PARAMETERS, tuning::TEXT_LENGTH),
-            );
-            weights.add_all(
-                &parameter.1,
-                per_length(tuning::PARAMETER_TEXT, several, tuning::USUAL_PARAMETERS, tuning::TEXT_LENGTH),
-            );
+            let fields = [
+                (&parameter.name, tuning::PARAMETER),
+                (&parameter.text, tuning::PARAMETER_TEXT),
+                (&parameter.values, tuning::PARAMETER_VALUE),
+            ];
+            for (terms, weight) in fields {
+                let weight = per_length(weight, several, tuning::USUAL_PARAMETERS, tuning::TEXT_LENGTH);
+                weights.add_all(terms, weight);
+            }
         }
         for (nth, term) in weights.touched.drain(..).enumerate() {
             let weight = weights.sums.get_mut(term as usize).map(std::mem::take).unwrap_or_default();
@@ -154,6 +201,7 @@ fn assemble(
         operations.push(IndexedOperation {
             name: name.map(|(term, plural)| (term.word, *plural)).collect(),
             category: draft.category,
+            services: Box::default(),
         });
     }
 
@@ -166,7 +214,7 @@ fn assemble(
     let mut sorted: Vec<TermId> = (0..).take(terms.len()).collect();
     let text = |id: &TermId| terms.get(*id as usize).map(|term| &term.text);
     sorted.sort_by(|a, b| text(a).cmp(&text(b)));
-    SearchIndex { ids, terms, postings, sorted, operations, compounds, names }
+    SearchIndex { ids, terms, postings, sorted, operations, compounds, names, sole_source: HashSet::new() }
 }
 
 /// Orders the postings by term, the strong before the weak, and records their ranges in the terms.

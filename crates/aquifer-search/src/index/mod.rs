@@ -3,5 +3,6 @@
 mod build;
 mod compounds;
 pub(crate) mod lexicon;
-mod names;
+pub(crate) mod names;
 pub(crate) mod search_index;
+pub(crate) mod services;

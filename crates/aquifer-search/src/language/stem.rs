@@ -101,8 +101,8 @@ impl Stem {
         if self.text.ends_with("sses") {
             self.replace("es", "");
         } else if let Some(rest) = self.without_suffix("ies").or_else(|| self.without_suffix("ied")) {
-            let kept = if rest.len() > 1 { "i" } else { "ie" };
-            self.text = format!("{rest}{kept}");
+            let ending = if rest.len() > 1 { "i" } else { "ie" };
+            self.text = format!("{rest}{ending}");
         } else if self.text.ends_with("us") || self.text.ends_with("ss") {
             // `status` and `access` are not plurals.
         } else if let Some(rest) = self.without_suffix("s")

@@ -108,7 +108,7 @@ pub(crate) fn push_lower(raw: &str, lower: &mut String) {
 ///
 /// The first sentence says what the operation does. The rest is advice, examples and mentions of other operations.
 pub(crate) fn split_first_sentence(text: &str) -> (&str, &str) {
-    let text = text.trim_start();
+    let text = skip_headings(text.trim_start());
     let mut previous = ' ';
     for (at, c) in text.char_indices() {
         let ends = c == '\n' && at > 20 || c.is_whitespace() && matches!(previous, '.' | '!' | '?' | ';') && at > 12;
@@ -118,6 +118,24 @@ pub(crate) fn split_first_sentence(text: &str) -> (&str, &str) {
         previous = c;
     }
     (text, "")
+}
+
+/// Skips headings, labels and tags in front of the first sentence: "# Overview", "Purpose:", "<usecase>". Text that has
+/// nothing else stays as it is.
+fn skip_headings(text: &str) -> &str {
+    const MAX_HEADING_WORDS: usize = 4;
+    let mut left = text;
+    while let Some((line, rest)) = left.split_once('\n') {
+        let line = line.trim();
+        let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count();
+        let is_heading = line.starts_with('#') || line.ends_with(':') || line.starts_with('<') && line.ends_with('>');
+        let is_decorated = !line.starts_with(char::is_alphanumeric) && words < MAX_HEADING_WORDS;
+        if !(is_heading || is_decorated || words == 0) {
+            return left;
+        }
+        left = rest;
+    }
+    if left.trim().is_empty() { text } else { left }
 }
 
 /// The first `limit` characters.
@@ -131,29 +149,29 @@ pub(crate) fn truncate_chars(text: &str, limit: usize) -> &str {
 /// The part of the rest of a description that is about the operation itself: without sentences about what it is not
 /// for, and without names of other operations.
 pub(crate) fn relevant_sentences(rest: &str) -> String {
-    let mut kept = String::with_capacity(rest.len());
+    let mut result = String::with_capacity(rest.len());
     for line in rest.split('\n') {
-        let mut sentence = kept.len();
+        let mut sentence = result.len();
         let mut negative = false;
         for word in line.split_ascii_whitespace() {
             negative |=
                 matches!(word, "not" | "NOT" | "Not" | "instead" | "don't" | "Don't" | "never" | "Never" | "rather");
             if !word.contains('_') {
-                kept.push_str(word);
-                kept.push(' ');
+                result.push_str(word);
+                result.push(' ');
             }
             if word.ends_with(['.', ';']) {
                 if std::mem::take(&mut negative) {
-                    kept.truncate(sentence);
+                    result.truncate(sentence);
                 }
-                sentence = kept.len();
+                sentence = result.len();
             }
         }
         if negative {
-            kept.truncate(sentence);
+            result.truncate(sentence);
         }
     }
-    kept
+    result
 }
 
 /// Every split of a word that leaves at least three letters on each side; none for words that are not ASCII.

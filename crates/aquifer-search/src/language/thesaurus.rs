@@ -16,6 +16,7 @@ pub(crate) struct Thesaurus {
     spellings: HashMap<&'static str, &'static str>,
     stopwords: HashSet<String>,
     hints: HashMap<String, Vec<String>>,
+    past_hints: Vec<String>,
     related: HashMap<String, Vec<(String, f32)>>,
     actions: HashMap<String, u8>,
     /// Verbs as the tables spell them: the form of a request.
@@ -25,6 +26,8 @@ pub(crate) struct Thesaurus {
     questions: HashSet<&'static str>,
     verbs_or_nouns: HashSet<&'static str>,
     determiners: HashSet<&'static str>,
+    statement_openers: HashSet<&'static str>,
+    copulas: HashSet<&'static str>,
     particles: HashSet<&'static str>,
     last_particles: HashSet<&'static str>,
     /// By first stem, longest phrase first.
@@ -64,6 +67,11 @@ impl Thesaurus {
         self.hints.get(stem).map(Vec::as_slice)
     }
 
+    /// The words that a question about who did something hints at.
+    pub(crate) fn past_hints(&self) -> &[String] {
+        &self.past_hints
+    }
+
     pub(crate) fn is_imperative_noun(&self, surface: &str) -> bool {
         self.imperative_nouns.contains(surface)
     }
@@ -89,6 +97,14 @@ impl Thesaurus {
 
     pub(crate) fn is_determiner(&self, surface: &str) -> bool {
         self.determiners.contains(surface)
+    }
+
+    pub(crate) fn is_statement_opener(&self, surface: &str) -> bool {
+        self.statement_openers.contains(surface)
+    }
+
+    pub(crate) fn is_copula(&self, surface: &str) -> bool {
+        self.copulas.contains(surface)
     }
 
     /// Whether `surface` may be the particle of a preceding verb; `last` if it ends its clause.
@@ -142,6 +158,7 @@ impl Thesaurus {
             spellings: words::SPELLINGS.iter().copied().collect(),
             stopwords: HashSet::new(),
             hints: HashMap::new(),
+            past_hints: Vec::new(),
             related: HashMap::new(),
             actions: HashMap::new(),
             verbs: HashSet::new(),
@@ -149,6 +166,8 @@ impl Thesaurus {
             fillers: words::FILLERS.split_whitespace().collect(),
             questions: words::QUESTIONS.split_whitespace().collect(),
             verbs_or_nouns: words::VERB_OR_NOUN.split_whitespace().collect(),
+            statement_openers: words::STATEMENT_OPENERS.split_whitespace().collect(),
+            copulas: words::COPULAS.split_whitespace().collect(),
             determiners: words::DETERMINERS.split_whitespace().collect(),
             particles: words::PARTICLES.split_whitespace().collect(),
             last_particles: words::LAST_PARTICLES.split_whitespace().collect(),
@@ -158,6 +177,7 @@ impl Thesaurus {
             |this: &Self, text: &str| -> Vec<String> { text.split_whitespace().map(|w| this.normalize(w)).collect() };
 
         this.stopwords = stems(&this, words::STOPWORDS).into_iter().collect();
+        this.past_hints = stems(&this, words::PAST_HINTS);
         for (word, to) in words::HINTS {
             let to = stems(&this, to);
             this.hints.insert(this.normalize(word), to);

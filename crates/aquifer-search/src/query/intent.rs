@@ -5,7 +5,7 @@
 //! rank operations with these verbs higher.
 
 use crate::language::text::is_plural;
-use crate::language::thesaurus::{CREATE, READ, THESAURUS};
+use crate::language::thesaurus::{CREATE, EXECUTE, READ, THESAURUS, UPDATE};
 
 /// A word of a task after folding.
 pub(crate) struct TaskWord {
@@ -52,9 +52,30 @@ impl Intent {
         }
         match later {
             Some(at) => intent_at(words, at, false),
-            None => Intent { verb: None, categories: READ },
+            None => wanted_state(words).unwrap_or(Intent { verb: None, categories: READ }),
         }
     }
+}
+
+/// "this conversation is settled" says what the state should be, so it asks to change it. The verb is the one that
+/// describes the state.
+fn wanted_state(words: &[TaskWord]) -> Option<Intent> {
+    const MAX_SUBJECT_WORDS: usize = 4;
+    words.first().filter(|first| THESAURUS.is_statement_opener(&first.surface))?;
+    let mut subject = words.iter().take(1 + MAX_SUBJECT_WORDS);
+    let copula = subject.position(|word| THESAURUS.is_copula(&word.surface) || is_state_phrase(word))?;
+    let state = words.iter().enumerate().skip(copula).find_map(|(at, word)| {
+        let categories = THESAURUS.action(&word.stem)? & !READ;
+        (categories != 0).then_some((at, categories))
+    });
+    Some(match state {
+        Some((at, categories)) => Intent { verb: Some(at), categories: categories | UPDATE },
+        None => Intent { verb: None, categories: CREATE | UPDATE | EXECUTE },
+    })
+}
+
+fn is_state_phrase(word: &TaskWord) -> bool {
+    word.folded && THESAURUS.action(&word.stem).is_some_and(|categories| categories & READ == 0)
 }
 
 fn intent_at(words: &[TaskWord], at: usize, asks_how: bool) -> Intent {

@@ -2,5 +2,6 @@
 
 mod expand;
 mod intent;
-pub(crate) mod parse;
+mod parse;
 mod rank;
+pub(crate) mod search;

@@ -6,7 +6,7 @@ use crate::index::lexicon::TermId;
 use crate::index::search_index::SearchIndex;
 use crate::language::phrase::fold;
 use crate::language::text;
-use crate::language::thesaurus::{CREATE, EXECUTE, THESAURUS};
+use crate::language::thesaurus::{CREATE, EXECUTE, READ, THESAURUS};
 use crate::query::intent::{Intent, TaskWord};
 use crate::tuning;
 
@@ -36,6 +36,8 @@ pub(crate) struct Query {
     pub(crate) concepts: Vec<Concept>,
     /// The semantic categories that the task asks for, as bits.
     pub(crate) categories: u8,
+    /// The terms that the task contains as they are.
+    pub(crate) written: HashSet<TermId>,
 }
 
 impl Query {
@@ -56,7 +58,12 @@ impl SearchIndex {
     pub(crate) fn parse_task(&self, task: &str) -> Query {
         let words = self.task_words(task);
         let intent = Intent::parse(&words);
-        let mut query = Query { concepts: Vec::new(), categories: intent.categories };
+        let written: HashSet<TermId> =
+            words.iter().filter_map(|word| self.ids.get(word.stem.as_str()).copied()).collect();
+        let mut query = Query { concepts: Vec::new(), categories: intent.categories, written };
+        let is_content = |word: &TaskWord| !THESAURUS.is_stopword(&word.stem);
+        let names_only_source =
+            words.iter().filter(|word| is_content(word)).all(|word| self.is_sole_source(&word.stem));
         let only_stopwords = words.iter().all(|word| THESAURUS.is_stopword(&word.stem));
         let mut asked = false;
         let mut guessed = 0;
@@ -68,13 +75,16 @@ impl SearchIndex {
             if matches!(word.surface.as_str(), "me" | "us") && at.checked_sub(1) == intent.verb && at > 0 {
                 continue;
             }
-            if !verb && let Some(hints) = THESAURUS.hints(&word.stem) {
+            if !verb && let Some(hints) = hints_at(&words, at) {
                 let own = self.id(&word.stem).map(|id| (id, 1.0));
                 let hinted = hints.iter().filter_map(|stem| Some((self.id(stem)?, tuning::HINTED)));
                 query.push(own.into_iter().chain(hinted).collect(), tuning::HINT, false, false);
                 continue;
             }
             if !verb && !only_stopwords && THESAURUS.is_stopword(&word.stem) {
+                continue;
+            }
+            if !verb && !names_only_source && self.is_sole_source(&word.stem) {
                 continue;
             }
             let first = seen.is_empty();
@@ -111,7 +121,7 @@ impl SearchIndex {
             previous = Some((query.concepts.len(), &word.surface));
             query.push(terms, weight, text::is_plural(&word.surface), true);
         }
-        if !asked {
+        if !asked && query.categories & READ != 0 {
             let many = query.concepts.iter().any(|concept| concept.plural);
             let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
             let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
@@ -119,6 +129,11 @@ impl SearchIndex {
             self.add_implied_verbs(&mut query, &[one.as_slice(), several.as_slice()].concat());
         }
         query
+    }
+
+    /// Whether a word only names the source that all operations belong to.
+    fn is_sole_source(&self, stem: &str) -> bool {
+        self.ids.get(stem).is_some_and(|id| self.sole_source.contains(id))
     }
 
     /// Adds verbs that the task means without saying them.
@@ -187,4 +202,17 @@ fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
     let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
     let after: Vec<String> = stems.take(MAX_PHRASE_TAIL_WORDS).collect();
     known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
+}
+
+/// The words that a question word hints at. "who changed the page" asks for its history, "who can see it" for people.
+fn hints_at(words: &[TaskWord], at: usize) -> Option<&'static [String]> {
+    let word = words.get(at)?;
+    let hints = THESAURUS.hints(&word.stem)?;
+    let mut after = words.iter().skip(at + 1).skip_while(|word| word.surface == "last" || word.surface == "has");
+    let did = |word: &TaskWord| {
+        THESAURUS.action(&word.stem).is_some_and(|categories| categories & !READ != 0)
+            && !THESAURUS.is_request(&word.surface)
+    };
+    let is_past = word.surface == "who" && after.next().is_some_and(did);
+    Some(if is_past { THESAURUS.past_hints() } else { hints })
 }

@@ -136,6 +136,7 @@ impl SearchIndex {
             * (1.0 + tuning::ADJACENT * adjacent / length)
             * (1.0 + tuning::SAME_NUMBER * same_number / length)
             * category_fit(operation.category, query.categories)
+            * service_fit(operation, query)
     }
 
     /// The confidence that a word of the task means a word of a name, or one half of it.
@@ -153,6 +154,13 @@ impl SearchIndex {
 /// A factor from `1 - strength` (for a `part` of 0) to 1 (for a `part` of 1).
 fn share(strength: f32, part: f32) -> f32 {
     1.0 - strength + strength * part
+}
+
+/// A task that names a service means its operations.
+fn service_fit(operation: &IndexedOperation, query: &Query) -> f32 {
+    let is_named = |service: &[TermId]| service.iter().all(|term| query.written.contains(term));
+    let is_any_named = operation.services.iter().any(|service| is_named(service));
+    if is_any_named { 1.0 + tuning::SERVICE_NAMED } else { 1.0 }
 }
 
 /// EXECUTE is the fallback category, so it hardly counts against an operation.

@@ -13,7 +13,7 @@ pub(super) fn bm25(query: &str) -> Vec<&'static str> {
     let texts: Vec<Vec<String>> = documents
         .iter()
         .map(|document| {
-            let parameters: Vec<&str> = document.parameters.iter().map(|(name, _)| *name).collect();
+            let parameters: Vec<&str> = document.parameters.iter().map(|parameter| parameter.name).collect();
             words(&format!("{} {} {}", document.name, document.description, parameters.join(" ")))
         })
         .collect();

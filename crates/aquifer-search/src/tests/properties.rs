@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::catalog;
 use crate::language::text::squash_name;
-use crate::{Document, Hit, SearchIndex};
+use crate::{Document, DocumentParameter, Hit, SearchIndex};
 
 const WORD: &str = "[a-z]{1,9}|delete|the|branch|all|merge|request|MR|key|vault";
 const NAME: &str = "[a-zA-Z_\\-]{0,20}|\\PC{0,12}";
@@ -42,7 +42,8 @@ proptest! {
                 name,
                 category: "READ",
                 description,
-                parameters: vec![(parameter, about)],
+                parameters: vec![DocumentParameter { name: parameter, description: about, values: vec![parameter] }],
+                source: parameter,
             })
             .collect();
         let index = SearchIndex::build(documents.iter().cloned());

@@ -119,6 +119,36 @@ pub(crate) const PHRASES: &[(&str, &str, bool)] = &[
     ("hand over", "assign transfer", false),
     ("tell me when", "notify alert", false),
     ("let me know", "notify wait", false),
+    ("in the loop", "subscribe watch", false),
+    ("keep an eye on", "watch monitor", false),
+    ("jot down", "create write", false),
+    ("note down", "create write", false),
+    ("go back to", "back rollback", false),
+    ("out of service", "disable drain", false),
+    ("bring back", "restore", false),
+    ("put back", "restore move", false),
+    ("check on", "status", false),
+    ("going on", "activity event", false),
+    ("is happening", "activity event", false),
+    ("people say", "comment", false),
+    ("people think", "comment review", false),
+    ("belong together", "link relate", false),
+    ("nothing to do with", "remove link", false),
+    ("good to go", "approve merge", false),
+    ("pull into", "add", false),
+    ("take into", "add", false),
+    ("get in", "merge add", false),
+    ("look like", "view screenshot snapshot", false),
+    ("hold on", "wait", false),
+    ("cross off", "done", false),
+    ("laid out", "structure tree", false),
+    ("was about", "search", false),
+    ("nobody should", "protect restrict", false),
+    ("may read", "permission restriction", false),
+    ("may edit", "permission restriction", false),
+    ("may write", "permission restriction", false),
+    ("bring online", "publish start", false),
+    ("stop bothering", "unsubscribe remove", false),
     ("up to date", "update", false),
     ("out of date", "update", false),
     ("in progress", "running", false),
@@ -126,8 +156,8 @@ pub(crate) const PHRASES: &[(&str, &str, bool)] = &[
 
 /// Particles of verbs like "turn off" that may follow the noun: "turn the alert off". Those that are mostly
 /// prepositions count only at the end of a clause.
-pub(crate) const PARTICLES: &str = "off out up down back over away";
-pub(crate) const LAST_PARTICLES: &str = "on in";
+pub(crate) const PARTICLES: &str = "off out up down back over away into";
+pub(crate) const LAST_PARTICLES: &str = "on in online";
 
 /// Words before a noun. A word before them at the start of a task is a verb, even if no table contains it.
 pub(crate) const DETERMINERS: &str =
@@ -252,11 +282,11 @@ pub(crate) const HINTS: &[(&str, &str)] = &[
     ("when", "date time schedule"),
     ("me", "my whoami user"),
     ("my", "my user"),
-    ("mine", "my"),
+    ("mine", "my assign"),
     ("i", "my"),
     ("we", "list"),
     ("much", "cost usage"),
-    ("more", "update increase"),
+    ("more", "update increase scale"),
     ("different", "update change"),
     ("multiple", "batch bulk many multiple"),
     ("several", "multiple batch bulk many"),
@@ -278,6 +308,9 @@ pub(crate) const HINTS: &[(&str, &str)] = &[
     ("off", "disable stop"),
 ];
 
+/// What "who changed it" and "who deleted it" hint at.
+pub(crate) const PAST_HINTS: &str = "history log blame audit author activity event changelog";
+
 /// Words that may precede the verb of a request: "could you please …", "I want to …".
 pub(crate) const FILLERS: &str = "\
     please can could you i we want wants need needs would like to let lets me us help how do \
@@ -292,3 +325,9 @@ pub(crate) const VERB_OR_NOUN: &str = "open trigger test build release schedule 
 pub(crate) const QUESTIONS: &str = "\
     what which who whose whom when where why is are was were does did has am any there anything \
     how";
+
+/// Words that open a statement about a thing: "this conversation is settled".
+pub(crate) const STATEMENT_OPENERS: &str = "this that these those";
+
+/// The verb of such a statement.
+pub(crate) const COPULAS: &str = "is are isnt arent has have";

@@ -9,7 +9,7 @@ pub(crate) const ACTIONS: &[(&str, &str)] = &[
         "CREATE",
         "create add new insert | make open write provision register setup launch generate \
          build establish submit append start initialize define compose save store put post \
-         attach upload introduce draft plan publish allocate produce spawn prepare leave | \
+         attach upload introduce draft remember keep plan publish allocate produce spawn prepare leave | \
          need want document ask",
     ),
     (
@@ -29,7 +29,7 @@ pub(crate) const ACTIONS: &[(&str, &str)] = &[
         "update edit change modify set patch | alter adjust rename replace configure rewrite \
          fix correct revise amend save write tweak switch resize scale close reopen mark make \
          reword rephrase customize extend postpone delay shift reschedule increase decrease \
-         raise lower improve adapt convert refresh tick toggle reconfigure give overwrite",
+         raise lower improve adapt touch convert refresh tick toggle reconfigure give overwrite",
     ),
     (
         "DELETE",
@@ -110,7 +110,11 @@ pub(crate) const ACTIONS: &[(&str, &str)] = &[
     ("READ", "summarize | outline | summary overview"),
     ("EXECUTE", "archive | shelve retire"),
     ("EXECUTE", "invite | add | ask member"),
-    ("UPDATE", "subscribe follow watch | notify"),
+    ("UPDATE", "subscribe follow watch | notify | watcher"),
+    ("DELETE", "unsubscribe unwatch unfollow | | watcher"),
+    ("CREATE", "commit | save checkin submit"),
+    ("EXECUTE", "reset unstage | clear undo restore revert"),
+    ("EXECUTE", "drain cordon | evict empty | disable maintenance"),
     ("EXECUTE", "encrypt decrypt sign"),
     ("EXECUTE", "drag drop | move reorder"),
     ("EXECUTE", "ask chat complete | answer prompt finish | question"),
