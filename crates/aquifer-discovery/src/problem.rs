@@ -7,7 +7,7 @@ use aquifer_protocol::suggest;
 
 use crate::text::yaml::{Node, Position, YamlError};
 
-/// One thing that is wrong with a file.
+/// A problem in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
     /// The code.
@@ -18,9 +18,9 @@ pub struct FileProblem {
     pub line: u64,
     /// The column, from 1.
     pub column: u64,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// A suggestion, if there is one.
     pub suggestion: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for FileProblem {
     }
 }
 
-/// Collects what is wrong, so that a file is mended in one go.
+/// Collects problems, so that all of them are reported at once.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) problems: Vec<FileProblem>,
@@ -79,7 +79,7 @@ impl Findings {
         self.add(Code::SchemaMissingField, path, at, format!("Missing field '{path}'"));
     }
 
-    /// The value under a key, or a complaint.
+    /// The value of a key. Reports a problem if the key is missing.
     pub(crate) fn required<'a>(&mut self, node: &'a Node, key: &str, path: &str) -> Option<&'a Node> {
         let found = node.get(key);
         if found.is_none() {
@@ -109,7 +109,7 @@ impl Findings {
         flag
     }
 
-    /// Whether the node is an object; complains if not, and about keys nobody knows.
+    /// Whether the node is an object. Reports a problem if not, and one for each unknown key.
     pub(crate) fn object(&mut self, node: &Node, path: &str, known: &[&str]) -> bool {
         let Some(entries) = node.entries() else {
             self.wrong_type(node, path, "object");
@@ -132,7 +132,7 @@ impl Findings {
         true
     }
 
-    /// One of these words, or a complaint with this code.
+    /// One of these words. Reports a problem with this code for any other value.
     pub(crate) fn one_of(
         &mut self,
         node: &Node,
@@ -154,12 +154,12 @@ impl Findings {
     }
 }
 
-/// What was probably meant.
+/// A suggestion of the name that was probably meant.
 pub(crate) fn suggestion_for(wrong: &str, valid: &[&str]) -> Option<String> {
     suggest::nearest(wrong, valid.iter().copied()).map(|name| format!("Did you mean '{name}'?"))
 }
 
-/// A name from a file, as it may stand in a message.
+/// A name from a file, cleaned and shortened for a message.
 pub(crate) fn shown(name: &str) -> String {
     crate::text::clean(&crate::text::shorten(name, 80))
 }

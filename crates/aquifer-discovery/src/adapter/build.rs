@@ -1,4 +1,4 @@
-//! From a bundle to an adapter file and its sidecar (R-DIS-6). The same bundle gives the same bytes.
+//! Builds an adapter file and its sidecar from a bundle (R-DIS-6). The same bundle gives the same bytes.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::name;
 use crate::text::yaml;
 use crate::tool::Tool;
 
-/// The version of an adapter nobody has changed yet.
+/// The version of a newly built adapter.
 const FIRST_VERSION: &str = "1.0.0";
 
-/// An adapter file and what stands beside it.
+/// An adapter file and its sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterFiles {
     /// The adapter's name.

@@ -32,7 +32,8 @@ pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEviden
     let mut effective = assessment.apply_floor(operation.category, operation.danger, known.is_settled || is_reviewed);
     if let Some(category) = decided.and_then(|decided| decided.endpoint) {
         let annotations = live.map_or(operation.annotations, |tool| tool.annotations);
-        let (danger, _) = classify::danger(&classify::normalized_name(tool), category, annotations, false);
+        let name = classify::normalized_name(tool);
+        let (danger, _) = classify::danger(Subject::named(&name, annotations), category, false);
         effective = EffectiveClassification { category, danger: danger.max(operation.danger), ignored: None };
     }
     if let Some(danger) = decided.and_then(|decided| decided.danger_level) {
@@ -41,7 +42,7 @@ pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEviden
     effective
 }
 
-/// What the evidence says: of the live tool, else of the definition in the sidecar, else of names alone.
+/// Assesses the live tool if it is known, otherwise the definition in the sidecar, otherwise the names alone.
 fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> Assessment {
     let of_tool = match live {
         Some(live) => assess_tool(live),
@@ -69,7 +70,7 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> 
     }
 }
 
-/// Whether a decision was made about the definition that is there.
+/// Whether a decision was made about the current definition.
 fn is_current(decided: &Override, live: Option<&Tool>, operation: &AdapterOperation) -> bool {
     let Some(reviewed) = &decided.digest else { return true };
     match live {

@@ -1,7 +1,7 @@
 //! Adapter files: Markdown with YAML front matter that says which operations there are and what they call (R-DIS-6).
 //!
-//! The file is what people review; the sidecar beside it holds what the published schema has no room for. [`build`]
-//! writes both from a bundle, [`Adapter::read`] reads them back, and [`crate::offer::Offer`] turns what was read into
+//! People review the file. The sidecar beside it contains the data for which the published schema has no fields.
+//! [`build()`] writes both from a bundle, [`Adapter::read`] reads them back, and an offer turns the adapter into
 //! operations.
 
 mod build;
@@ -38,28 +38,28 @@ pub use trust::TrustEdit;
 pub use trust::TrustError;
 pub use trust::change as change_trust;
 
-/// An adapter that was read and found right.
+/// A valid adapter.
 #[derive(Debug, Clone)]
 pub struct Adapter {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
     /// What it calls.
     pub target: Target,
     /// How it authenticates.
     pub auth: AdapterAuth,
-    /// How far it may be trusted, no further than a file can vouch for itself.
+    /// Its trust level, capped at the highest level that a file may claim for itself.
     pub trust: Trust,
-    /// How far the file says it may be trusted. That counts only where the operator's configuration says so.
+    /// The trust level that the file claims. It counts only if the operator's configuration says so.
     pub stated_trust: Trust,
     /// How often its target may be called.
     pub rate_limits: RateLimits,
     /// Its operations, in the order of the file.
     pub operations: Vec<AdapterOperation>,
-    /// What is worth knowing, though it stops nobody.
+    /// Warnings that do not make the file invalid.
     pub warnings: Vec<String>,
     /// The Markdown after the front matter.
     pub body: String,
@@ -80,7 +80,7 @@ pub enum Target {
     },
     /// A REST API.
     Rest {
-        /// What stands before every path.
+        /// The base URL of every path.
         base_url: String,
     },
 }
@@ -97,7 +97,7 @@ pub enum AdapterAuth {
         token_env: Option<String>,
         /// The header.
         header: String,
-        /// What stands in front of the token.
+        /// The text before the token, such as `Bearer `.
         prefix: String,
     },
     /// With a key in a header.
@@ -120,33 +120,33 @@ pub struct AdapterOperation {
     pub description: String,
     /// What it calls.
     pub maps_to: MapsTo,
-    /// What it accepts, shared parameters resolved.
+    /// Its parameters, with references to shared ones resolved.
     pub parameters: Vec<AdapterParameter>,
     /// How much harm it can do: declared, else inferred.
     pub danger: Danger,
-    /// Whether the file wants a person asked, whatever the danger.
+    /// Whether the file requires confirmation, whatever the danger.
     pub requires_confirmation: bool,
     /// Why it is dangerous, as written.
     pub danger_reasons: Vec<String>,
-    /// What a person is asked, as written, with `{param}` where a value goes.
+    /// The question to the person who confirms, as written, with `{param}` as placeholders for values.
     pub confirmation_message: Option<String>,
-    /// How long a confirmation rests before it counts.
+    /// How long a confirmation has to wait before it takes effect.
     pub cooldown_seconds: u64,
-    /// What the answer means.
+    /// The description of its result.
     pub returns: Option<String>,
     /// How the target pages, as written.
     pub pagination: Option<Value>,
-    /// The tool's whole input schema, from the sidecar.
+    /// The tool's complete input schema, from the sidecar.
     pub input_schema: Option<Value>,
-    /// The tool's whole output schema, from the sidecar.
+    /// The tool's complete output schema, from the sidecar.
     pub output_schema: Option<Value>,
     /// The digest of the definition that was reviewed, from the sidecar.
     pub digest: Option<String>,
-    /// The whole of that pin.
+    /// The complete pin of that definition.
     pub pin: Option<Pin>,
     /// The tool's hints in that definition, from the sidecar.
     pub annotations: Annotations,
-    /// The same as the server wrote them.
+    /// The same hints, exactly as the server wrote them.
     pub reviewed_hints: Option<Value>,
 }
 
@@ -178,8 +178,8 @@ pub struct AdapterParameter {
 }
 
 impl AdapterOperation {
-    /// The tool as its definition was reviewed, as far as the file and its sidecar hold it: the words are those of the
-    /// file. None without a sidecar.
+    /// The tool as it was reviewed, as far as the file and its sidecar contain its definition. Its descriptions are
+    /// those of the file. `None` without a sidecar.
     pub fn reviewed_tool(&self) -> Option<Tool> {
         let MapsTo::Tool(name) = &self.maps_to else { return None };
         self.pin.as_ref()?;
@@ -194,7 +194,7 @@ impl AdapterOperation {
 }
 
 impl Adapter {
-    /// Reads an adapter file and, if there is one, its sidecar. Everything that is wrong is told at once.
+    /// Reads an adapter file and, if there is one, its sidecar. Reports all problems at once.
     pub fn read(text: &str, sidecar: Option<&str>) -> Result<Self, Vec<FileProblem>> {
         read::read(text, sidecar)
     }
@@ -204,7 +204,7 @@ impl Adapter {
         format!("{name}-adapter.md")
     }
 
-    /// The name of the file beside it.
+    /// The name of its sidecar.
     pub fn sidecar_name(name: &str) -> String {
         format!("{name}-adapter.provenance.json")
     }

@@ -7,7 +7,7 @@ use aquifer_protocol::category::Category;
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::text;
 
-/// What the adapter is for, in one line.
+/// The description of the adapter, in one line.
 pub(super) fn purpose(bundle: &Bundle) -> String {
     let server = bundle.source.server.as_ref();
     let known = server.and_then(|server| server.title.as_ref().or(server.name.as_ref()));
@@ -51,7 +51,7 @@ fn row(operation: &NormalizedOperation, page: &mut String) {
     );
 }
 
-/// Text from elsewhere, so that it stays text: nothing in it becomes a link, a tag or a cell.
+/// Escapes untrusted text, so that nothing in it becomes a link, a tag or a table cell.
 fn plain(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for letter in words.chars() {

@@ -1,70 +1,70 @@
-//! How often an adapter's target may be called, as its file declares it: the fields of the published schema, and the blocks
-//! of the specification's document on rate limits. What is read here is enforced by whoever serves the adapter.
+//! The rate limits that an adapter file declares for its target: the fields of the published schema, and the blocks of
+//! the specification's document on rate limits. They are enforced where the adapter is served.
 
 use aquifer_protocol::category::Category;
 
 /// Limits, quotas and prices of one adapter. They count the calls of all callers together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RateLimits {
-    /// How often its operations may be called.
+    /// Its rate limits.
     pub limits: Vec<DeclaredLimit>,
-    /// How much may be used, with steps before the end.
+    /// Its quotas.
     pub quotas: Vec<DeclaredQuota>,
-    /// What calls cost; of several that match, the last one counts.
+    /// The prices of calls. If several match, the last one counts.
     pub prices: Vec<DeclaredPrice>,
-    /// What costs are counted in.
+    /// The unit of costs.
     pub currency: Option<String>,
-    /// Calls under way at once.
+    /// The maximum number of concurrent calls.
     pub max_concurrent: Option<usize>,
 }
 
-/// So many calls within so long.
+/// A maximum number of calls per period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredLimit {
-    /// Its name, unlike that of any other limit of the adapter.
+    /// Its name, unique among the limits of the adapter.
     pub name: String,
-    /// How many calls.
+    /// The maximum number of calls.
     pub limit: u64,
-    /// Within how long.
+    /// The period.
     pub window: Window,
-    /// Of which operations.
+    /// The operations it applies to.
     pub scope: LimitScope,
 }
 
-/// Steps before the end of a quota.
+/// A quota with its thresholds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeclaredQuota {
-    /// What is counted, and within how long: `requests_per_hour`, `cost_per_day`.
+    /// What is counted and the period: `requests_per_hour`, `cost_per_day`.
     pub metric: String,
-    /// From here on answers carry a warning.
+    /// From this threshold on, answers contain a warning.
     pub warn: Option<f64>,
-    /// From here on somebody has to confirm each call.
+    /// From this threshold on, each call needs confirmation.
     pub pause: Option<f64>,
-    /// Beyond this calls are refused.
+    /// Above this threshold, calls are refused.
     pub hard_stop: Option<f64>,
 }
 
-/// What a call costs.
+/// The price of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeclaredPrice {
-    /// Of which operations.
+    /// The operations it applies to.
     pub scope: LimitScope,
-    /// What one call costs.
+    /// The price of one call.
     pub cost_per_call: f64,
 }
 
-/// The operations that a limit or price is about.
+/// The operations that a limit or price applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitScope {
-    /// All of the adapter.
+    /// All operations of the adapter.
     All,
-    /// Those of a category.
+    /// The operations of a category.
     Category(Category),
-    /// These.
+    /// The listed operations.
     Operations(Vec<String>),
 }
 
-/// How long calls are counted together.
+/// The period in which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// A second.
@@ -78,7 +78,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// All of them.
+    /// All periods.
     pub const ALL: [Window; 4] = [Window::Second, Window::Minute, Window::Hour, Window::Day];
 
     /// The word in files.

@@ -1,4 +1,4 @@
-//! What the published adapter schema has no room for, in a file beside the adapter.
+//! The sidecar: a file beside the adapter with the data for which the published adapter schema has no fields.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::tool::Tool;
 use crate::warning::BundleWarning;
 use aquifer_protocol::trust::Trust;
 
-/// Everything about an adapter that its front matter cannot say.
+/// The data about an adapter that its front matter cannot contain.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sidecar {
-    /// The version of this file's shape.
+    /// The version of the file format.
     pub schema_version: String,
     /// The adapter it belongs to.
     pub adapter: String,
-    /// How far it may be trusted.
+    /// Its trust level.
     pub trust: Trust,
     /// Where the capture was made.
     pub source: Source,
@@ -29,7 +29,7 @@ pub struct Sidecar {
     pub warnings: Vec<BundleWarning>,
 }
 
-/// What is known of one tool.
+/// The data about one tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SidecarOperation {
     /// The tool's name, exactly.
@@ -40,7 +40,7 @@ pub struct SidecarOperation {
     pub parameters: Vec<ParameterNames>,
     /// How well the evidence supports the category.
     pub endpoint_confidence: Confidence,
-    /// Whether somebody has to look.
+    /// Whether it needs review.
     pub needs_review: bool,
     /// Why.
     pub review_reasons: Vec<String>,
@@ -51,15 +51,15 @@ pub struct SidecarOperation {
     /// The tool's hints, as the upstream gave them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub annotations: Option<Value>,
-    /// The tool's whole input schema, which is still enforced.
+    /// The tool's complete input schema, which is still enforced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub input_schema: Option<Value>,
-    /// The tool's whole output schema.
+    /// The tool's complete output schema.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub output_schema: Option<Value>,
 }
 
-/// Two names of one parameter.
+/// The two names of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterNames {
     /// The canonical one.

@@ -12,7 +12,7 @@ use crate::text::json;
 use crate::text::yaml::{Node, Position};
 
 impl Bundle {
-    /// Reads a bundle and tells everything that is wrong with it.
+    /// Reads a bundle and reports all problems in it.
     pub fn check(text: &str) -> Result<Self, Vec<FileProblem>> {
         let mut findings = Findings::default();
         let bundle = match Self::read(text) {
@@ -44,7 +44,7 @@ impl Bundle {
     }
 }
 
-/// The parser's message, and the place it names at its end.
+/// The parser's message, and the position at the end of the message.
 fn placed(words: &str) -> (String, Position) {
     let Some((message, place)) = words.rsplit_once(" at line ") else { return (words.to_owned(), Position::default()) };
     let mut numbers = place.split(" column ").map(|number| number.trim().parse().unwrap_or(1));

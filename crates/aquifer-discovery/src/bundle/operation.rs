@@ -1,4 +1,4 @@
-//! One normalised operation, exactly the published fields.
+//! One normalized operation, with exactly the published fields.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -18,7 +18,7 @@ pub struct NormalizedOperation {
     /// The tool's title, cleaned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub title: Option<String>,
-    /// What it does, cleaned.
+    /// Its description, cleaned.
     pub description: String,
     /// Its category.
     pub endpoint: Category,
@@ -26,21 +26,21 @@ pub struct NormalizedOperation {
     pub endpoint_confidence: Confidence,
     /// How much harm it can do.
     pub danger_level: Danger,
-    /// Whether somebody has to look.
+    /// Whether it needs review.
     pub needs_review: bool,
     /// Why.
     pub review_reasons: Vec<String>,
-    /// What it accepts.
+    /// Its parameters.
     pub params: Vec<NormalizedParameter>,
-    /// What is called: `tool:NAME`.
+    /// The target of its calls: `tool:NAME`.
     pub maps_to: String,
-    /// What it answers with.
+    /// Its result.
     pub returns: NormalizedReturns,
-    /// Where all that came from.
+    /// Where these fields came from.
     pub provenance: Provenance,
 }
 
-/// A parameter, as far as the published shape goes.
+/// A parameter, reduced to the published fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormalizedParameter {
@@ -53,19 +53,19 @@ pub struct NormalizedParameter {
     pub type_name: String,
     /// Whether it must be given.
     pub required: bool,
-    /// What it means, cleaned.
+    /// Its description, cleaned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
-    /// What stands in for an omitted value.
+    /// The default value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default: Option<Value>,
     /// The only values accepted, if they are words.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none", default)]
     pub allowed: Option<Vec<String>>,
-    /// Smallest accepted.
+    /// The minimum.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub minimum: Option<Value>,
-    /// Largest accepted.
+    /// The maximum.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub maximum: Option<Value>,
     /// A pattern that text must match.
@@ -74,11 +74,11 @@ pub struct NormalizedParameter {
     /// A format that text should have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub format: Option<String>,
-    /// Where it stands in the tool's definition.
+    /// Its path in the tool's definition.
     pub source_path: String,
 }
 
-/// What an operation answers with. Whatever the tool returns, the envelope is an object.
+/// The result of an operation. Whatever the tool returns, the envelope is an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormalizedReturns {
@@ -87,7 +87,7 @@ pub struct NormalizedReturns {
     pub type_name: String,
     /// The type's name.
     pub name: String,
-    /// What the answer means.
+    /// The description of the result.
     pub description: String,
 }
 
@@ -122,6 +122,6 @@ pub struct InferenceSources {
     pub endpoint: Inference,
     /// Its danger.
     pub danger_level: Inference,
-    /// What is called.
+    /// The target of its calls.
     pub maps_to: Inference,
 }

@@ -1,4 +1,4 @@
-//! What an upstream answered to `tools/list`, byte for byte (R-DIS-2).
+//! The answer of an upstream to `tools/list`, byte for byte (R-DIS-2).
 //!
 //! The bytes are kept unchanged, because everything else is an interpretation that can be checked against them. Several
 //! pages are joined into one list without changing their entries; the other fields of a page (its cursor, its `_meta`)
@@ -17,17 +17,17 @@ use crate::limits::{self, DefinitionLimits, OmittedTools};
 #[derive(Debug, Clone)]
 pub struct RawCapture {
     tools: Box<RawValue>,
-    /// Whatever else was captured, by name.
+    /// Everything else that was captured, by name.
     beside: Vec<(String, Box<RawValue>)>,
 }
 
-/// A payload that is no answer to `tools/list`.
+/// A payload that is not an answer to `tools/list`.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CaptureError {
     /// Not an object.
     #[error("page {0} of the tool list is not a JSON object")]
     NotAnObject(usize),
-    /// No list.
+    /// It has no list of tools.
     #[error("page {0} of the tool list has no list 'tools'")]
     NoTools(usize),
 }
@@ -91,16 +91,16 @@ impl RawCapture {
         Ok(Self { tools, beside })
     }
 
-    /// The capture without the tools that exceed a limit, and what was left out. Where nothing exceeds one, the bytes stay
-    /// as they are.
+    /// The capture without the tools that exceed a limit, and the number of omitted ones. If none exceeds a limit, the
+    /// bytes are unchanged.
     pub fn within(self, limits: &DefinitionLimits) -> (Self, OmittedTools) {
-        let Ok((kept, left_out)) = limits::select(self.tools.get(), limits) else {
+        let Ok((selected, left_out)) = limits::select(self.tools.get(), limits) else {
             return (self, OmittedTools::default());
         };
         if left_out.is_empty() {
             return (self, left_out);
         }
-        let texts: Vec<&str> = kept.iter().map(|tool| tool.get()).collect();
+        let texts: Vec<&str> = selected.iter().map(|tool| tool.get()).collect();
         let tools = RawValue::from_string(format!("[{}]", texts.join(",")));
         // Joining valid values makes a valid list.
         let tools = tools.unwrap_or_else(|_| self.tools.clone());

@@ -51,7 +51,7 @@ pub struct EffectiveClassification {
 pub fn assess(subject: Subject<'_>) -> Assessment {
     let decision = classify(subject);
     let needs_review = !decision.review_reasons.is_empty();
-    let (danger, _) = danger(subject.name, decision.category, subject.annotations, needs_review);
+    let (danger, _) = danger(subject, decision.category, needs_review);
     let hard = find_hard_evidence(subject, decision.category)
         .map(|hard| HardEvidence { danger: hard.danger.min(danger), ..hard });
     Assessment { category: decision.category, danger, hard }

@@ -2,8 +2,10 @@
 //!
 //! Annotations outrank verbs in the name, verbs in the name outrank the description, and parameters only raise doubts.
 //! Where evidence is missing or contradictory, the tool needs review and counts as destructive until then. It is READ
-//! only if the server declares so and no verb of writing contradicts that.
+//! only if the server declares so and no verb of writing contradicts that. A tool that declares no danger is reversible
+//! only if its words say clearly that it adds or changes something.
 
+mod clear;
 mod evidence;
 mod floor;
 mod verbs;
@@ -76,6 +78,13 @@ pub struct Subject<'a> {
     pub annotations: Annotations,
 }
 
+impl<'a> Subject<'a> {
+    /// A subject of which only the name and the hints are known.
+    pub(crate) fn named(name: &'a str, annotations: Annotations) -> Self {
+        Self { name, description: "", parameters: &[], annotations }
+    }
+}
+
 /// The decision about one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification {
@@ -116,7 +125,7 @@ pub(crate) fn classify_tool(
     let judged = |subject: Subject<'_>| {
         let decision = classify(subject);
         let is_open = needs_review || !decision.review_reasons.is_empty();
-        let danger = danger(subject.name, decision.category, subject.annotations, is_open);
+        let danger = danger(subject, decision.category, is_open);
         (decision, danger)
     };
     let own_name = normalized_name(&tool.name);
@@ -135,14 +144,17 @@ pub(crate) fn classify_tool(
 
 /// The danger of a tool's operation in a category that a reviewer chose: the higher of what both names imply.
 pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
-    let own = danger(&normalized_name(&tool.name), category, tool.annotations, false);
-    let renamed = danger(operation, category, tool.annotations, false);
+    let judged = |name: &str| danger(Subject::named(name, tool.annotations), category, false);
+    let (own, renamed) = (judged(&normalized_name(&tool.name)), judged(operation));
     if renamed.0 > own.0 { renamed } else { own }
 }
 
 /// The danger of an operation (R-SAF-1, R-DIS-4), and where that came from.
-pub fn danger(name: &str, category: Category, annotations: Annotations, needs_review: bool) -> (Danger, Inference) {
-    let inferred = Danger::infer(name, category);
+///
+/// What the server declares decides; else a clear addition or change is reversible, and everything else destructive.
+pub fn danger(subject: Subject<'_>, category: Category, needs_review: bool) -> (Danger, Inference) {
+    let annotations = subject.annotations;
+    let inferred = Danger::infer(subject.name, category);
     if needs_review {
         return (inferred.max(Danger::Destructive), Inference::HeuristicClassification);
     }
@@ -151,6 +163,7 @@ pub fn danger(name: &str, category: Category, annotations: Annotations, needs_re
         (Category::Read, _) => (inferred, Inference::HeuristicClassification),
         (_, Some(true)) => (inferred.max(Danger::Destructive), Inference::DirectSourceMetadata),
         (_, Some(false)) => (inferred, Inference::HeuristicClassification),
+        (_, None) if clear::is_clear_change(subject, category) => (inferred, Inference::HeuristicClassification),
         (_, None) => (inferred.max(Danger::Destructive), Inference::HeuristicClassification),
     }
 }

@@ -34,7 +34,7 @@ pub struct Offer {
     pub operations: Vec<Operation>,
     /// The types they refer to.
     pub types: Types,
-    /// What each operation calls, by its name.
+    /// The call behind each operation, by the operation's name.
     pub calls: BTreeMap<Arc<str>, Call>,
     /// Which claims of an adapter were ignored, for the operator.
     pub ignored: Vec<String>,
@@ -43,10 +43,10 @@ pub struct Offer {
 /// How an operation is carried out.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What is called.
+    /// The target of the call.
     pub maps_to: MapsTo,
-    /// The tool's whole input schema, if known. It is enforced in addition to our own validation, which covers only a
-    /// part of JSON Schema.
+    /// The tool's complete input schema, if known. It is enforced in addition to our own validation, which covers only
+    /// a part of JSON Schema.
     pub input_schema: Option<Value>,
     /// Whether the tool accepts undeclared parameters.
     pub open: bool,
@@ -134,7 +134,7 @@ impl Call {
         self.names.canonical(original).map(|name| &**name)
     }
 
-    /// Whether there is a parameter of this canonical name.
+    /// Whether there is a parameter with this canonical name.
     pub fn takes(&self, name: &str) -> bool {
         self.names.original(name).is_some()
     }
@@ -235,7 +235,7 @@ impl Offer {
         let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
         let own = input.as_ref().map(Input::by_name).unwrap_or_default();
         operation.open = input.as_ref().is_some_and(|input| input.open);
-        // Without a sidecar a parameter is what its own lines say; a document without definitions is all it needs.
+        // Without a sidecar, a parameter is described by its own lines only, so there are no definitions to refer to.
         let document = json!({});
         let mut reader = SchemaReader::new(&document);
         operation.parameters = reviewed
@@ -386,7 +386,7 @@ fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
     }
 }
 
-/// A reviewer may allow less than the tool does, and choose another default.
+/// Applies a reviewer's changes to a schema: narrower constraints than those of the tool, or another default.
 fn tighten(schema: &mut Schema, reviewed: &Value) {
     if let Some(words) = reviewed.get("enum").and_then(Value::as_array) {
         let known = schema.allowed.take();
@@ -418,5 +418,6 @@ fn plain(parameter: &AdapterParameter, reader: &mut SchemaReader<'_>) -> Paramet
         sensitive: flag("writeOnly"),
         allow_nul: false,
         deprecated: flag("deprecated").then(|| "see the description.".into()),
+        is_shared: false,
     }
 }

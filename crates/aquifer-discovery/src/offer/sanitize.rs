@@ -2,8 +2,8 @@
 //!
 //! Descriptions and defaults are only shown, so they are replaced. Values that a caller chooses from have to reach the
 //! upstream exactly: those of a parameter or of its elements are shown clean and mapped back before the call
-//! ([`Replacements`]). Deeper inside nothing is mapped, so what is not clean there is not shown; the upstream's own schema,
-//! which is enforced whole, still knows it.
+//! ([`Replacements`]). Deeper values are not mapped, so those that are not clean are not shown. The upstream's own
+//! schema, which is enforced completely, still accepts them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use aquifer_protocol::schema::{Kind, Rest, Schema, Shape};
 use aquifer_protocol::text::clean_json;
 use serde_json::Value;
 
-/// Values of one operation that are mapped back. What is not clean beyond that many is not shown.
+/// The maximum number of values of one operation that are mapped back. Further values that are not clean are not shown.
 const MAX_REPLACEMENTS: usize = 1_000;
 
-/// Makes a text presentable.
+/// Cleans a text.
 pub(super) type Clean<'a> = dyn Fn(&str) -> String + 'a;
 
-/// Values that are shown otherwise than the upstream writes them.
+/// Values that are shown differently than the upstream writes them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Replacements(Vec<Replacement>);
 
@@ -37,12 +37,12 @@ impl Replacements {
         self.0.is_empty()
     }
 
-    /// The value that the upstream knows for one that a caller chose.
+    /// The upstream's value for the value that a caller chose.
     pub(super) fn exact(&self, parameter: &str, value: Value) -> Value {
         self.replace(parameter, value, |replacement| (&replacement.shown, &replacement.exact))
     }
 
-    /// The value that callers know for one of the upstream's.
+    /// The value that callers see for a value of the upstream.
     pub(super) fn shown(&self, parameter: &str, value: Value) -> Value {
         self.replace(parameter, value, |replacement| (&replacement.exact, &replacement.shown))
     }
@@ -61,7 +61,7 @@ impl Replacements {
         }
     }
 
-    /// Enters a value. What was shown before under another replacement is replaced in turn.
+    /// Adds a replacement. A value that was already replaced keeps its original.
     fn enter(&mut self, parameter: &Arc<str>, is_element: bool, before: &Value, shown: Value) {
         let known = self
             .0
@@ -77,11 +77,11 @@ impl Replacements {
     }
 }
 
-/// Where a schema stands.
+/// The place of a schema.
 enum Place<'a> {
-    /// It is a parameter's own.
+    /// The schema of a parameter.
     Parameter(&'a Arc<str>, &'a mut Replacements),
-    /// It is that of the elements of a parameter's list.
+    /// The schema of the elements of a parameter's list.
     Element(&'a Arc<str>, &'a mut Replacements),
     /// Deeper inside.
     Nested,
@@ -104,7 +104,7 @@ impl Place<'_> {
     }
 }
 
-/// Makes an operation presentable.
+/// Cleans an operation.
 pub(super) fn operation(operation: &mut Operation, replacements: &mut Replacements, clean: &Clean<'_>) {
     text(&mut operation.description, clean);
     text(&mut operation.returns.description, clean);
@@ -115,7 +115,7 @@ pub(super) fn operation(operation: &mut Operation, replacements: &mut Replacemen
     }
 }
 
-/// Makes a named type presentable.
+/// Cleans a named type.
 pub(super) fn named_type(named: &mut Arc<Schema>, clean: &Clean<'_>) {
     schema(Arc::make_mut(named), &mut Place::Nested, clean);
 }
@@ -131,6 +131,7 @@ fn schema(schema_: &mut Schema, place: &mut Place<'_>, clean: &Clean<'_>) {
     let is_clean = |text: &str| clean(text) == text;
     schema_.description.iter_mut().for_each(|description| text(description, clean));
     schema_.default = schema_.default.take().map(|default| clean_json(default, clean));
+    schema_.example = schema_.example.take().filter(|example| example.as_str().is_none_or(is_clean));
     schema_.pattern = schema_.pattern.take().filter(|pattern| is_clean(pattern.source()));
     schema_.format = schema_.format.take().filter(|format| is_clean(format.as_str()));
     if let Some(values) = schema_.allowed.take() {
@@ -144,8 +145,8 @@ fn schema(schema_: &mut Schema, place: &mut Place<'_>, clean: &Clean<'_>) {
     }
 }
 
-/// The fields of a nested object. Their names go to the upstream as they are, so one that is not clean is not shown. The
-/// object then takes what it does not name: it must not refuse what the upstream accepts.
+/// Cleans the fields of a nested object. Their names are sent to the upstream unchanged, so a field whose name is not
+/// clean is not shown. The object then accepts unnamed fields, because it must not refuse what the upstream accepts.
 fn fields(shape: &mut Shape, clean: &Clean<'_>) {
     let before = shape.fields.len();
     shape.fields.retain(|field| clean(&field.name) == *field.name);
@@ -158,7 +159,7 @@ fn fields(shape: &mut Shape, clean: &Clean<'_>) {
     }
 }
 
-/// The values to choose from. Of two that look alike the clean one stays, because it can be told from others.
+/// The values to choose from. If two look the same after cleaning, the one that was clean is shown.
 fn allowed(values: Arc<[Value]>, place: &mut Place<'_>, clean: &Clean<'_>) -> Option<Arc<[Value]>> {
     let cleaned: Vec<Value> = values.iter().map(|value| clean_json(value.clone(), clean)).collect();
     if cleaned.iter().eq(values.iter()) {
@@ -170,10 +171,10 @@ fn allowed(values: Arc<[Value]>, place: &mut Place<'_>, clean: &Clean<'_>) -> Op
         .filter(|(value, cleaned)| value == cleaned)
         .map(|(value, _)| value.to_string())
         .collect();
-    let mut kept = Vec::new();
+    let mut sanitized = Vec::new();
     for (value, cleaned) in values.iter().zip(cleaned) {
         if *value == cleaned {
-            kept.push(cleaned);
+            sanitized.push(cleaned);
             continue;
         }
         let (name, is_element, replacements) = match place {
@@ -183,9 +184,9 @@ fn allowed(values: Arc<[Value]>, place: &mut Place<'_>, clean: &Clean<'_>) -> Op
         };
         if replacements.0.len() < MAX_REPLACEMENTS && taken.insert(cleaned.to_string()) {
             replacements.enter(name, is_element, value, cleaned.clone());
-            kept.push(cleaned);
+            sanitized.push(cleaned);
         }
     }
-    // A list of nothing would refuse everything; the upstream's own schema refuses the rest.
-    (!kept.is_empty()).then(|| kept.into())
+    // An empty list would refuse everything. Without a list, the upstream's own schema still refuses invalid values.
+    (!sanitized.is_empty()).then(|| sanitized.into())
 }

@@ -1,5 +1,4 @@
 //! What people decide about tools, and what they have accepted.
 
-pub mod digest;
 pub mod overrides;
 pub mod pins;

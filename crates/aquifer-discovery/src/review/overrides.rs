@@ -1,8 +1,8 @@
 //! A reviewer's decisions, applied last and recorded as such (R-DIS-5).
 //!
 //! The file is YAML, not TOML: it lies beside adapter files, which are YAML, and reviewers copy lines from one to the
-//! other. Tool names contain dots and blanks, which TOML tables spell badly. The reader reports the line and column of
-//! every problem.
+//! other. Tool names contain dots and blanks, which are awkward in TOML tables. The reader reports the line and column
+//! of every problem.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,45 +21,45 @@ use crate::text::yaml::{self, Node};
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
 
-/// What reviewers decided.
+/// The decisions of reviewers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// By the tool's exact name, in the order of the file.
     pub tools: Vec<(String, Override)>,
 }
 
-/// What a reviewer decided about one tool.
+/// A reviewer's decision about one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Override {
-    /// The definition that was reviewed. If the tool says something else today, the decision does not apply.
+    /// The definition that was reviewed. If it has changed since, the decision does not apply.
     pub digest: Option<String>,
     /// The operation's name.
     pub operation_name: Option<String>,
-    /// What it does, in words.
+    /// The operation's description.
     pub description: Option<String>,
     /// Its category. Deciding it settles the review.
     pub endpoint: Option<Category>,
     /// How much harm it can do.
     pub danger_level: Option<Danger>,
-    /// Somebody looked and found everything right.
+    /// Whether a reviewer accepted the tool as it is.
     pub reviewed: bool,
-    /// Names and words for parameters, by their original name.
+    /// Names and descriptions of parameters, by their original name.
     pub params: Vec<(String, ParameterOverride)>,
 }
 
-/// What a reviewer decided about one parameter.
+/// A reviewer's decision about one parameter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParameterOverride {
     /// Its name.
     pub name: Option<String>,
-    /// What it means.
+    /// Its description.
     pub description: Option<String>,
 }
 
 const FIELDS: &[&str] = &["digest", "operation_name", "description", "endpoint", "danger_level", "reviewed", "params"];
 
 impl Overrides {
-    /// Reads an overrides file. Everything that is wrong is told at once.
+    /// Reads an overrides file. Reports all problems at once.
     pub fn read(text: &str) -> Result<Self, Vec<FileProblem>> {
         let mut findings = Findings::default();
         let mut overrides = Self::default();

@@ -1,8 +1,8 @@
 //! Reads an upstream's JSON Schema for callers and for the published bundle.
 //!
-//! The schema itself is never thrown away: it stays in the bundle's `raw_capture` and in the adapter's sidecar. Here a
-//! readable copy is made for [`aquifer_protocol::schema::SchemaReader`], which must never refuse what the original
-//! admits: where the reader knows less than JSON Schema, the copy says less, and a warning says so.
+//! The schema itself is never discarded: it stays in the bundle's `raw_capture` and in the adapter's sidecar. Here a
+//! readable copy is made for [`aquifer_protocol::schema::SchemaReader`]. The copy must never reject what the original
+//! accepts. Keywords that the reader does not support are left out of the copy and reported in a warning.
 
 mod narrow;
 mod properties;
@@ -20,18 +20,18 @@ pub(crate) use narrow::NarrowingBudget;
 pub(crate) use narrow::fits;
 pub(crate) use narrow::narrow;
 
-/// The arguments of one tool, read.
+/// The parsed arguments of one tool.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// The parameters under their original names, in the order of the schema.
     pub(crate) parameters: Vec<InputParameter>,
     /// The named types they refer to.
     pub(crate) types: Types,
-    /// Whether parameters of other names are taken, too.
+    /// Whether parameters with other names are accepted as well.
     pub(crate) open: bool,
-    /// What is wrong with the schema itself.
+    /// Errors in the schema itself.
     pub(crate) broken: Vec<String>,
-    /// What else is worth knowing.
+    /// Other warnings.
     pub(crate) warnings: Vec<BundleWarning>,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Input {
 #[derive(Debug)]
 pub(crate) struct InputParameter {
     pub(crate) original_name: String,
-    /// Where it stands in the tool's definition.
+    /// Its path in the tool's definition.
     pub(crate) source_path: String,
     pub(crate) required: bool,
     /// Its shape, for checking calls.
     pub(crate) schema: Schema,
-    /// Its JSON Schema, readable copy.
+    /// The readable copy of its JSON Schema.
     pub(crate) json: Value,
 }
 
@@ -56,7 +56,7 @@ impl Input {
 }
 
 impl InputParameter {
-    /// The parameter under its canonical name, as an operation has it.
+    /// The parameter of the operation, under its canonical name.
     pub(crate) fn under(&self, name: &str) -> Parameter {
         let flag = |key: &str| self.json.get(key).and_then(Value::as_bool) == Some(true);
         Parameter {
@@ -67,11 +67,12 @@ impl InputParameter {
             sensitive: flag("writeOnly") || self.json.get("format").and_then(Value::as_str) == Some("password"),
             allow_nul: false,
             deprecated: flag("deprecated").then(|| "see the description.".into()),
+            is_shared: false,
         }
     }
 }
 
-/// Reads a tool's input schema; without one it takes nothing.
+/// Reads a tool's input schema. A tool without one has no parameters.
 pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     let mut input =
         Input { parameters: Vec::new(), types: Types::new(), open: false, broken: Vec::new(), warnings: Vec::new() };
@@ -122,8 +123,8 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     input
 }
 
-/// Reads a tool's output schema: the shape of its results, and the named types that it refers to. None where the schema
-/// says nothing but that there is an object.
+/// Reads a tool's output schema: the shape of its results, and the named types that it refers to. `None` if the schema
+/// only says that the result is an object.
 pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
     let (readable, _) = readable::make_readable(schema.filter(|schema| schema.is_object())?);
     let mut reader = SchemaReader::new(&readable);
@@ -137,8 +138,9 @@ pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
     is_telling.then_some((read, types))
 }
 
-/// Whether a schema wants more than the parameters it names. One that names some and is silent about others is taken at
-/// its word, so that a misspelt name is refused here and not ignored there; one that names nothing at all takes anything.
+/// Whether a schema accepts parameters that it does not name. A schema that names some and does not mention others is
+/// treated as closed, so that a misspelt name is refused here instead of being ignored by the server. A schema that
+/// names none is open.
 fn is_open(schema: &Value) -> bool {
     const NAMING: &[&str] = &["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "if"];
     let named_by_pattern = schema.get("patternProperties").is_some();
@@ -149,7 +151,7 @@ fn is_open(schema: &Value) -> bool {
     }
 }
 
-/// The definition a local reference points to.
+/// The definition that a local reference points to.
 fn definition<'a>(document: &'a Value, reference: &str) -> Option<(&'a Value, String)> {
     let (group, key) = if let Some(key) = reference.strip_prefix("#/$defs/") {
         ("$defs", key)

@@ -22,7 +22,7 @@ pub(crate) struct NarrowedParameter {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Keywords that the shape holds, or that say nothing about what is accepted.
+/// Keywords that the reduced parameter represents, or that do not restrict the value.
 const PUBLISHED_KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -40,7 +40,7 @@ const PUBLISHED_KEYWORDS: &[&str] = &[
 /// The longest chain of references that is followed.
 const MAX_NAMES: usize = 8;
 
-/// A union of unions with more members than this is anything.
+/// The maximum number of members of a union of unions. A larger one is read as "anything".
 const MAX_MEMBERS: usize = 500;
 
 /// How much the parameters of one tool may repeat of the types they share: members of unions and words of lists.
@@ -142,7 +142,7 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -
     if schema.nullable || target.nullable {
         words.push("null".to_owned());
     }
-    // There are eight words in all, so few of many are kept.
+    // There are only eight different words, so `seen` stays short.
     let mut seen: Vec<String> = Vec::new();
     words.retain(|word| {
         let first = !seen.contains(word);
@@ -154,7 +154,7 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -
     if words.iter().any(|word| word == "any") { "any".to_owned() } else { words.join(" | ") }
 }
 
-/// A list of values says what they are, even where the schema does not.
+/// The common type of a list of values, for schemas that do not state one.
 fn common_type(values: &[Value]) -> Option<&'static str> {
     let kind = |value: &Value| match value {
         Value::String(_) => Some("string"),

@@ -1,4 +1,4 @@
-//! The top-level parameters of a schema, wherever in it they stand: none may be lost.
+//! Finds all top-level parameters of a schema, wherever they are declared. None may be missed.
 //!
 //! References let a short schema describe a long list of parameters many times over, so the search has a budget. A
 //! schema that exceeds it is reported, and its tool needs review.
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::definition;
 
-/// Schemas that refer to each other in a circle end here.
+/// The maximum depth. Schemas may refer to each other in a circle.
 const MAX_DEPTH: usize = 16;
 
-/// Schemas and parameters that are looked at: alternatives that refer to alternatives would multiply without end.
+/// The maximum number of schemas and parameters that are examined. Alternatives that refer to alternatives multiply.
 const MAX_STEPS: usize = 20_000;
 
-/// Bytes of alternative shapes that are compared with each other.
+/// The maximum bytes of alternative shapes that are compared with each other.
 const MAX_COMPARED_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// One top-level parameter.
@@ -28,7 +28,7 @@ pub(super) struct Property<'a> {
     pub(super) required: bool,
 }
 
-/// The parameters in the order they are met, and whether these are all.
+/// The parameters in the order they were found, and whether these are all.
 pub(super) fn top_level(root: &Value) -> (Vec<Property<'_>>, bool) {
     let mut found = Properties::default();
     let mut search = Search { root, steps_left: MAX_STEPS, bytes_left: MAX_COMPARED_BYTES, is_complete: true };
@@ -36,7 +36,7 @@ pub(super) fn top_level(root: &Value) -> (Vec<Property<'_>>, bool) {
     (found.all, search.is_complete)
 }
 
-/// One step of a dot-path. Names that a dot-path cannot hold stand in brackets, as JSON strings.
+/// One step of a dot-path. Names that a dot-path cannot contain are written in brackets, as JSON strings.
 pub(super) fn segment(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-$".contains(c));
     if is_plain { format!(".{name}") } else { format!("[{}]", Value::from(name)) }
@@ -54,8 +54,8 @@ impl<'a> Properties<'a> {
         self.places.get(name).and_then(|place| self.all.get_mut(*place))
     }
 
-    /// The first description of a parameter stands; whoever demands it, it is demanded. One that was only demanded before
-    /// gets its shape now.
+    /// Adds a parameter. If it is declared more than once, the first description counts, and it is required if any
+    /// declaration requires it. If it was only listed as required before, it gets its shape now.
     fn insert(&mut self, property: Property<'a>) {
         match self.get_mut(property.name) {
             Some(known) => {
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
             }
             match found.get_mut(name) {
                 Some(known) => known.required = true,
-                // A schema may demand what it does not describe.
+                // A schema may require a parameter that it does not describe.
                 None => found.insert(Property {
                     name,
                     path: format!("{path}.required"),
@@ -145,7 +145,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the alternatives of a union have: demanded only where every one demands it, shaped as any one shapes it.
+    /// Merges the parameters of a union's alternatives. A parameter is required only if every alternative requires it,
+    /// and may have the shape that any of them gives it.
     fn merge(&mut self, members: Vec<Vec<Property<'a>>>, found: &mut Properties<'a>) {
         let count = members.len();
         let mut merged: Vec<MergedProperty<'a>> = Vec::new();
@@ -178,7 +179,7 @@ impl<'a> Search<'a> {
     }
 
     fn add_shape(&mut self, known: &mut MergedProperty<'a>, shape: Cow<'a, Value>) {
-        // Alternatives that refer to one definition have the very same shape.
+        // Alternatives that refer to the same definition have identical shapes.
         let is_same = |other: &Cow<'a, Value>| match (other, &shape) {
             (Cow::Borrowed(one), Cow::Borrowed(other)) => std::ptr::eq(*one, *other),
             _ => false,

@@ -1,5 +1,5 @@
-//! A copy of a schema that [`aquifer_protocol::schema::SchemaReader`] reads without refusing what the original admits,
-//! its texts cleaned.
+//! A copy of a schema, with cleaned text, that [`aquifer_protocol::schema::SchemaReader`] reads without rejecting what
+//! the original accepts.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use super::definition;
 use super::properties::segment;
 use crate::text;
 
-/// Deeper schemas are read as "anything": they come from outside and reading them must end.
+/// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
 const MAX_DEPTH: usize = 96;
 
-/// Further notes of a kind are dropped.
+/// The maximum number of notes of one kind. Further ones are dropped.
 const MAX_NOTES: usize = 20;
 
 /// Parts of an `allOf` with more text than this are not merged into one schema.
@@ -25,7 +25,7 @@ const LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose values are one schema.
 const SINGLES: &[&str] = &["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
 
-/// Keywords that are enforced by whoever owns the whole JSON Schema, not by the reader.
+/// Keywords that are enforced only where the complete JSON Schema is validated, not by the reader.
 const NOT_READ: &[&str] = &[
     "not",
     "if",
@@ -61,8 +61,8 @@ pub(super) fn make_readable(schema: &Value) -> (Value, SchemaNotes) {
     (copy, copier.notes)
 }
 
-/// Where a schema stands. Written out only where something is noted: names from outside can be long, and everything
-/// inside of them would repeat them.
+/// The path of a schema. It is turned into text only for a note: untrusted names can be long, and the path of
+/// everything inside would repeat them.
 enum Path<'a> {
     Root,
     Field(&'a Path<'a>, &'a str),
@@ -88,7 +88,8 @@ impl Copier<'_> {
     fn schema(&mut self, json: &Value, path: &Path<'_>, depth: usize) -> Value {
         let object = match json {
             Value::Object(object) if depth < MAX_DEPTH => object,
-            // `true` and `{}` admit anything, `false` nothing; the reader knows no "nothing" and admits it too.
+            // `true` and `{}` accept anything, `false` nothing. The reader cannot express "nothing" and accepts
+            // anything.
             Value::Bool(_) => return Value::Object(Map::new()),
             Value::Object(_) => {
                 self.note_not_read(path, "nesting");
@@ -130,7 +131,7 @@ impl Copier<'_> {
         Value::Object(copy)
     }
 
-    /// Keywords that are not what JSON Schema says, and those that are not enforced here.
+    /// Notes keywords with invalid values, and keywords that are not enforced here.
     fn check(&mut self, object: &Map<String, Value>, path: &Path<'_>) {
         let mut wrong = |key: &str, is_fine: fn(&Value) -> bool, expected: &str| {
             if object.get(key).is_some_and(|value| !is_fine(value)) {
@@ -157,8 +158,8 @@ impl Copier<'_> {
         }
     }
 
-    /// The reader takes every `allOf` of several parts for an object. One that narrows text or a number is merged into
-    /// one schema; where that cannot be done, anything is admitted.
+    /// The reader treats every `allOf` of several parts as an object. One that narrows text or a number is merged into
+    /// one schema; if that is not possible, anything is accepted.
     fn settle_all_of(&mut self, copy: &mut Map<String, Value>, path: &Path<'_>) {
         let Some(Value::Array(parts)) = copy.get("allOf") else { return };
         let alone = parts.len() == 1 && !copy.contains_key("properties");
@@ -169,7 +170,7 @@ impl Copier<'_> {
         if alone || parts.iter().any(is_object) || copy.contains_key("properties") {
             return;
         }
-        // Only small parts are merged: whoever refers to a large one a thousand times must not make a thousand copies.
+        // Only small parts are merged: a thousand references to a large part must not make a thousand copies of it.
         let is_flat = |value: &Value| !value.is_array() && !value.is_object();
         let is_small = |value: &Value| match value {
             Value::Array(all) => all.len() <= 64 && all.iter().all(is_flat),
@@ -242,7 +243,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Takes out what the reader would read more strictly than it is meant.
+/// Removes keywords that the reader would interpret more strictly than JSON Schema does.
 fn soften(copy: &mut Map<String, Value>) {
     if copy.contains_key("patternProperties") {
         copy.remove("additionalProperties");
@@ -251,11 +252,11 @@ fn soften(copy: &mut Map<String, Value>) {
         copy.remove("const");
         copy.insert("type".to_owned(), "null".into());
     }
-    // A list of nothing but null would leave no value at all.
+    // A list that contains only null would leave no value at all.
     if copy.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().all(Value::is_null)) {
         copy.remove("enum");
     }
-    // An empty or unreadable union admits anything rather than nothing.
+    // An empty or unreadable union accepts anything rather than nothing.
     for key in ["anyOf", "oneOf", "allOf"] {
         if copy.get(key).is_some_and(|value| value.as_array().is_none_or(Vec::is_empty)) {
             copy.remove(key);

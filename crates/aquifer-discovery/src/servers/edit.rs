@@ -1,4 +1,4 @@
-//! Replaces the servers in a client's file by one. Everything else stays unchanged: other settings, comments, order,
+//! Replaces the servers in a client's file with one. Everything else stays unchanged: other settings, comments, order,
 //! indentation.
 
 use jsonc_parser::ParseOptions;
@@ -11,7 +11,7 @@ use crate::text::json;
 /// Why a file was not edited. The text stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditError {
-    /// It cannot be read, or names none of the servers.
+    /// It cannot be parsed, or contains none of the servers.
     NotFound,
     /// The edit would have changed something else.
     Unsafe,
@@ -28,8 +28,8 @@ impl std::fmt::Display for EditError {
 
 impl std::error::Error for EditError {}
 
-/// Removes the servers of these names from a client's JSON and puts one in their place. The result is read again and
-/// compared: nothing but the servers has changed.
+/// Removes the servers with these names from a client's JSON and puts one in their place. Parses the result again to
+/// verify that only the servers have changed.
 pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
@@ -63,7 +63,7 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
     }
 }
 
-/// Takes the servers out of the section and out of what is expected of it. Says whether any was there.
+/// Removes the servers from the section and from its expected content. Returns whether there were any.
 fn remove_servers(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&str]) -> bool {
     let mut found = false;
     for property in section.properties() {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn everything_but_the_servers_is_unchanged() {
-        // A file with trailing commas gets them in what is added, too.
+        // If the file has trailing commas, the added entry gets them as well.
         let entry = "\"aquifer\": {\n      \"command\": \"aquifer\",\n    }";
         check(
             "{\n  // mine\n  \"theme\": \"dark\", // and this\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" },\n    \

@@ -9,7 +9,7 @@ use super::{Server, ServerTransport, warn};
 use crate::problem::{FileProblem, Findings, join, shown, suggestion_for};
 use crate::text::yaml::{Entry, Node};
 
-/// Keys with a meaning here. Clients keep much else beside them, which is theirs.
+/// The supported keys. Clients have many others of their own.
 const KNOWN: &[&str] = &[
     "type",
     "transport",
@@ -47,10 +47,10 @@ pub(super) fn server(
     if entry.key.trim().is_empty() {
         findings.add(Code::SchemaInvalidName, path, entry.key_at, "A server needs a name".to_owned());
     }
-    // A misspelled key is worth a word; a foreign one is not.
+    // A misspelled key gets a warning; an unrelated key is ignored.
     for own in entries.iter().filter(|own| !KNOWN.contains(&own.key.as_str())) {
         if let Some(suggestion) = suggestion_for(&own.key, KNOWN) {
-            let message = format!("Field '{}' means nothing here. {suggestion}", shown(&own.key));
+            let message = format!("Unknown field '{}'. {suggestion}", shown(&own.key));
             warn(warnings, &join(path, &shown(&own.key)), own.key_at, message);
         }
     }
@@ -122,7 +122,7 @@ fn transport(
     }
 }
 
-/// Headers as they are, and those that one client keeps by the names of variables.
+/// The headers, including those for which one client gives the names of environment variables instead of values.
 fn headers(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for key in ["headers", "http_headers"] {
@@ -142,11 +142,11 @@ fn headers(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, Str
 
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    // What the environment holds is looked at when it is there.
+    // A reference to the environment is checked when it is expanded.
     rest.is_some_and(|rest| !rest.is_empty()) || text.starts_with("${") || text.starts_with('$')
 }
 
-/// A command with arguments beside it; all in one list; or, in older files of Zed, an object of its own.
+/// A command with separate arguments, a list with both, or, in older files of Zed, an object.
 fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Option<ServerTransport> {
     let command_path = join(path, "command");
     let (from, mut program) = match (command.items(), command.entries()) {
@@ -181,7 +181,8 @@ fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Op
     })
 }
 
-/// Clients say seconds or milliseconds without saying which; nobody waits for a thousand seconds on purpose.
+/// Some clients use seconds, others milliseconds, and the file does not say which. 1,000 or more is taken as
+/// milliseconds, because nobody sets a timeout of a thousand seconds on purpose.
 fn timeout(node: &Node) -> Option<Duration> {
     let number = node.get("timeout")?.to_json().as_f64().filter(|number| *number > 0.0)?;
     let seconds = if number >= 1_000.0 { number / 1_000.0 } else { number };
@@ -222,7 +223,7 @@ fn pairs(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, Strin
     pairs
 }
 
-/// Text, or a number or a flag that somebody forgot to put in quotes: clients take those, too.
+/// Text, or a number or a boolean without quotes, which clients accept as well.
 fn word(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
     match node.to_json() {
         Value::String(text) => Some(text),

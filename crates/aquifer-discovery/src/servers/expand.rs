@@ -60,7 +60,7 @@ fn whole(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved
     }
 }
 
-/// The text with every `${…}` replaced: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and what editors offer beside them.
+/// The text with every `${…}` replaced: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and the variables of editors.
 pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
@@ -122,8 +122,8 @@ fn shown(reference: &str) -> String {
     crate::problem::shown(reference)
 }
 
-/// The variables of an environment file: `NAME=value` on lines of their own, `#` before remarks, quotes as people
-/// put them. Between double quotes `\n` is a line break, as dotenv has it.
+/// The variables of an environment file: `NAME=value` on separate lines, comments after `#`, and optional quotes.
+/// Between double quotes, `\n` is a line break, as in dotenv.
 pub fn env_file(text: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
         let line = line.trim();
@@ -141,7 +141,7 @@ pub fn env_file(text: &str) -> Vec<(String, String)> {
     text.lines().filter(|text| !text.trim_start().starts_with('#')).filter_map(line).collect()
 }
 
-/// The line of an environment file that gives a variable this value; none if the format cannot hold it.
+/// The line of an environment file that gives a variable this value. `None` if the format cannot represent it.
 pub fn env_line(name: &str, value: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@+=,%".contains(c);
     let written = if !value.is_empty() && value.chars().all(is_plain) {
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(line.lines().count(), 1, "{line}");
             assert_eq!(env_file(&line), [("NAME".to_owned(), value.to_owned())], "{line}");
         }
-        // A line break beside the two characters that stand for one.
+        // A line break, and the two characters `\n`.
         assert_eq!(env_line("NAME", "a\nb\\nc"), None);
         assert_eq!(env_line("not a name", "x"), None);
     }

@@ -37,7 +37,7 @@ const NOUNS: &[&str] = &[
     "workspace",
 ];
 
-/// Whether the value, or a part of it, stands for one that somebody was to fill in. A reference (`${NAME}`) is none.
+/// Whether the value, or a part of it, is a placeholder that was meant to be filled in. A reference (`${NAME}`) is not.
 pub fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     if value.contains("${") || value.is_empty() {
@@ -53,7 +53,7 @@ pub fn is_placeholder(value: &str) -> bool {
     value.split(|c: char| c.is_whitespace() || "=&?/:,;@".contains(c)).any(is_placeholder_word)
 }
 
-/// `<token>`, `{{token}}`, `[YOUR TOKEN]`: words in brackets that no value would have.
+/// `<token>`, `{{token}}`, `[YOUR TOKEN]`: words in brackets, which no real value contains.
 fn is_bracketed(value: &str) -> bool {
     let between = |open: &str, close: &str| {
         let (_, rest) = value.split_once(open)?;

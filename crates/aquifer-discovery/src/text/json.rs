@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::text::yaml::{Entry, Node, Position, Shape};
 
-/// Text that is no JSON. The message repeats nothing of the text.
+/// Invalid JSON. The message quotes nothing from the text.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonError {
     pub(crate) at: Position,
@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    // Editors of one system put a mark in front that means nothing.
+    // Some editors on Windows write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| JsonError {
         at: Position { line: error.line_display() as u64, column: error.column_display() as u64 },
@@ -45,7 +45,7 @@ fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
     let at = lines.position(value.range().start);
     let shape = match value {
         ast::Value::StringLit(text) => Shape::Plain(Value::from(text.value.as_ref())),
-        // What no number can hold is nothing that is asked for here.
+        // A number that cannot be represented becomes null: no setting needs one.
         ast::Value::NumberLit(number) => Shape::Plain(serde_json::from_str(number.value).unwrap_or(Value::Null)),
         ast::Value::BooleanLit(flag) => Shape::Plain(Value::Bool(flag.value)),
         ast::Value::NullKeyword(_) => Shape::Plain(Value::Null),

@@ -6,24 +6,22 @@
 use aquifer_protocol::secrets;
 use serde_json::{Map, Value};
 
-use crate::bundle::Source;
-
 pub use aquifer_protocol::secrets::REDACTED;
 pub use aquifer_protocol::secrets::may_name_secret as names_secret;
 
 /// The same inside a URL, where brackets are not allowed.
 const REDACTED_IN_URL: &str = "REDACTED";
 
-/// Headers whose values say nothing about who sends them.
+/// Headers whose values cannot identify the sender.
 const OPEN_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "mcp-protocol-version"];
 
-/// Whether a value looks like a credential, whatever its name. A guess: it also takes long runs of letters and digits
-/// for one, which in a configuration they mostly are.
+/// Whether a value looks like a credential, whatever its name. This is a guess: long runs of letters and digits count
+/// as well, because in a configuration they usually are credentials.
 pub fn looks_secret(value: &str) -> bool {
     if secrets::begins_like_secret(value) || secrets::looks_like_secret(value) {
         return true;
     }
-    // Long runs of letters and digits without meaning. A path or a sentence has separators in between.
+    // Long random runs of letters and digits. A path or a sentence contains separators.
     value.split(|c: char| !(c.is_ascii_alphanumeric() || "+=_-".contains(c))).any(|run| {
         let digits = run.chars().filter(char::is_ascii_digit).count();
         let letters = run.chars().filter(char::is_ascii_alphabetic).count();
@@ -31,8 +29,8 @@ pub fn looks_secret(value: &str) -> bool {
     })
 }
 
-/// Whether text that people wrote holds a credential of a known format. What only its name gives away is none here: a
-/// false alarm would be in the way.
+/// Whether text written by people contains a credential of a known format. Values that are only recognised by their
+/// name do not count here, because false alarms would be a nuisance.
 pub(crate) fn holds_credential(text: &str) -> bool {
     secrets::find_secrets(text).any(|found| !found.is_by_name)
 }
@@ -85,7 +83,7 @@ pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
         let argument = argument.as_ref();
         let (text, next) = match expected {
             Expected::Secret if is_reference(argument) => (argument.to_owned(), Expected::Anything),
-            // What looks like an option may be the secret, and what comes after it as well.
+            // The secret may look like an option. Then the next argument may be a secret as well.
             Expected::Secret => (REDACTED.to_owned(), plain_argument(argument).1),
             Expected::Header => (after(argument, ':'), Expected::Anything),
             Expected::Pair => (after(argument, '='), Expected::Anything),
@@ -100,7 +98,7 @@ pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
     shown
 }
 
-/// What the argument after an option is.
+/// The expected kind of the argument after an option.
 #[derive(Clone, Copy)]
 enum Expected {
     Anything,
@@ -135,7 +133,7 @@ fn plain_argument(argument: &str) -> (String, Expected) {
     }
 }
 
-/// The configuration of an upstream, as far as it may be written.
+/// The configuration of an upstream, redacted so that it can be written to a file.
 pub fn configuration(
     command: Option<(&str, &[String])>,
     env: &[(String, String)],
@@ -164,25 +162,15 @@ pub fn configuration(
     shown
 }
 
-/// The same source with nothing in it that could be secret.
-pub(crate) fn source(mut source: Source) -> Source {
-    source.server_url = url(&source.server_url);
-    let auth = &mut source.auth;
-    auth.token_env = auth.token_env.take().filter(|name| is_variable_name(name) && !looks_secret(name));
-    auth.prefix = auth.prefix.take().filter(|prefix| !looks_secret(prefix) && prefix.len() <= 16);
-    auth.header = auth.header.take().filter(|header| !header.contains(':') && !looks_secret(header));
-    auth.token_command = auth.token_command.take().map(|command| {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        arguments(&words).join(" ")
-    });
-    source.capture_config_redacted = match json("", Value::Object(source.capture_config_redacted)) {
+/// A captured configuration without anything that could be secret.
+pub(crate) fn captured_configuration(configuration: Map<String, Value>) -> Map<String, Value> {
+    match json("", Value::Object(configuration)) {
         Value::Object(map) => map,
         _ => Map::new(),
-    };
-    source
+    }
 }
 
-/// Any configuration: what stands under a secret's name is hidden, and so is what looks like one.
+/// Any configuration. Values are hidden if their name denotes a secret or if they look like one.
 fn json(name: &str, value: Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -209,7 +197,7 @@ fn json(name: &str, value: Value) -> Value {
     }
 }
 
-/// A word of its own: a URL, a list of settings, or something that looks like a credential.
+/// A single word: a URL, a list of settings, or a value that looks like a credential.
 fn word(text: &str) -> String {
     if text.contains("://") {
         return url(text);
@@ -244,7 +232,7 @@ fn after(text: &str, separator: char) -> String {
     }
 }
 
-/// `${NAME}` or `$NAME`, the whole of it: a reference to a secret is none.
+/// Whether the whole text is `${NAME}` or `$NAME`. A reference to a secret is not a secret.
 fn is_reference(value: &str) -> bool {
     let name = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| value.strip_prefix('$'));
     name.is_some_and(is_variable_name)

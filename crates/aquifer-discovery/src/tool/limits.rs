@@ -10,35 +10,37 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer as _, Serialize, de};
 use serde_json::value::RawValue;
 
-/// Deeper definitions are left out. The parser itself stops at 128.
+/// The maximum depth of a definition. The parser itself stops at 128.
 const MAX_DEPTH: usize = 100;
 
-/// Longer names of fields are left out: paths and names of types are made of them.
+/// The maximum length of a field name, because paths and type names are made from field names.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// Values of one definition, for each object or array it may have. A list of a million one-letter words has few arrays.
+/// The maximum number of values in one definition, per object or array that it may have. A list of a million one-letter
+/// words has few arrays.
 const VALUES_PER_NODE: usize = 20;
 
-/// Values in a whole list of tools. In memory a value takes many times the bytes it was written with.
+/// The maximum number of values in a list of tools. In memory, a value takes many times the bytes of its text.
 const MAX_LIST_VALUES: usize = 500_000;
 
-/// How much one upstream may define.
+/// The limits for the definitions of one upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefinitionLimits {
-    /// Tools in all.
+    /// The maximum number of tools.
     pub max_tools: usize,
-    /// Bytes of one tool's definition.
+    /// The maximum bytes of one tool's definition.
     pub max_tool_bytes: usize,
-    /// Objects and arrays in one tool's definition: every property is one.
+    /// The maximum number of objects and arrays in one tool's definition. Every property is one.
     pub max_schema_nodes: usize,
 }
 
 impl DefinitionLimits {
-    /// What `max_tools` may be set to. More could not be pinned: their record in the state store would not fit.
+    /// The highest allowed value of `max_tools`. The pins of more tools would not fit into one record of the state
+    /// store.
     pub const TOOLS: std::ops::RangeInclusive<usize> = 1..=4_000;
-    /// What `max_tool_bytes` may be set to.
+    /// The highest allowed value of `max_tool_bytes`.
     pub const TOOL_BYTES: std::ops::RangeInclusive<usize> = 1_024..=4 * 1_024 * 1_024;
-    /// What `max_schema_nodes` may be set to.
+    /// The highest allowed value of `max_schema_nodes`.
     pub const SCHEMA_NODES: std::ops::RangeInclusive<usize> = 10..=50_000;
 }
 
@@ -58,7 +60,7 @@ pub struct OmittedTools {
     pub too_large: usize,
     /// With a schema of too many parts, too deep, or with names too long.
     pub too_complex: usize,
-    /// Whether the list itself was cut: it had too many pages or too many bytes.
+    /// Whether the list itself was truncated, because it had too many pages or bytes.
     pub is_cut: bool,
 }
 
@@ -120,9 +122,9 @@ pub(crate) fn select<'a>(
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let (mut kept, mut left_out, mut values) = (Vec::new(), OmittedTools::default(), 0_usize);
-            while kept.len() < self.0.max_tools {
-                let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((kept, left_out)) };
+            let (mut selected, mut left_out, mut values) = (Vec::new(), OmittedTools::default(), 0_usize);
+            while selected.len() < self.0.max_tools {
+                let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((selected, left_out)) };
                 match Extent::measure(tool.get(), self.0) {
                     Ok(extent) => {
                         values = values.saturating_add(extent.values);
@@ -130,7 +132,7 @@ pub(crate) fn select<'a>(
                             left_out.too_many += 1;
                             break;
                         }
-                        kept.push(tool);
+                        selected.push(tool);
                     }
                     Err(Excess::Bytes) => left_out.too_large += 1,
                     Err(Excess::Parts) => left_out.too_complex += 1,
@@ -140,7 +142,7 @@ pub(crate) fn select<'a>(
             while list.next_element::<IgnoredAny>()?.is_some() {
                 left_out.too_many += 1;
             }
-            Ok((kept, left_out))
+            Ok((selected, left_out))
         }
 
         fn visit_map<A: de::MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
@@ -221,14 +223,14 @@ mod tests {
             (json!([tool(json!(vec![1; 250])), 1]), 1, (0, 0, 1)),
             (json!([tool(deep)]), 0, (0, 0, 1)),
             (json!([tool(json!({ "k".repeat(1_100): 1 }))]), 0, (0, 0, 1)),
-            // Brackets, commas and colons inside of texts are no parts.
+            // Brackets, commas and colons inside strings do not count.
             (json!([tool(json!({ "x": "[{,:\\\"[{,:".repeat(40) }))]), 1, (0, 0, 0)),
         ];
-        for (list, kept, (too_many, too_large, too_complex)) in cases {
+        for (list, selected, (too_many, too_large, too_complex)) in cases {
             let text = list.to_string();
             let (tools, left_out) = select(&text, &SMALL).unwrap();
             let expected = OmittedTools { too_many, too_large, too_complex, is_cut: false };
-            assert_eq!((tools.len(), left_out), (kept, expected), "{}", text.get(..80).unwrap_or(&text));
+            assert_eq!((tools.len(), left_out), (selected, expected), "{}", text.get(..80).unwrap_or(&text));
             assert_eq!(left_out.message(&SMALL).is_some(), left_out.count() > 0);
         }
         assert!(select("{}", &SMALL).is_err() && select("[", &SMALL).is_err());

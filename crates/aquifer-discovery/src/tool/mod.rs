@@ -1,14 +1,14 @@
 //! One tool as an upstream defines it. Nothing in it is trusted.
 
+pub mod digest;
 pub mod limits;
 pub mod name;
-pub(crate) mod normalize;
 pub mod warning;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A tool with a longer name is not taken: the name is shown, logged and kept. MCP recommends 128 characters.
+/// The maximum length of a tool's name, because the name is shown, logged and stored. MCP recommends 128 characters.
 const MAX_NAME_BYTES: usize = 512;
 
 /// A tool whose definition could be read.
@@ -16,20 +16,20 @@ const MAX_NAME_BYTES: usize = 512;
 pub struct Tool {
     /// Its name, exactly.
     pub name: String,
-    /// Everything the upstream said of it.
+    /// Its complete definition.
     pub definition: Map<String, Value>,
-    /// What it says of its own effects.
+    /// Its hints about its own effects.
     pub annotations: Annotations,
 }
 
-/// What a tool says of its own effects. A hint that is no boolean was not given.
+/// A tool's hints about its own effects. A hint that is not a boolean counts as absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// It changes nothing.
     pub read_only: Option<bool>,
     /// It may destroy something.
     pub destructive: Option<bool>,
-    /// Doing it twice is doing it once.
+    /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
 }
 
@@ -46,7 +46,7 @@ impl Annotations {
 }
 
 impl Tool {
-    /// Reads a definition; the error says in a few words what is wrong with it.
+    /// Parses a definition. The error describes the problem in a few words.
     pub fn read(raw: &RawValue) -> Result<Self, &'static str> {
         let value: Value =
             serde_json::from_str(raw.get()).map_err(|_| "its definition cannot be read as JSON values")?;
@@ -66,12 +66,12 @@ impl Tool {
         Ok(Self { name: name.to_owned(), annotations, definition })
     }
 
-    /// A text of its definition that says something.
+    /// A text of its definition that is not blank.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.definition.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    /// The title, wherever it stands, and the name of that place.
+    /// The title, and the field that contains it.
     pub fn title(&self) -> Option<(&str, &'static str)> {
         let annotated = || {
             let title = self.definition.get("annotations")?.get("title")?.as_str()?;

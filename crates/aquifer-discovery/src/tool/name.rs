@@ -212,7 +212,7 @@ fn with_digest(base: &str, original: &str, max_len: usize, digits: usize) -> Str
     let digits = digits.min(max_len.saturating_sub(4));
     let mark: String = hex(&Sha256::digest(original.as_bytes())).chars().take(digits).collect();
     let room = max_len.saturating_sub(digits + 2);
-    let kept: String = base.chars().take(room).collect();
-    let kept = kept.trim_end_matches('_');
-    if kept.is_empty() { format!("x{mark}") } else { format!("{kept}_x{mark}") }
+    let stem: String = base.chars().take(room).collect();
+    let stem = stem.trim_end_matches('_');
+    if stem.is_empty() { format!("x{mark}") } else { format!("{stem}_x{mark}") }
 }

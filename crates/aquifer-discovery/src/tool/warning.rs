@@ -10,7 +10,7 @@ pub struct BundleWarning {
     pub code: String,
     /// How much it matters.
     pub severity: Severity,
-    /// What it means.
+    /// The message.
     pub message: String,
     /// The tool it is about.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -54,33 +54,33 @@ pub const CODES: &[(&str, Severity, &str)] = &[
     (OVERRIDE_OUTDATED, Severity::Warning, "An override was written for another definition of its tool"),
 ];
 
-/// An entry of the tool list is no usable tool.
+/// An entry of the tool list is not a usable tool.
 pub const UNREADABLE_TOOL: &str = "UNREADABLE_TOOL";
-/// A second tool of the same name.
+/// A second tool with the same name.
 pub const DUPLICATE_TOOL: &str = "DUPLICATE_TOOL";
 /// Tools beyond a limit.
 pub const TOOLS_LEFT_OUT: &str = "TOOLS_LEFT_OUT";
-/// A schema that is none.
+/// An invalid schema.
 pub const INVALID_SCHEMA: &str = "INVALID_SCHEMA";
 /// No schema.
 pub const NO_INPUT_SCHEMA: &str = "NO_INPUT_SCHEMA";
 /// Parameters beyond the named ones.
 pub const OPEN_INPUT: &str = "OPEN_INPUT";
-/// More than the published parameter shape holds.
+/// A parameter with keywords for which the published form has no field.
 pub const SHAPE_NARROWED: &str = "SHAPE_NARROWED";
-/// Keywords our own check does not know.
+/// Keywords that our own validation does not support.
 pub const SCHEMA_NOT_READ: &str = "SCHEMA_NOT_READ";
 /// Text that was cleaned.
 pub const HIDDEN_TEXT: &str = "HIDDEN_TEXT";
 /// A name that was respelled.
 pub const RENAMED: &str = "RENAMED";
-/// A name of the protocol.
+/// A name that the protocol reserves.
 pub const RESERVED_NAME: &str = "RESERVED_NAME";
 /// Equal names.
 pub const NAME_COLLISION: &str = "NAME_COLLISION";
-/// Evidence that does not suffice.
+/// Insufficient evidence for a classification.
 pub const NEEDS_REVIEW: &str = "NEEDS_REVIEW";
-/// An override for nothing.
+/// An override for a tool that does not exist.
 pub const OVERRIDE_UNUSED: &str = "OVERRIDE_UNUSED";
 /// An override for another definition.
 pub const OVERRIDE_OUTDATED: &str = "OVERRIDE_OUTDATED";

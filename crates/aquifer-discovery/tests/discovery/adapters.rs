@@ -5,7 +5,6 @@ use aquifer_discovery::bundle::{Auth, RawCapture, Transport};
 use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::schema::input_schema;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
@@ -51,7 +50,7 @@ fn r_dis_7_live_and_reviewed_offer_the_same() {
             assert_eq!(operation.category, same.category);
             assert_eq!(operation.danger, same.danger);
             let schema = |offer: &Offer, operation: &aquifer_protocol::operation::Operation| {
-                input_schema(operation, &offer.types)
+                operation.input_schema(&offer.types)
             };
             assert_eq!(schema(&live, operation), schema(&reviewed, same), "{name} {}", operation.name);
             let (a, b) = (&live.calls[&operation.name], &reviewed.calls[&operation.name]);

@@ -48,7 +48,7 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("r- d+", "update_user", "Update a user", "", Update, Confidence::High, false, Danger::Destructive),
         ("r- d+", "upload_file", "Upload a file", "", Update, Confidence::Low, true, Danger::Destructive),
         ("r- d-", "delete_user", "Delete a user", "", Delete, Confidence::Low, true, Danger::Destructive),
-        ("r-", "create_user", "Create a user", "", Create, Confidence::High, false, Danger::Destructive),
+        ("r-", "create_user", "Create a user", "", Create, Confidence::High, false, Danger::Reversible),
         ("r-", "get_user", "Get a user", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("r- d-", "frobnicate", "Frobnicate it", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("r- d-", "run_job", "Run a job", "", Execute, Confidence::High, false, Danger::Reversible),
@@ -86,13 +86,86 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
     for (words, name, description, parameter, category, confidence, review, level) in table {
         let parameters: Vec<&str> = [*parameter].into_iter().filter(|name| !name.is_empty()).collect();
         let annotations = hints(words);
-        let found = classify(Subject { name, description, parameters: &parameters, annotations });
-        let (found_danger, _) = danger(name, found.category, annotations, !found.review_reasons.is_empty());
+        let subject = Subject { name, description, parameters: &parameters, annotations };
+        let found = classify(subject);
+        let (found_danger, _) = danger(subject, found.category, !found.review_reasons.is_empty());
         let row = format!("{words} {name} {description:?} {parameter}: {found:?}");
         assert_eq!(found.category, *category, "{row}");
         assert_eq!(found.confidence, *confidence, "{row}");
         assert_eq!(!found.review_reasons.is_empty(), *review, "{row}");
         assert_eq!(found_danger, *level, "{row}");
+    }
+}
+
+/// Where the server declares nothing, clear additions and changes are reversible, and everything else asks first.
+#[test]
+fn r_dis_4_only_clear_changes_are_reversible() {
+    let clear: &[(&str, &str)] = &[
+        ("create_issue", "Create a new issue in a repository"),
+        ("jira_add_worklog", "Add a worklog entry to a Jira issue."),
+        ("create_event", "Creates an event"),
+        ("create_merge_request", "Create a new merge request in a project"),
+        ("update_issue", "Update an existing issue"),
+        ("rename_branch", ""),
+        ("archive_page", "Archives a page"),
+        ("add_labels_to_issue", "Adds labels"),
+    ];
+    let unclear: &[(&str, &str, &str)] = &[
+        // removing and overwriting
+        ("clear_cache", "Clear the cache", ""),
+        ("update_page", "Update or delete a page", ""),
+        ("create_or_update_note", "Create or update a note", ""),
+        ("write_file", "Write a file", ""),
+        ("create_file", "Create a new file or completely overwrite an existing one", ""),
+        ("update_file", "Update a file", ""),
+        ("set_value", "Set a value", ""),
+        ("replace_block", "Replace a block", ""),
+        ("edit_all_rows", "Edit rows", ""),
+        ("update_record", "Update a record", "overwrite"),
+        ("update_branch", "Update", "force"),
+        // merging and moving
+        ("merge_pull_request", "Merge a pull request", ""),
+        ("push_files", "Push files", ""),
+        ("update_pull_request_branch", "Update a pull request branch with the latest changes from the base branch", ""),
+        ("update_ref", "Update a reference", ""),
+        ("move_file", "Move a file", ""),
+        // sending to others
+        ("send_message", "Send a message", ""),
+        ("create_message", "Create a message", ""),
+        ("create_draft", "Creates a draft and sends it", ""),
+        ("add_event", "Add an event and notify everybody", ""),
+        ("invite_user", "Invite a user", ""),
+        ("create_pull_request_review", "Create a review on a pull request", ""),
+        ("publish_page", "Publish a page", ""),
+        ("create_post", "Create a post", ""),
+        // money and access
+        ("create_payment", "Create a payment", ""),
+        ("create_refund", "Creates a refund", ""),
+        ("create_order", "Create an order", ""),
+        ("add_collaborator", "Add a collaborator", ""),
+        ("update_permissions", "Update permissions", ""),
+        // several things in one, and words of no list
+        ("update_issue", "Update an issue", "action"),
+        ("modify_data", "Modify data", "sql"),
+        ("create_table", "Create a new table", "query"),
+        ("sync_calendar", "Sync a calendar", ""),
+        ("approve_request", "Approve a request", ""),
+        ("scale_deployment", "Scale it", ""),
+        ("run_job", "Run a job", ""),
+    ];
+    let judge = |name: &str, description: &str, parameters: &[&str], annotations| {
+        let subject = Subject { name, description, parameters, annotations };
+        let found = classify(subject);
+        danger(subject, found.category, !found.review_reasons.is_empty()).0
+    };
+    for (name, description) in clear {
+        assert_eq!(judge(name, description, &[], hints("")), Danger::Reversible, "{name}: {description}");
+        assert_eq!(judge(name, description, &[], hints("r- d+")), Danger::Destructive, "{name} declares it");
+    }
+    for (name, description, parameter) in unclear {
+        let parameters: Vec<&str> = [*parameter].into_iter().filter(|name| !name.is_empty()).collect();
+        let level = judge(name, description, &parameters, hints(""));
+        assert!(level >= Danger::Destructive, "{name}: {description}");
     }
 }
 
@@ -109,7 +182,8 @@ fn r_dis_4_captures_agree_with_their_annotations() {
                 assert_ne!(tool.annotations.read_only, Some(false), "{what}");
                 assert_ne!(tool.annotations.destructive, Some(true), "{what}");
             }
-            if operation.needs_review || (operation.endpoint != Read && tool.annotations.destructive.is_none()) {
+            let is_silent = tool.annotations.destructive.is_none();
+            if operation.needs_review || (matches!(operation.endpoint, Delete | Execute) && is_silent) {
                 assert!(operation.danger_level >= Danger::Destructive, "{what}");
             }
             if let Some(read_only) = tool.annotations.read_only {
@@ -167,6 +241,52 @@ fn r_dis_4_without_annotations_no_write_is_called_read() {
     assert!(category * 10 >= writes * 8, "{category} of {writes}");
 }
 
+/// What servers declare is the answer, and their words alone the guess. Known differences are listed.
+#[test]
+fn r_dis_4_without_annotations_little_that_is_declared_destructive_looks_clear() {
+    let (mut declared, mut harmless, mut found, mut silent) = (0, 0, 0, 0);
+    let (mut changed, mut wrong) = (Vec::new(), Vec::new());
+    for (server, bundle) in bundles() {
+        for (tool, operation) in bundle.tools().iter().zip(&bundle.normalized_bundle.operations) {
+            if operation.endpoint == Read {
+                continue;
+            }
+            let parameters: Vec<&str> = operation.params.iter().map(|parameter| parameter.name.as_str()).collect();
+            let subject = Subject {
+                name: &operation.operation_name,
+                description: &operation.description,
+                parameters: &parameters,
+                annotations: Annotations::default(),
+            };
+            let guess = classify(subject);
+            let (level, _) = danger(subject, guess.category, !guess.review_reasons.is_empty());
+            match tool.annotations.destructive {
+                Some(true) => {
+                    declared += 1;
+                    if level < Danger::Destructive {
+                        wrong.push(format!("{server}: {}", tool.name));
+                    }
+                }
+                Some(false) => {
+                    harmless += 1;
+                    found += usize::from(level == Danger::Reversible);
+                }
+                None => {
+                    silent += 1;
+                    if operation.danger_level == Danger::Reversible {
+                        changed.push(format!("{server}: {}", tool.name));
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("declared destructive {declared}; declared harmless {harmless}, found {found}");
+    eprintln!("silent {silent}, of which reversible {}: {changed:?}", changed.len());
+    assert!(declared > 20, "{declared}");
+    // They change settings of an issue and of a project, which can be undone. Their server declares every update so.
+    assert_eq!(wrong, ["sentry: update_issue", "sentry: update_project"]);
+}
+
 #[test]
 fn r_dis_4_a_verb_of_writing_is_never_read() {
     let given = [None, Some(true), Some(false)];
@@ -178,12 +298,15 @@ fn r_dis_4_a_verb_of_writing_is_never_read() {
                 for read_only in given {
                     for destructive in given {
                         let annotations = Annotations { read_only, destructive, idempotent: None };
-                        let found = classify(Subject { name: &name, description, parameters: &[], annotations });
+                        let subject = Subject { name: &name, description, parameters: &[], annotations };
+                        let found = classify(subject);
                         let review = !found.review_reasons.is_empty();
-                        let (level, _) = danger(&name, found.category, annotations, review);
+                        let (level, _) = danger(subject, found.category, review);
+                        let is_clear = ["create", "add", "update"].contains(&verb) && destructive.is_none();
                         let what = format!("{name} {description:?} {annotations:?}: {found:?} {level}");
                         assert_ne!(found.category, Read, "{what}");
-                        assert!(level >= Danger::Destructive || (!review && destructive == Some(false)), "{what}");
+                        let may_be_less = !review && (destructive == Some(false) || is_clear);
+                        assert!(level >= Danger::Destructive || may_be_less, "{what}");
                         assert_eq!(review, found.confidence == Confidence::Low, "{what}");
                     }
                 }

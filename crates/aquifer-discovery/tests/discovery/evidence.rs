@@ -53,7 +53,7 @@ fn r_dis_4_a_file_can_raise_danger_and_never_lower_it_below_the_evidence() {
         ("delete_user", "", &none, Execute, Reversible, (Delete, Destructive), (Delete, Destructive)),
         ("drop_table", "", &none, Execute, Safe, (Delete, Forbidden), (Delete, Forbidden)),
         ("force_push", "", &none, Read, Safe, (Update, Dangerous), (Update, Dangerous)),
-        ("update_user", "Update.", &none, Read, Safe, (Update, Destructive), (Update, Reversible)),
+        ("update_user", "Update.", &none, Read, Safe, (Update, Reversible), (Update, Reversible)),
         ("users", "", &writes, Read, Safe, (Execute, Destructive), (Execute, Reversible)),
         ("get_user", "", &writes, Read, Safe, (Execute, Destructive), (Execute, Reversible)),
         // Nothing shows what it does: the operator's trust settles that.

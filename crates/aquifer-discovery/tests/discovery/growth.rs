@@ -48,7 +48,7 @@ fn take_over(tools: &Value) {
     let offer = Offer::from_bundle(&made, "s");
     let built = catalog(&offer);
     for operation in built.operations().iter().take(1) {
-        drop(aquifer_protocol::schema::input_schema(operation, built.types()));
+        drop(operation.input_schema(built.types()));
     }
     for call in offer.calls.values() {
         let params: Map<String, Value> = call.names().map(|(name, _)| (name.to_owned(), Value::Null)).collect();

@@ -11,7 +11,6 @@ use aquifer_discovery::{Adapter, Bundle, Offer, PinBook, normalize};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::{MAX_NAME_LEN, RESERVED, is_snake_case};
-use aquifer_protocol::schema::input_schema;
 use aquifer_protocol::text::clean_json;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -118,7 +117,7 @@ fn hold(bundle: &Bundle) {
             assert!(is_clean(text), "{text:?}");
             text.to_owned()
         };
-        clean_json(json!([*operation.description, input_schema(operation, &offer.types)]), &check);
+        clean_json(json!([*operation.description, operation.input_schema(&offer.types)]), &check);
     }
     for (tool, operation) in bundle.tools().iter().zip(operations) {
         let call = &offer.calls[operation.operation_name.as_str()];

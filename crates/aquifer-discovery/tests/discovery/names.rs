@@ -78,10 +78,10 @@ fn r_dis_7a_established_names_stay_and_no_other_tool_gets_them() {
         (&[("a", "x"), ("b", "x")], &[], &["a", "b"], &["x", "b"]),
         (&[("gone", "foo_bar")], &["foo_bar"], &["foo_bar"], &["foo_bar_x"]),
     ];
-    for (known, kept, listed, expected) in table {
+    for (known, reserved, listed, expected) in table {
         let mut established = name::EstablishedNames::default();
         known.iter().for_each(|(tool, operation)| established.keep(tool, operation));
-        kept.iter().for_each(|operation| established.reserve(operation));
+        reserved.iter().for_each(|operation| established.reserve(operation));
         let assigned = name::operations_beside(listed.iter().copied(), &established);
         let names: Vec<&str> = assigned.iter().map(|assigned| assigned.name.as_str()).collect();
         for (name, expected) in names.iter().zip(*expected) {
@@ -89,7 +89,7 @@ fn r_dis_7a_established_names_stay_and_no_other_tool_gets_them() {
                 Some(base) => name.starts_with(&format!("{base}_x")) && name.len() > base.len() + 2,
                 None => name == expected,
             };
-            assert!(is_expected, "{known:?} {kept:?} {listed:?}: {names:?}");
+            assert!(is_expected, "{known:?} {reserved:?} {listed:?}: {names:?}");
         }
         let mut unique = names.clone();
         unique.sort_unstable();

@@ -2,7 +2,6 @@
 
 use aquifer_discovery::adapter::build;
 use aquifer_discovery::{Adapter, Bundle, Offer};
-use aquifer_protocol::schema::input_schema;
 use aquifer_protocol::text;
 use serde_json::{Value, json};
 
@@ -32,7 +31,7 @@ fn seen(offer: &Offer) -> Value {
         .operations
         .iter()
         .map(|operation| {
-            json!([*operation.description, *operation.returns.description, input_schema(operation, &offer.types)])
+            json!([*operation.description, *operation.returns.description, operation.input_schema(&offer.types)])
         })
         .collect();
     operations.into()
@@ -157,7 +156,7 @@ fn r_dis_7a_of_two_values_that_look_alike_the_clean_one_is_offered() {
         "t\u{200b}wo".to_owned(),
     ];
     for offer in offers(&tool(json!({ "kind": { "type": "string", "enum": alike } }))) {
-        let schema = input_schema(&offer.operations[0], &offer.types);
+        let schema = offer.operations[0].input_schema(&offer.types);
         assert_eq!(schema["properties"]["kind"]["enum"], json!(["one", "two", "two!"]));
         let catalog = catalog(&offer);
         for (chosen, expected) in [("one", "one".to_owned()), ("two", dirty("two"))] {
@@ -191,7 +190,7 @@ fn r_dis_7a_a_second_cleaner_adds_to_the_first() {
     );
     let mut offer = Offer::from_bundle(&bundle, "s");
     offer.sanitize(&|text| text.replace("s3cret", "…"));
-    let schema = input_schema(&offer.operations[0], &offer.types);
+    let schema = offer.operations[0].input_schema(&offer.types);
     assert_eq!(schema["properties"]["kind"]["enum"], json!(["one …", "two …", "three"]));
     assert!(!seen(&offer).to_string().contains("s3cret"));
     let catalog = catalog(&offer);
@@ -204,7 +203,6 @@ fn r_dis_7a_a_second_cleaner_adds_to_the_first() {
 fn many_values_that_are_not_clean_are_bounded() {
     let many: Vec<String> = (0..30_000).map(|number| dirty(&format!("v{number}"))).collect();
     let offer = Offer::from_bundle(&tool(json!({ "kind": { "type": "string", "enum": many } })), "s");
-    let shown =
-        input_schema(&offer.operations[0], &offer.types)["properties"]["kind"]["enum"].as_array().unwrap().len();
+    let shown = offer.operations[0].input_schema(&offer.types)["properties"]["kind"]["enum"].as_array().unwrap().len();
     assert_eq!(shown, 1_000);
 }

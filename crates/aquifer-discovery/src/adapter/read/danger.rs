@@ -1,4 +1,4 @@
-//! What an adapter file says about the danger of an operation: the published fields, and the danger document's block.
+//! The danger of an operation in an adapter file: the published fields, and the block from the danger document.
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
@@ -13,7 +13,7 @@ const FIELDS: &[&str] = &[
     "reason", "requires_confirmation", "hook_blockable",
 ];
 
-/// A confirmation that rests longer has expired before it counts.
+/// The maximum cooldown in seconds. With a longer one, a confirmation would expire before it takes effect.
 const MAX_COOLDOWN: u64 = 240;
 
 /// What a file says about the danger of an operation.
@@ -80,9 +80,9 @@ fn level(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
     findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::from_name)
 }
 
-/// A name in the confirmation message that no parameter has: a person would read a hole.
+/// Reports a placeholder in the confirmation message that names no parameter. It could not be filled in.
 pub(super) fn unknown_placeholder(message: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut placeholders = message.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
     let (unknown, _) = placeholders.find(|(name, _)| !is_known(name))?;
-    Some(format!("has '{{{}}}' in its confirmation message, and no such parameter", shown(unknown)))
+    Some(format!("has '{{{}}}' in its confirmation message, but no such parameter", shown(unknown)))
 }

@@ -49,13 +49,13 @@ pub(super) fn read(text: &str, sidecar: Option<&str>) -> Result<Adapter, Vec<Fil
     }
 }
 
-/// Where the front matter stands in a file, and where its body begins.
+/// The position of the front matter in a file, and where the body starts.
 pub(super) struct Parts {
     pub(super) front: Range<usize>,
     pub(super) body: usize,
 }
 
-/// Finds the front matter, or says what is wrong.
+/// Finds the front matter, or returns the problem.
 pub(super) fn split(text: &str) -> Result<Parts, &'static str> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
@@ -167,7 +167,7 @@ fn version(node: &Node, findings: &mut Findings) -> Option<String> {
     Some(version)
 }
 
-/// What the file says of itself.
+/// The metadata of the file.
 fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
@@ -182,11 +182,11 @@ fn trust(front: &Node, findings: &mut Findings) -> Trust {
     }
 }
 
-/// A file is shared and committed: nothing in it may be a credential (R-DIS-9). The value is never repeated.
+/// Refuses credentials, because the file is shared and committed (R-DIS-9). Messages never repeat the value.
 fn refuse_credentials(node: &Node, path: &str, findings: &mut Findings) {
     match &node.shape {
         Shape::Map(entries) => {
-            // An example of a token in a description is not a token, and what things are called is nobody's secret.
+            // A description may contain an example of a token, and names are not secret.
             let is_open = |key: &str| matches!(key, "description" | "name" | "maps_to");
             for entry in entries.iter().filter(|entry| !is_open(&entry.key)) {
                 refuse_credentials(&entry.value, &join(path, &entry.key), findings);

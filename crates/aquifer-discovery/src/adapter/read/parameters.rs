@@ -1,5 +1,5 @@
 //! Parameters of adapter files: keyed by name as published, or in a list with references to shared ones as the
-//! documents write them. What comes out has no references any more (R-DIS-7).
+//! documents write them. References are resolved (R-DIS-7).
 
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Code;

@@ -46,7 +46,7 @@ const API_LIMIT_FIELDS: &[&str] = &[
     "scope", "endpoint", "category", "limit", "window", "remaining_header", "reset_header", "metric", "count_method",
 ];
 
-/// Costs are counted in millionths, and larger amounts than this lose some.
+/// The maximum cost. Costs are counted in millionths, and larger amounts would lose precision.
 const MAX_AMOUNT: f64 = 9_000_000_000.0;
 
 /// Reads the blocks of the file and of its operations.
@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `requests_per_…` and `burst_limit`, which is held as a limit for each second.
+    /// `requests_per_…` and `burst_limit`, which becomes a limit per second.
     fn plain_limits(&mut self, block: &Node, path: &str, prefix: &str, scope: &LimitScope) {
         for window in Window::ALL {
             let key = format!("requests_per_{}", window.as_str());
@@ -157,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The operations whose `maps_to` is as the pattern says. A path with `{placeholders}` is compared as it is.
+    /// The operations whose `maps_to` matches the pattern. A path with `{placeholders}` is compared literally.
     fn endpoint(&mut self, item: &Node, path: &str) -> Option<LimitScope> {
         let node = self.findings.required(item, "endpoint", path)?;
         let place = join(path, "endpoint");

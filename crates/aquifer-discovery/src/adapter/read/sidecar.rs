@@ -1,4 +1,4 @@
-//! What the sidecar adds to an adapter: the tools' own names for parameters, and the whole schemas to enforce.
+//! Completes an adapter from its sidecar: the tools' own names for parameters, and the complete schemas to enforce.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use crate::schema;
 use crate::text::yaml::Node;
 use crate::tool::Annotations;
 
-/// Completes an adapter. Operations may have been renamed or left out by a reviewer, tools and their parameters may
-/// not: calling something under a name it does not have helps nobody.
+/// Completes an adapter. A reviewer may have renamed or removed operations, but not tools and their parameters, because
+/// calls need the names that the server knows.
 pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings: &mut Findings) {
     let sidecar: Sidecar = match serde_json::from_str(text) {
         Ok(sidecar) => sidecar,
@@ -92,7 +92,7 @@ fn complete_operation(
     operation.annotations = entry.annotations.as_ref().map(Annotations::read).unwrap_or_default();
 }
 
-/// An operation without a parameter that its tool demands: every call of it would be refused.
+/// Reports an operation that lacks a parameter required by its tool: every call of it would be refused.
 fn unreachable(operation: &AdapterOperation) -> Option<String> {
     let input = schema::read_input(operation.input_schema.as_ref());
     let given: HashSet<&str> = operation.parameters.iter().map(|one| one.original_name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What an adapter calls and how it authenticates: plugins by name, and no credentials.
+//! The target of an adapter and its authentication: plugins by name, and no credentials.
 
 use aquifer_protocol::error::Code;
 
@@ -8,7 +8,7 @@ use crate::problem::{Findings, join};
 use crate::redact;
 use crate::text::yaml::Node;
 
-/// The plugins there are. The published schema names more; those are not built.
+/// The supported plugins. The published schema names more, which are not implemented.
 const TRANSPORTS: &[&str] = &["http", "native"];
 const PROTOCOLS: &[&str] = &["rest", "custom"];
 const SERIALIZATIONS: &[&str] = &["json"];

@@ -35,7 +35,7 @@ pub(super) fn edit(
         return draft.finish();
     };
     let trust = entries.get(place).ok_or("it is not there")?;
-    // Where the next thing begins.
+    // The start of the next entry.
     let end = match entries.get(place + 1) {
         Some(next) => draft.line_of(next.key_at).ok_or("its end is not found")?,
         None => parts.front.end,
@@ -55,7 +55,7 @@ pub(super) fn edit(
 }
 
 impl TargetTrust {
-    /// A trust block that has nothing else in it.
+    /// A new trust block.
     fn whole(&self) -> Value {
         let mut block = Map::new();
         block.insert("level".to_owned(), json!(self.to));
@@ -83,7 +83,7 @@ impl Draft<'_> {
         let first = fields.first().ok_or("it is empty")?;
         let inner = indent(first.key_at);
         let mut missing = Map::new();
-        // Behind the level is a place that is certainly between two fields.
+        // The line after the level is certainly between two fields.
         let place = match find(fields, "level") {
             Some(level) => {
                 let word = self.word(level, false)?;
@@ -197,7 +197,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Where the word after a key stands, on the key's own line. Empty right behind the colon if there is none.
+    /// The range of the word after a key, on the key's own line. An empty range after the colon if there is no word.
     fn word(&self, entry: &Entry, in_flow: bool) -> Result<Range<usize>, UnsupportedForm> {
         let unusual = "a value is not one plain word on its own line";
         let key = self.offset(entry.key_at).ok_or(unusual)?;
@@ -230,7 +230,7 @@ impl Draft<'_> {
         self.put(word, format!("{blank}{to}"));
     }
 
-    /// Takes a word away, with the blanks before it where the line ends there. Gives where the next line begins.
+    /// Removes a word, and the blanks before it if it is the last one on its line. Returns the start of the next line.
     fn emptied(&mut self, word: Range<usize>) -> Result<usize, UnsupportedForm> {
         let before = self.text.get(..word.start).ok_or("its line is not found")?;
         let after = self.text.get(word.end..).ok_or("its line is not found")?;
@@ -241,7 +241,7 @@ impl Draft<'_> {
         Ok(next)
     }
 
-    /// The last place between two lines before which only blank lines and comments stand.
+    /// The start of the blank lines and comments at the end of a range.
     fn before_comments(&self, start: usize, end: usize) -> usize {
         let mut place = end;
         for line in self.text.get(start..end).unwrap_or_default().split_inclusive('\n').rev() {
@@ -253,7 +253,7 @@ impl Draft<'_> {
         place
     }
 
-    /// The bracket that closes the one here.
+    /// The position of the bracket that closes the one at `start`.
     fn closing(&self, start: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut quote = None;
@@ -285,7 +285,7 @@ impl Draft<'_> {
         self.offset(at).and_then(|offset| self.text.get(offset..)).is_some_and(|rest| rest.starts_with(with))
     }
 
-    /// The byte where a line and column are.
+    /// The byte offset of a line and column.
     fn offset(&self, at: Position) -> Option<usize> {
         let start = self.line_of(at)?;
         let line = self.text.get(start..)?;
@@ -293,7 +293,7 @@ impl Draft<'_> {
         line.char_indices().nth(column).map(|(offset, _)| start + offset)
     }
 
-    /// The byte where a position's line begins.
+    /// The byte offset at which the line of a position starts.
     fn line_of(&self, at: Position) -> Option<usize> {
         let index = usize::try_from(at.line).ok()?.checked_sub(1)?;
         let mut lines = self.text.split_inclusive('\n');

@@ -1,5 +1,5 @@
-//! Changes the trust of an adapter file: its level, and the history of how it came there. Everything else in the file
-//! stays byte for byte.
+//! Changes the trust of an adapter file: its level and the history of changes. Everything else in the file stays the
+//! same, byte for byte.
 //!
 //! The file is edited in place, never rewritten, so that a reviewer sees only the changed lines. The result is read back
 //! and compared before it is returned, so a form of YAML that the editor does not support is refused, not damaged.
@@ -44,7 +44,7 @@ pub struct TrustEdit {
 /// Why a file's trust was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// The file is not an adapter that could be trusted.
+    /// The file is not a valid adapter.
     #[error("the adapter file is not valid: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<FileProblem>),
     /// It already has this level.
@@ -92,7 +92,8 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
     let target = TargetTrust { to, promoted_from: (to > from).then_some(from), record };
     let front = front(text)?;
     let expected = target.apply_to(&front);
-    // A comment after the last entry may belong to it or to what follows: whichever reads back right.
+    // A comment after the last entry may belong to it or to what follows. The variant that reads back correctly is
+    // used.
     let mut refused = TrustError::Form("its form is unusual");
     for keep_comments in [false, true] {
         match edit::edit(text, &front, &target, keep_comments) {
@@ -138,7 +139,7 @@ fn front(text: &str) -> Result<Node, TrustError> {
     front.ok_or(TrustError::Invalid(findings.problems))
 }
 
-/// The changed file is an adapter, says what it should, and nothing else has moved.
+/// Verifies that the changed file is a valid adapter, has the new trust, and is otherwise unchanged.
 fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Result<(), TrustError> {
     let form = || TrustError::Form("its form is unusual");
     let is_right = front(text).is_ok_and(|front| front.to_json() == *expected);

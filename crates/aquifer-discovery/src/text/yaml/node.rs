@@ -6,14 +6,14 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-/// Where something stands: line and column, both from 1.
+/// A position in a file: line and column, both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) line: u64,
     pub(crate) column: u64,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) at: Position,
@@ -27,7 +27,7 @@ pub(crate) enum Shape {
     Map(Vec<Entry>),
 }
 
-/// A key, where it stands, and its value.
+/// A key, its position, and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
 }
 
-/// Text that is no YAML, or YAML we do not take.
+/// Invalid YAML, or YAML that is not supported.
 #[derive(Debug, Clone)]
 pub(crate) struct YamlError {
     pub(crate) at: Position,
@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, first_line: u64) -> Result<Node, YamlError> {
             let at =
                 error.location().map_or(Position::default(), |at| Position { line: at.line(), column: at.column() });
             let message = error.to_string();
-            // The position is told apart from the message.
+            // The position is reported separately.
             let message = message.split(" at line ").next().unwrap_or_default().to_owned();
             let is_duplicate = message.starts_with("duplicate mapping key");
             let line = at.line.max(1) + first_line.saturating_sub(1);
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// The kind of value, for messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.shape {
             Shape::Plain(Value::Null) => "null",

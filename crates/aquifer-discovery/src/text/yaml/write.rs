@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::text::is_hidden;
 
-/// Longer keys need a form of their own in YAML.
+/// The maximum length of a simple key. YAML needs another form for longer ones.
 const MAX_KEY_LEN: usize = 512;
 
 /// The value as a YAML document.
@@ -38,21 +38,7 @@ fn entries(map: &Map<String, Value>, indent: usize, inline_first: bool, text: &m
             text.push_str(&key);
         }
         text.push(':');
-        match value {
-            Value::Object(map) if !map.is_empty() => {
-                text.push('\n');
-                entries(map, indent + 2, false, text);
-            }
-            Value::Array(items) if !items.is_empty() => {
-                text.push('\n');
-                list(items, indent + 2, text);
-            }
-            plain => {
-                text.push(' ');
-                text.push_str(&scalar(plain, indent + 2));
-                text.push('\n');
-            }
-        }
+        nested(value, indent + 2, false, text);
     }
 }
 
@@ -60,20 +46,25 @@ fn list(items: &[Value], indent: usize, text: &mut String) {
     for item in items {
         pad(indent, text);
         text.push('-');
-        match item {
-            Value::Object(map) if !map.is_empty() => {
-                text.push(' ');
-                entries(map, indent + 2, true, text);
-            }
-            Value::Array(items) if !items.is_empty() => {
-                text.push('\n');
-                list(items, indent + 2, text);
-            }
-            plain => {
-                text.push(' ');
-                text.push_str(&scalar(plain, indent + 2));
-                text.push('\n');
-            }
+        nested(item, indent + 2, true, text);
+    }
+}
+
+/// Writes a value after its key or dash. `inline_first` puts the first entry of an object on the same line.
+fn nested(value: &Value, indent: usize, inline_first: bool, text: &mut String) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            text.push(if inline_first { ' ' } else { '\n' });
+            entries(map, indent, inline_first, text);
+        }
+        Value::Array(items) if !items.is_empty() => {
+            text.push('\n');
+            list(items, indent, text);
+        }
+        plain => {
+            text.push(' ');
+            text.push_str(&scalar(plain, indent));
+            text.push('\n');
         }
     }
 }
@@ -102,7 +93,7 @@ fn string(words: &str, indent: Option<usize>) -> String {
     }
 }
 
-/// Words that mean something else to some reader of YAML.
+/// Words that some YAML parsers do not read as strings.
 const TAKEN: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
 
 fn is_plain(words: &str) -> bool {
@@ -114,7 +105,8 @@ fn is_plain(words: &str) -> bool {
         && !TAKEN.contains(&words.to_ascii_lowercase().as_str())
 }
 
-/// Several lines that a block holds exactly: none begins the text with a blank, and one line end at most is at the end.
+/// Whether a block represents the text exactly: it has several lines, does not start with a blank, and ends with at
+/// most one line break.
 fn is_block(words: &str) -> bool {
     let is_harmless = |c: char| c == '\n' || (!c.is_control() && !is_hidden(c) && !is_odd(c));
     let body = words.strip_suffix('\n').unwrap_or(words);
@@ -122,7 +114,7 @@ fn is_block(words: &str) -> bool {
         && !words.starts_with([' ', '\n'])
         && !body.ends_with('\n')
         && words.chars().all(is_harmless)
-        // A line of blanks only would say something about the indentation.
+        // A line that consists of blanks would affect the indentation.
         && body.lines().all(|line| line.is_empty() || !line.trim_matches(' ').is_empty())
 }
 
@@ -164,7 +156,7 @@ fn quoted(words: &str) -> String {
     text
 }
 
-/// Blanks that are not the blank, and characters that YAML or an editor may not keep.
+/// Blanks other than the ASCII space, and characters that YAML or an editor may not preserve.
 fn is_odd(letter: char) -> bool {
     (letter.is_whitespace() && letter != ' ')
         || matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}')

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::tool::Tool;
+use super::Tool;
 
 /// The digests of one tool's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,11 +132,11 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
     };
     match schema {
         Value::Object(keywords) => {
-            let kept = keywords.iter().filter(|(keyword, value)| !is_description(keyword, value));
-            let kept = kept.map(|(keyword, value)| (keyword.as_str(), value)).collect();
-            canonical_json::write_members_with(kept, text, |keyword, value, text| match (keyword, value) {
+            let members = keywords.iter().filter(|(keyword, value)| !is_description(keyword, value));
+            let members = members.map(|(keyword, value)| (keyword.as_str(), value)).collect();
+            canonical_json::write_members_with(members, text, |keyword, value, text| match (keyword, value) {
                 ("default" | "const" | "enum", value) => canonical_json::write(value, text),
-                // Names of fields, of which one may be called 'description'.
+                // The keys are field names, and a field may be called 'description'.
                 (
                     "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                     Value::Object(named),
@@ -215,7 +215,7 @@ fn digest(text: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Digests are kept on disk: they may never change for the same definition.
+    /// Digests are stored on disk, so the digest of a definition must never change.
     #[test]
     fn r_dis_7a_digests_are_those_of_canonical_text() {
         let value = serde_json::json!({ "b": [1, 2.5, null, true], "a": { "é\n\"": "x/\u{1}" }, "": {} });

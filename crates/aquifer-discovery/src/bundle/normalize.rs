@@ -7,13 +7,12 @@ use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::text::clean_json;
 use serde_json::Value;
 
-use crate::bundle::{
+use super::{
     Bundle, InferenceSources, NormalizedBundle, NormalizedOperation, NormalizedParameter, NormalizedReturns,
     Provenance, RawCapture, SCHEMA_VERSION, Source,
 };
 use crate::classify::{self, Inference, Subject};
 use crate::name::{self, AssignedName, EstablishedNames, NameReason};
-use crate::redact;
 use crate::schema::{self, NarrowedParameter};
 use crate::text;
 use crate::tool::Tool;
@@ -69,7 +68,7 @@ pub fn normalize_beside(
     listing: &Listing,
     established: &EstablishedNames,
 ) -> Bundle {
-    let source = redact::source(source);
+    let source = source.redacted();
     let mut warnings = listing.warnings.clone();
     let names = name::operations_beside(listing.tools.iter().map(|tool| tool.name.as_str()), established);
     let pairs = listing.tools.iter().zip(&names);
@@ -109,7 +108,7 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
     let subject = Subject {
         name: &assigned.name,
-        // What we say ourselves, where the tool says nothing, is no evidence.
+        // A description that was generated because the tool has none is not evidence.
         description: description_field.map_or("", |_| &description),
         parameters: &parameter_names,
         annotations: tool.annotations,
@@ -176,7 +175,7 @@ fn explain_name(assigned: &AssignedName, own: &mut Vec<BundleWarning>, review_re
     own.push(BundleWarning::new(code, message).field("name"));
 }
 
-/// The words that describe a tool, the field they come from, and how they were made.
+/// The description of a tool, the field it comes from, and how it was made.
 fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'static str>, Inference) {
     let description = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
     let Some((words, field)) = description else {
