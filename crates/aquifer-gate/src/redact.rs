@@ -118,10 +118,10 @@ impl<'a> Redactor<'a> {
             && map
                 .iter()
                 .any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(names_sensitive_value));
-        let mut kept = Map::new();
+        let mut redacted = Map::new();
         for (position, (name, value)) in map.iter().enumerate() {
             if self.left == 0 {
-                kept.insert(CUT.to_owned(), format!("{} more", map.len() - position).into());
+                redacted.insert(CUT.to_owned(), format!("{} more", map.len() - position).into());
                 break;
             }
             let fields = || shapes.iter().flat_map(|shape| &shape.fields).filter(|field| *field.name == **name);
@@ -154,23 +154,23 @@ impl<'a> Redactor<'a> {
                     (name.clone(), value)
                 }
             };
-            kept.insert(name, value);
+            redacted.insert(name, value);
         }
-        Value::Object(kept)
+        Value::Object(redacted)
     }
 
     fn array(&mut self, items: &[Value], schemas: &[&'a Schema], depth: usize) -> Value {
         let schemas: Vec<&'a Schema> = schemas.iter().flat_map(|schema| elements(schema, self.types, 0)).collect();
-        let mut kept = Vec::new();
+        let mut redacted = Vec::new();
         for (position, item) in items.iter().enumerate() {
             if self.left == 0 {
-                kept.push(format!("{CUT} {} more", items.len() - position).into());
+                redacted.push(format!("{CUT} {} more", items.len() - position).into());
                 break;
             }
             self.spend(1);
-            kept.push(self.value(item, &schemas, depth + 1));
+            redacted.push(self.value(item, &schemas, depth + 1));
         }
-        Value::Array(kept)
+        Value::Array(redacted)
     }
 
     fn text(&mut self, text: &str, depth: usize) -> Value {

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::call::{self, FullCall};
-use super::message::ConfirmationPrompt;
+use super::message::{BatchSubject, ConfirmationPrompt};
 use super::record::{TokenRecord, TokenState, saturating_add};
 use crate::timeout::with_timeout;
 
@@ -197,11 +197,13 @@ impl Approval {
         call: &StoredCall,
         (now, expires_at): (Timestamp, Timestamp),
     ) -> Self {
+        let batch = prompt.batch.as_ref();
+        let of = |own: &str, of_batch: fn(&BatchSubject) -> &str| batch.map_or(own, of_batch).to_owned();
         Self {
             id: String::new(),
-            source: operation.source.to_string(),
-            place: operation.place.to_string(),
-            operation: operation.name.to_string(),
+            source: of(&operation.source, |batch| &batch.source),
+            place: of(&operation.place, |batch| &batch.place),
+            operation: of(&operation.name, |batch| &batch.operations),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
             message: prompt.headline.clone(),

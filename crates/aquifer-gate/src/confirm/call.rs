@@ -49,6 +49,21 @@ impl FullCall {
         is_complete.then_some(Self { params, defaults, hidden })
     }
 
+    /// Several calls as one, each under its name.
+    pub(super) fn combine(calls: Vec<(String, &FullCall)>) -> Self {
+        let mut all = Self { params: Map::new(), defaults: Vec::new(), hidden: Vec::new() };
+        for (name, call) in calls {
+            let mut prefix = String::new();
+            push_step(&mut prefix, &name);
+            let inside =
+                |places: &[String]| -> Vec<String> { places.iter().map(|place| format!("{prefix}{place}")).collect() };
+            all.defaults.extend(inside(&call.defaults));
+            all.hidden.extend(inside(&call.hidden));
+            all.params.insert(name, Value::Object(call.params.clone()));
+        }
+        all
+    }
+
     /// The call as stored.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         // Text, numbers and names are always valid JSON.

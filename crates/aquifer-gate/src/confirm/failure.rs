@@ -47,12 +47,20 @@ pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
         ScopeMismatch::Source => "source",
         ScopeMismatch::Operation => "operation",
         ScopeMismatch::Params => "parameters",
+        ScopeMismatch::Batch => "batch",
         ScopeMismatch::Strength => "strength",
+    };
+    let hint = match difference {
+        ScopeMismatch::Batch => {
+            ". Nothing was done. Send exactly the operations it was issued for, in their order, or leave the token out to \
+             get a new one"
+        }
+        _ => "",
     };
     Failure::new(
         Code::TokenScopeMismatch,
         format!(
-            "Confirmation token scope mismatch: it was issued for {} {what}",
+            "Confirmation token scope mismatch: it was issued for {} {what}{hint}",
             if what == "parameters" { "other" } else { "another" }
         ),
     )
@@ -67,12 +75,12 @@ pub(super) fn confirmation_required(
     expires_at: Timestamp,
     approval: Option<&str>,
 ) -> Failure {
+    let (subject, again) = (prompt.subject(), prompt.how_to_continue());
     let message = match approval {
-        None => "This operation requires confirmation".to_owned(),
-        Some(id) => format!(
-            "This operation requires confirmation by a person: approval '{id}' is open. Once it is given, send the same \
-             request with the token"
-        ),
+        None => format!("{subject} confirmation. Ask your user, then {again}"),
+        Some(id) => {
+            format!("{subject} confirmation by a person: approval '{id}' is open. Once it is given, {again}")
+        }
     };
     let failure = details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
         .detail("confirmation_token", token)
@@ -91,10 +99,8 @@ pub(super) fn cooling_down(
     wait: Duration,
 ) -> Failure {
     let seconds = whole_seconds(wait);
-    let message = format!(
-        "This operation requires confirmation and has a cooldown: wait {seconds} seconds, then send the same \
-         request with the same token"
-    );
+    let (subject, again) = (prompt.subject(), prompt.how_to_continue());
+    let message = format!("{subject} confirmation and a cooldown: wait {seconds} seconds, then {again}");
     details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
         .detail("confirmation_token", token)
         .detail("expires_at", format_seconds(expires_at))
@@ -108,6 +114,10 @@ pub(super) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPr
 }
 
 fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
+    let failure = match &prompt.batch {
+        Some(batch) => failure.detail("covers", json!(batch.covered)),
+        None => failure,
+    };
     failure
         .detail("operation", &*operation.name)
         .detail("danger_level", operation.danger.as_str())

@@ -10,6 +10,7 @@ use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
 use super::call::FullCall;
+use super::preview::Findings;
 use super::render::escape;
 use crate::policy::PolicyDecision;
 
@@ -37,24 +38,66 @@ pub(crate) struct ConfirmationPrompt {
     pub(crate) reasons: Vec<String>,
     /// The full call. `None` if it cannot be shown.
     pub(crate) call: Option<FullCall>,
+    /// The batch, if it is about several calls.
+    pub(crate) batch: Option<BatchSubject>,
     is_complete: bool,
+}
+
+/// What a question about several calls of a batch is about.
+#[derive(Debug, Clone)]
+pub(crate) struct BatchSubject {
+    /// The indices of the calls in the batch.
+    pub(crate) covered: Vec<usize>,
+    /// The indices of everything that has to be sent again.
+    pub(crate) sent_again: Vec<usize>,
+    /// The sources, the places behind them, and the operations, as an approval shows them.
+    pub(crate) source: String,
+    pub(crate) place: String,
+    pub(crate) operations: String,
+}
+
+/// A call that one confirmation covers together with others.
+pub(crate) struct CoveredCall<'a> {
+    pub(crate) index: usize,
+    pub(crate) operation: &'a Operation,
+    pub(crate) prompt: ConfirmationPrompt,
 }
 
 impl ConfirmationPrompt {
     /// The question about a call. The operator can set its text. The source's text is added to ours and never replaces
     /// it: neither a source nor a caller decides what a person sees.
     pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
+        Self::build(request, decision, Findings::default())
+    }
+
+    /// The question with what a rehearsal found. If both do not fit, the parameters are more important: whether a call is
+    /// shown completely must not depend on the data.
+    pub(crate) fn with_findings(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
+        let plain = Self::new(request, decision);
+        if findings.is_empty() || !plain.is_complete {
+            return plain;
+        }
+        Some(Self::build(request, decision, findings)).filter(Self::is_complete).unwrap_or(plain)
+    }
+
+    fn build(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
         let operation = request.operation();
         let call = FullCall::new(request);
         let none = Map::new();
         let params = call.as_ref().map_or(&none, |call| &call.params);
-        let headline = match (decision.message(), operation.safeguards.message.as_deref()) {
-            (Some(ours), _) => fill_in(ours, params),
-            (None, Some(theirs)) => format!("{} Its source says: {}", plain(operation), fill_in(theirs, params)),
-            (None, None) => plain(operation),
+        let question = || findings.question(operation).unwrap_or_else(|| plain(operation));
+        let mut headline = match (decision.message(), operation.safeguards.message.as_deref()) {
+            (Some(ours), _) => {
+                let statement = findings.statement().map(|statement| format!(" {statement}"));
+                format!("{}{}", fill_in(ours, params), statement.unwrap_or_default())
+            }
+            (None, Some(theirs)) => format!("{} Its source says: {}", question(), fill_in(theirs, params)),
+            (None, None) => question(),
         };
+        headline.push_str(&findings.consequences());
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
-        if reasons.is_empty() {
+        // The matrix says what it does by itself.
+        if reasons.is_empty() && !decision.says_what_it_does() {
             reasons.extend(describe_danger(operation.danger).map(str::to_owned));
         }
         let why = decision.reason_for_caller();
@@ -71,7 +114,92 @@ impl ConfirmationPrompt {
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
         }
-        Self { headline, message, reasons, call, is_complete }
+        Self { headline, message, reasons, call, batch: None, is_complete }
+    }
+
+    /// The question about several calls of a batch. `others` run with them and need no confirmation; `later_count` more
+    /// need one of their own.
+    pub(crate) fn for_batch(
+        covered: &[CoveredCall<'_>],
+        others: &[&str],
+        later_count: usize,
+        sent_again: Vec<usize>,
+    ) -> Self {
+        let mut headline = match covered.len() {
+            1 => "Run this operation of a batch?".to_owned(),
+            count => format!("Run these {count} operations?"),
+        };
+        if !others.is_empty() {
+            let plural = if others.len() == 1 { "" } else { "s" };
+            let names: Vec<String> = others.iter().map(|name| escape(name)).collect();
+            headline.push_str(&format!(
+                " The batch has {} more operation{plural} that need{} no confirmation: {}.",
+                others.len(),
+                if others.len() == 1 { "s" } else { "" },
+                truncate(&names.join(", "), MAX_MENTIONED_CHARS)
+            ));
+        }
+        if later_count > 0 {
+            headline.push_str(&format!(" You will be asked about {later_count} more later."));
+        }
+        let mut message = headline.clone();
+        let mut reasons: Vec<String> = Vec::new();
+        for (number, call) in covered.iter().enumerate() {
+            message.push_str(&format!("\n{}. {}", number + 1, call.prompt.message));
+            for reason in &call.prompt.reasons {
+                if !reasons.contains(reason) {
+                    reasons.push(reason.clone());
+                }
+            }
+        }
+        let is_complete = covered.iter().all(|call| call.prompt.is_complete)
+            && message.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>()
+                <= MAX_QUESTION_CHARS;
+        if !is_complete && !reasons.iter().any(|reason| reason == TOO_LONG) {
+            reasons.push(TOO_LONG.to_owned());
+        }
+        let calls = covered.iter().map(|call| {
+            // The number keeps calls of the same operation apart.
+            Some((format!("{}. {}", call.index, call.operation.name), call.prompt.call.as_ref()?))
+        });
+        let call = calls.collect::<Option<Vec<_>>>().map(FullCall::combine);
+        let distinct = |name: fn(&Operation) -> &str| {
+            let mut names: Vec<&str> = Vec::new();
+            for call in covered {
+                if !names.contains(&name(call.operation)) {
+                    names.push(name(call.operation));
+                }
+            }
+            names.join(", ")
+        };
+        let batch = BatchSubject {
+            covered: covered.iter().map(|call| call.index).collect(),
+            sent_again,
+            source: distinct(|operation| &operation.source),
+            place: distinct(|operation| &operation.place),
+            operations: format!("batch: {}", distinct(|operation| &operation.name)),
+        };
+        Self { headline, message, reasons, call, batch: Some(batch), is_complete }
+    }
+
+    /// What requires a confirmation, as the beginning of a sentence.
+    pub(crate) fn subject(&self) -> String {
+        match self.batch.as_ref().map(|batch| batch.covered.len()) {
+            None => "This operation requires".to_owned(),
+            Some(1) => "An operation of this batch requires".to_owned(),
+            Some(count) => format!("{count} operations of this batch require one"),
+        }
+    }
+
+    /// What to do after the confirmation, as the end of a sentence.
+    pub(crate) fn how_to_continue(&self) -> String {
+        match &self.batch {
+            None => "send the same request again with 'confirmation_token'".to_owned(),
+            Some(batch) => format!(
+                "send {} again in this order, as a batch with 'confirmation_token' beside 'operations'",
+                list_indices(&batch.sent_again)
+            ),
+        }
     }
 
     /// Whether the question shows everything that would be sent. Nobody must confirm a call that is only shown in part.
@@ -87,6 +215,19 @@ impl ConfirmationPrompt {
             text.push_str(reason);
         }
         text
+    }
+}
+
+/// Operations of a batch in words.
+fn list_indices(indices: &[usize]) -> String {
+    let is_range = indices.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
+    match indices {
+        [only] => format!("operations[{only}]"),
+        [first, .., last] if is_range => format!("operations[{first}] to operations[{last}]"),
+        _ => {
+            let listed: Vec<String> = indices.iter().map(|index| format!("operations[{index}]")).collect();
+            listed.join(", ")
+        }
     }
 }
 
@@ -133,7 +274,7 @@ fn describe_danger(danger: Danger) -> Option<&'static str> {
 
 /// The headline if the operator has not set one.
 fn plain(operation: &Operation) -> String {
-    let mut headline = format!("Run '{}' ({})", escape(&operation.name), operation.danger);
+    let mut headline = format!("Run '{}'", escape(&operation.name));
     if !operation.source.is_empty() {
         headline.push_str(&format!(" of source '{}'", escape(&operation.source)));
     }

@@ -9,6 +9,7 @@ pub mod approvals;
 mod call;
 mod failure;
 mod message;
+mod preview;
 mod record;
 mod render;
 mod scope;
@@ -40,8 +41,12 @@ pub use settings::ConfirmSettingsError;
 pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
 pub(crate) use message::ConfirmationPrompt;
+pub(crate) use message::CoveredCall;
+pub(crate) use preview::Findings;
 pub(crate) use record::TokenState;
 pub(crate) use record::format_seconds;
+pub(crate) use scope::CallInBatch;
+pub(crate) use scope::CallSubject;
 pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
@@ -186,6 +191,12 @@ impl Confirmations {
         caller: &Caller,
     ) -> Result<(), Refusal> {
         self.finish_token(token, purpose, min_strength, scope, caller, TokenState::Used).await
+    }
+
+    /// Whether a token was issued for a batch. `None` if there is no such token.
+    pub(crate) async fn is_for_batch(&self, token: &str) -> Result<Option<bool>, StoreError> {
+        let found = self.find(token, Purpose::Confirmation).await?;
+        Ok(found.map(|(_, record, _)| record.scope.is_batch()))
     }
 
     /// Whether a token would be redeemed now. Does not change it.

@@ -82,6 +82,14 @@ pub fn escape(text: &str) -> String {
     writer.line
 }
 
+/// Quotes and escapes foreign text, so that it cannot be mistaken for the text around it.
+pub(super) fn quote(text: &str) -> String {
+    let places = Places::default();
+    let mut writer = Writer::new(&places, false);
+    writer.quoted(text);
+    writer.line
+}
+
 /// Wraps our text for a terminal of this width, so that a value in it does not decide where a line starts.
 pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();

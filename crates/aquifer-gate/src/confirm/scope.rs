@@ -23,6 +23,9 @@ pub(crate) struct Scope {
     params: String,
 }
 
+/// Stands for the operation in the scope of a batch. No operation has this name.
+const BATCH: &str = "[batch]";
+
 /// How a call differs from the confirmed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScopeMismatch {
@@ -30,8 +33,24 @@ pub(super) enum ScopeMismatch {
     Source,
     Operation,
     Params,
+    /// It is another batch, or in another order.
+    Batch,
     /// The confirmation is weaker than required now.
     Strength,
+}
+
+/// A call of a batch, as a confirmation is bound to it.
+pub(crate) struct CallInBatch<'a> {
+    pub(crate) subject: CallSubject<'a>,
+    /// Whether the confirmation covers it. Others only have to stay as they are.
+    pub(crate) is_confirmed: bool,
+}
+
+pub(crate) enum CallSubject<'a> {
+    /// An operation with its parameters.
+    Complete(&'a Operation, &'a Map<String, Value>),
+    /// An operation with parameters that refer to answers that are not there yet.
+    Unresolved(&'a str, &'a Map<String, Value>),
 }
 
 impl Scope {
@@ -45,17 +64,46 @@ impl Scope {
         }
     }
 
+    /// The scope of a confirmation for these calls of a batch, in this order.
+    pub(crate) fn for_batch<'a>(calls: impl IntoIterator<Item = CallInBatch<'a>>, caller: &Caller) -> Self {
+        let mut hash = Sha256::new();
+        for call in calls {
+            // Lengths and kinds keep the parts apart.
+            let (kind, names, params) = match call.subject {
+                CallSubject::Complete(operation, params) => {
+                    ("complete", [&*operation.source, &*operation.place, &*operation.name], params)
+                }
+                CallSubject::Unresolved(operation, params) => ("unresolved", ["", "", operation], params),
+            };
+            hash.update(if call.is_confirmed { "confirmed " } else { "unconfirmed " });
+            hash.update(kind);
+            for name in names {
+                hash.update(format!(" {}:{name}", name.len()));
+            }
+            hash.update(params_hash(params));
+        }
+        let (source, place, operation) = (String::new(), String::new(), BATCH.to_owned());
+        Self { source, place, operation, caller: caller_hash(caller), params: hex(&hash.finalize()) }
+    }
+
+    /// Whether it is the scope of a batch.
+    pub(super) fn is_batch(&self) -> bool {
+        self.operation == BATCH
+    }
+
     /// The first difference that may be reported.
     pub(super) fn find_mismatch(&self, other: &Scope) -> Option<ScopeMismatch> {
         let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
         if !same(&self.caller, &other.caller) {
             Some(ScopeMismatch::Caller)
+        } else if self.is_batch() != other.is_batch() {
+            Some(ScopeMismatch::Batch)
         } else if self.source != other.source || self.place != other.place {
             Some(ScopeMismatch::Source)
         } else if self.operation != other.operation {
             Some(ScopeMismatch::Operation)
         } else if !same(&self.params, &other.params) {
-            Some(ScopeMismatch::Params)
+            Some(if self.is_batch() { ScopeMismatch::Batch } else { ScopeMismatch::Params })
         } else {
             None
         }

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use aquifer_engine::InputRequest;
 use aquifer_engine::gate::Decision;
+use aquifer_engine::rehearsal::{Preview, RehearsalResult};
 use serde_json::json;
 
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
-    Confirmations, ElicitationAnswer, Purpose, Refusal, TokenRequest, cannot_ask_in_batch, rules_changed,
+    ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal, TokenRequest,
+    cannot_ask_in_batch, rules_changed,
 };
 use crate::policy::{RequiredStrength, Strength};
 
@@ -27,6 +29,12 @@ impl SafetyGate {
         // A question that does not show the whole call is not enough: an approval shows it.
         if required != Strength::Approval && !evaluation.prompt().is_complete() {
             required = Strength::Approval;
+        }
+        if let Some((grant, index)) = evaluation.grant
+            && grant.confirm(index, &evaluation.scope(), required)
+        {
+            self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()));
+            return Ok(());
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
             return self.redeem(evaluation, token, required).await;
@@ -54,9 +62,27 @@ impl SafetyGate {
         }
     }
 
+    /// The question about a call, which is rehearsed first: nobody is asked about a call that cannot succeed.
+    async fn rehearse(&self, evaluation: Evaluation<'_>) -> Result<ConfirmationPrompt, EarlyDecision> {
+        let Some(rehearsal) = evaluation.rehearsal else { return Ok(evaluation.prompt()) };
+        let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
+        if self.is_retired.load(Ordering::Relaxed) {
+            return Err(refuse_with(rules_changed()));
+        }
+        let preview: Option<&Preview> = match &result {
+            RehearsalResult::WouldFail(failure) => return Err(refuse_with(failure.clone())),
+            result => result.preview(),
+        };
+        let findings = Findings { preview, obstacle: None };
+        Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
+    }
+
     /// Refuses the call with a token to send it again with.
     async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
-        let prompt = evaluation.prompt();
+        let prompt = match self.rehearse(evaluation).await {
+            Ok(prompt) => prompt,
+            Err(stopped) => return stopped,
+        };
         match self
             .confirmations
             .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(&prompt))
@@ -74,6 +100,10 @@ impl SafetyGate {
 
     /// Asks the user behind the client. The question's key is as unguessable as a token and bound to the same scope.
     async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
+        let prompt = match self.rehearse(evaluation).await {
+            Ok(prompt) => prompt,
+            Err(stopped) => return stopped,
+        };
         match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
         {
             Ok(issued) => {
@@ -82,7 +112,7 @@ impl SafetyGate {
                 let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
                 Box::new(Decision::Ask(InputRequest {
                     key: issued.token,
-                    message: evaluation.prompt().to_text(),
+                    message: prompt.to_text(),
                     schema: schema.into_iter().collect(),
                 }))
             }

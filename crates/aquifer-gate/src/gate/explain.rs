@@ -1,11 +1,13 @@
 //! Explains what would be decided about a call, without deciding it.
 
 use aquifer_engine::Context;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::validate::Checked;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{SafetyGate, is_dry_run};
-use crate::policy::{Effect, Inventory, UnusedRule};
+use crate::policy::{Effect, Inventory, PolicyDecision, Subject, UnusedRule};
 
 impl SafetyGate {
     /// Whether there is any rule, limit, quota or price.
@@ -25,31 +27,52 @@ impl SafetyGate {
     pub async fn explain(&self, request: &Checked, context: &Context) -> Value {
         let operation = request.operation();
         let decision = self.decide_policy(&self.prepare(operation), request, &context.caller);
-        let mut explanation = json!({
-            "operation": operation.name,
-            "source": operation.source,
-            "category": operation.category,
-            "danger": operation.danger,
-            "trust": operation.trust,
-        });
-        if let (Some(explanation), Value::Object(explained)) =
-            (explanation.as_object_mut(), decision.explain(operation, Some(request.types())))
-        {
-            explanation.extend(explained);
-            if let (Effect::Confirm(_), true) = (decision.effect, operation.has_safe_dry_run && operation.native) {
-                if is_dry_run(request) {
-                    explanation.insert("decision".to_owned(), "allow".into());
-                    explanation.shift_remove("strength");
-                    explanation.shift_remove("to_change");
-                }
-                explanation.insert("dry_run".to_owned(), "A dry run changes nothing, so nobody is asked".into());
-            }
-            let limits = match operation.source.is_empty() {
-                true => Vec::new(),
-                false => self.quotas.status_of_operation(operation, &context.caller).await,
-            };
-            explanation.insert("limits".to_owned(), limits.into());
+        let mut explanation = self.explain_decision(operation, &decision, Some(request.types()), context).await;
+        if is_dry_run(request) && asks_except_for_dry_runs(operation, &decision) {
+            explanation.insert("decision".to_owned(), "allow".into());
+            explanation.shift_remove("strength");
+            explanation.shift_remove("to_change");
         }
+        Value::Object(explanation)
+    }
+
+    /// What would be decided about a call whose parameters are not known yet. Rules that depend on them are named as
+    /// reasons.
+    pub async fn explain_without_params(&self, operation: &Operation, context: &Context) -> Value {
+        let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
+        let decision = self.prepare(operation).compiled.decide(&subject);
+        Value::Object(self.explain_decision(operation, &decision, None, context).await)
+    }
+
+    async fn explain_decision(
+        &self,
+        operation: &Operation,
+        decision: &PolicyDecision,
+        types: Option<&Types>,
+        context: &Context,
+    ) -> Map<String, Value> {
+        let mut explanation = Map::from_iter([
+            ("operation".to_owned(), json!(operation.name)),
+            ("source".to_owned(), json!(operation.source)),
+            ("category".to_owned(), json!(operation.category)),
+            ("danger".to_owned(), json!(operation.danger)),
+            ("trust".to_owned(), json!(operation.trust)),
+        ]);
+        if let Value::Object(explained) = decision.explain(operation, types) {
+            explanation.extend(explained);
+        }
+        if asks_except_for_dry_runs(operation, decision) {
+            explanation.insert("dry_run".to_owned(), "A dry run changes nothing, so nobody is asked".into());
+        }
+        let limits = match operation.source.is_empty() {
+            true => Vec::new(),
+            false => self.quotas.status_of_operation(operation, &context.caller).await,
+        };
+        explanation.insert("limits".to_owned(), limits.into());
         explanation
     }
+}
+
+fn asks_except_for_dry_runs(operation: &Operation, decision: &PolicyDecision) -> bool {
+    matches!(decision.effect, Effect::Confirm(_)) && operation.has_safe_dry_run && operation.native
 }

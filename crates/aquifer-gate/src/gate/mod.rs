@@ -4,6 +4,7 @@
 //! continue uncounted, and everything that needs the store is refused. Every write is recorded; if the audit cannot be
 //! written, writes are refused.
 
+mod batch;
 mod confirmation;
 mod explain;
 mod intent;
@@ -16,10 +17,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{BatchConfirmation, BatchDecision, ConfirmationMethod, Decision, Gate, Grant, Pass};
+use aquifer_engine::rehearsal::Rehearsal;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
@@ -28,9 +31,10 @@ use serde_json::{Map, Value};
 use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
 use crate::policy::{
-    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Subject,
+    CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
 use crate::quota::{OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas};
+use batch::BatchGrant;
 use intent::is_write;
 
 /// Maximum number of operations prepared at a time.
@@ -94,6 +98,10 @@ struct Evaluation<'a> {
     context: &'a Context,
     prepared: &'a PreparedOperation,
     decision: &'a PolicyDecision,
+    /// A confirmation of several calls of a batch, and the index of this one.
+    grant: Option<(&'a BatchGrant, usize)>,
+    /// Tries the call before anybody is asked about it.
+    rehearsal: Option<&'a dyn Rehearsal>,
 }
 
 /// A refusal or a question. Boxed, because most calls pass.
@@ -202,6 +210,12 @@ impl SafetyGate {
     }
 
     /// Decides about a request: the most restrictive decision about its operation and all operations that it needs.
+    /// The effect before rules that depend on the call.
+    fn default_effect(&self, operation: &Operation, context: &Context) -> Effect {
+        let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
+        self.prepare(operation).compiled.decide(&subject).effect
+    }
+
     fn decide_policy(&self, prepared: &PreparedOperation, request: &Checked, caller: &Caller) -> Arc<PolicyDecision> {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
         let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
@@ -217,6 +231,39 @@ impl SafetyGate {
                 decision: prepared.compiled.decide(&subject),
             }))
         })
+    }
+
+    /// Decides about a call, which a confirmation of a batch may cover.
+    fn decide_with<'a>(
+        &'a self,
+        request: &'a Checked,
+        grant: Option<(&'a BatchGrant, usize)>,
+        rehearsal: Option<&'a dyn Rehearsal>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        let operation = request.operation();
+        let prepared = self.prepare(operation);
+        let limited = !prepared.counters.is_empty()
+            && self.is_counted(operation)
+            && self.quotas.apply_to(&prepared.counters, &context.caller);
+        let decision = self.decide_policy(&prepared, request, &context.caller);
+        let asks_nobody = match decision.effect {
+            Effect::Allow => !prepared.is_recorded || is_dry_run(request),
+            Effect::Confirm(_) => is_dry_run(request),
+            Effect::Deny(_) => false,
+        };
+        if asks_nobody && !limited {
+            return std::future::ready(Decision::Allow(Pass::default())).boxed();
+        }
+        async move {
+            let evaluation =
+                Evaluation { request, context, prepared: &prepared, decision: &decision, grant, rehearsal };
+            match self.evaluate(evaluation).await {
+                Ok(pass) => Decision::Allow(pass),
+                Err(stopped) => *stopped,
+            }
+        }
+        .boxed()
     }
 
     async fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<Pass, EarlyDecision> {
@@ -268,27 +315,38 @@ impl SafetyGate {
 
 impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
-        let operation = request.operation();
-        let prepared = self.prepare(operation);
-        let limited = !prepared.counters.is_empty()
-            && self.is_counted(operation)
-            && self.quotas.apply_to(&prepared.counters, &context.caller);
-        let decision = self.decide_policy(&prepared, request, &context.caller);
-        let asks_nobody = match decision.effect {
-            Effect::Allow => !prepared.is_recorded || is_dry_run(request),
-            Effect::Confirm(_) => is_dry_run(request),
-            Effect::Deny(_) => false,
-        };
-        if asks_nobody && !limited {
-            return std::future::ready(Decision::Allow(Pass::default())).boxed();
-        }
-        async move {
-            match self.evaluate(Evaluation { request, context, prepared: &prepared, decision: &decision }).await {
-                Ok(pass) => Decision::Allow(pass),
-                Err(stopped) => *stopped,
-            }
-        }
-        .boxed()
+        self.decide_with(request, None, None, context)
+    }
+
+    fn decide_rehearsed<'a>(
+        &'a self,
+        request: &'a Checked,
+        rehearsal: &'a dyn Rehearsal,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        self.decide_with(request, None, Some(rehearsal), context)
+    }
+
+    fn confirmation(&self, request: &Checked, context: &Context) -> Option<ConfirmationMethod> {
+        self.confirmation_method(request, context)
+    }
+
+    fn confirm_batch<'a>(
+        &'a self,
+        batch: &'a BatchConfirmation<'a>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, BatchDecision> {
+        self.confirm_calls(batch, context).boxed()
+    }
+
+    fn decide_confirmed<'a>(
+        &'a self,
+        request: &'a Checked,
+        grant: &'a Grant,
+        index: usize,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        self.decide_with(request, grant.confirmation().map(|grant| (grant, index)), None, context)
     }
 
     fn admit<'a>(&'a self, reading: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
@@ -367,7 +425,17 @@ impl Gate for SafetyGate {
     }
 
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
-        let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
-        self.prepare(operation).compiled.decide(&subject).effect.as_str()
+        self.default_effect(operation, context).as_str()
+    }
+
+    fn mark(&self, operation: &Operation, context: &Context) -> Mark {
+        match self.default_effect(operation, context) {
+            Effect::Allow => Mark::None,
+            Effect::Confirm(strength) => match strength.for_client(context.interaction.can_ask_alone()) {
+                Strength::Approval => Mark::Approval,
+                Strength::Token | Strength::Elicit => Mark::Confirm,
+            },
+            Effect::Deny(_) => Mark::Denied,
+        }
     }
 }

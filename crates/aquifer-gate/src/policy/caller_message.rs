@@ -21,6 +21,11 @@ impl PolicyDecision {
         self.reasons.first().map(ToString::to_string).unwrap_or_default()
     }
 
+    /// Whether the deciding reason begins with what the operation does.
+    pub(crate) fn says_what_it_does(&self) -> bool {
+        matches!(self.reasons.first(), Some(Reason::Cell { .. }))
+    }
+
     /// The decision as callers see it in `details.policy`.
     pub fn for_caller(&self) -> Value {
         json!({ "decision": self.effect.as_str(), "reason": self.reason_for_caller() })

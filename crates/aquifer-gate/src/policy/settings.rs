@@ -236,7 +236,9 @@ impl<'de> Visitor<'de> for PatternListVisitor {
         }
         if words.is_empty() {
             // An empty list would otherwise match everything.
-            return Err(serde::de::Error::custom("an empty list matches nothing: leave it out"));
+            return Err(serde::de::Error::custom(
+                "an empty list is not allowed: list at least one pattern, or remove the key to match everything",
+            ));
         }
         Ok(PatternList(words))
     }

@@ -108,7 +108,7 @@ impl<'a> Inventory<'a> {
 }
 
 const LACKS_SOURCE: &str = "it loosens nothing: with several sources, a rule that loosens operations by name has to name their \
-                            source without wildcards, because another may call one of its own the same";
+                            source without wildcards, because another source may have an operation with the same name";
 
 impl Policy {
     pub(crate) fn has_rules(&self) -> bool {
@@ -141,7 +141,7 @@ impl Policy {
                 continue;
             }
             if rule.effect == RuleEffect::Allow && !rule.loosens {
-                report("it allows without loosen = true, which changes nothing".to_owned());
+                report("it changes nothing: an allow rule has an effect only with loosen = true".to_owned());
                 continue;
             }
             let mut concerned: Vec<Shapes<'_>> =
@@ -155,13 +155,13 @@ impl Policy {
             }
             unmatched_names(rule.selector(), inventory).into_iter().for_each(&mut report);
             if rule.loosens {
-                // Their calls are decided as calls of the operations they resolve to.
+                // A call of a generic operation is decided as the operation that it resolves to.
                 let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
                 concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
                 if concerned.is_empty() {
                     report(format!(
-                        "it loosens nothing: calls of '{first}' are decided as operations of the table they name. Name the \
-                         source, too"
+                        "it loosens nothing: a call of '{first}' is decided as the operation of the table in the call. \
+                         Name the source as well"
                     ));
                     continue;
                 }
@@ -173,7 +173,9 @@ impl Policy {
             let missing: Vec<&Condition> = conditions.iter().filter(|one| is_missing(one, &concerned)).collect();
             missing.iter().for_each(|condition| report(explain_missing(condition, &concerned)));
             if rule.loosens && missing.is_empty() && !self.loosens_any(rule, &concerned) {
-                report("it loosens nothing: everything it is about is decided the same without it".to_owned());
+                report(
+                    "it loosens nothing: every operation that it matches gets the same decision without it".to_owned(),
+                );
             }
         }
         unused
@@ -182,7 +184,7 @@ impl Policy {
     /// Whether a rule changes any decision, for some caller and parameters.
     fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[Shapes<'_>]) -> bool {
         concerned.iter().any(|shapes| {
-            // A quarantine is temporary.
+            // Without the quarantine, because that is temporary.
             let compiled = self.compile_with(shapes.operation, None);
             let Some(facts) = &compiled.facts else { return false };
             let mut rules: Vec<Arc<Rule>> = compiled.static_rules.clone();
@@ -226,8 +228,8 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
         return Some(match called_so {
             // Only a loosening selector does not match it.
             Some(operation) => format!(
-                "no operation is served as {}. It is '{}' of source '{}', served as '{}': a rule that loosens has to name \
-                 the source, too",
+                "no operation is served as {}. There is '{}' of source '{}', served as '{}': a rule that loosens has to \
+                 name the source as well",
                 quoted(&keys.operation),
                 operation.own_name,
                 operation.source,
@@ -245,9 +247,9 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     Some("no operation matches all of its keys".to_owned())
 }
 
-/// Names in a selector that match nothing although others in it do. Patterns with `*` or `?` may be meant for the
-/// future. In a loosening selector, exclusions that exclude nothing are reported as well, including patterns: what they
-/// should protect is loosened.
+/// Names in a selector that match nothing although others in it do. Patterns with `*` or `?` are not reported, because
+/// they may be meant for future operations. In a loosening selector, exclusions that exclude nothing are reported as
+/// well, including patterns, because the operations that they should protect are loosened.
 pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
     if inventory.may_match_unknown_source(selector) {
         return Vec::new();
@@ -360,7 +362,7 @@ fn quoted(words: &PatternList) -> String {
 
 fn no_match<'a>(key: &str, words: &PatternList, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().collect();
-    // Other spellings count, too: a tool is `sendMoney`, its operation `send_money`.
+    // Names are compared in snake case, so that `send_money` suggests the tool `sendMoney`.
     let spelled: Vec<(String, &str)> = known.iter().map(|name| (snake_case(name), *name)).collect();
     let near = literals(words).find_map(|word| {
         let near = nearest(word, spelled.iter().map(|(spelled, _)| spelled.as_str()))?;

@@ -1,9 +1,11 @@
 //! Confirmation: every way a token can be refused, and no way around it (R-SAF-3).
 
 mod approval;
+mod batch;
 mod elicit;
 mod full_call;
 mod laws;
 mod logs;
+mod rehearsal;
 pub(crate) mod shared;
 mod token;

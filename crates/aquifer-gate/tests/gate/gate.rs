@@ -219,15 +219,13 @@ async fn r_bat_3_a_batch_halts_and_resumes_with_its_token() {
             .iter()
             .map(|pending| request(pending["operation"].as_str().unwrap(), pending["params"].clone())),
     );
-    let goes_on = harness.ask(json!({ "operations": rest })).await;
-    // The last one is another call and halts on its own: one token is for one deletion.
-    assert_eq!(goes_on["results"].as_array().unwrap().len(), 2, "{goes_on}");
-    assert_eq!(goes_on["halted_at"]["index"], 2);
+    let done = harness.ask(json!({ "operations": rest })).await;
+    assert_eq!(done["summary"], json!({ "total": 3, "succeeded": 3, "failed": 0 }), "{done}");
     let done: Vec<String> = harness.done().into_iter().map(|(_, name, _)| name).collect();
-    assert_eq!(done, ["delete_thing", "get_thing"]);
-    // The same token twice in a batch works once.
-    let token = goes_on["halted_at"]["result"]["error"]["details"]["confirmation_token"].as_str().unwrap();
-    let twice = json!({ "operations": [with_token(delete(), token), with_token(delete(), token)] });
+    assert_eq!(done, ["delete_thing", "get_thing", "delete_thing"]);
+    // A token of one call works once, also in a batch.
+    let token = harness.token(delete()).await;
+    let twice = json!({ "operations": [with_token(delete(), &token), with_token(delete(), &token)] });
     let answer = harness.ask(twice).await;
     assert_eq!(answer["summary"], json!({ "total": 2, "succeeded": 1, "failed": 1 }));
     assert_eq!(answer["results"][1]["result"]["error"]["code"], "TOKEN_ALREADY_USED");
@@ -252,4 +250,26 @@ async fn r_saf_2_denials_say_what_decided() {
     let token = harness.token(get()).await;
     assert_eq!(code(&harness.ask(with_token(get(), &token)).await), "done");
     assert_eq!(code(&harness.ask(request("alpha_get_thing", json!({ "id": "y" }))).await), "done");
+}
+
+#[tokio::test]
+async fn r_ext_1_signatures_say_who_will_be_asked() {
+    let rule = "[[rule]]\noperation = \"*erase_thing\"\neffect = \"confirm\"\nstrength = \"approval\"";
+    let settings = GateSettings { policy: toml::from_str(rule).unwrap(), ..GateSettings::default() };
+    let harness = Harness::new(&settings);
+    let answer = harness.ask(request("introspect", json!({ "query": "signatures", "source": "alpha" }))).await;
+    let lines = answer["data"]["signatures"].as_array().unwrap();
+    for (name, mark) in [
+        ("alpha_get_thing", None),
+        ("alpha_create_thing", None),
+        ("alpha_delete_thing", Some("[confirm]")),
+        ("alpha_erase_thing", Some("[approval]")),
+    ] {
+        let line = lines.iter().filter_map(Value::as_str).find(|line| line.starts_with(&format!("{name}("))).unwrap();
+        let found = ["[confirm]", "[approval]", "[denied]"].into_iter().find(|mark| line.contains(mark));
+        assert_eq!(found, mark, "{line}");
+        // The mark is what the call meets.
+        let expected = if mark.is_some() { "CONFIRMATION_REQUIRED" } else { "done" };
+        assert_eq!(code(&harness.ask(request(name, params())).await), expected, "{name}");
+    }
 }

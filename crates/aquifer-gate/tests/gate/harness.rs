@@ -7,10 +7,11 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
 use aquifer_engine::source::{Call, FetchRequest, Offering, SourceCapabilities};
 use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
-use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
+use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Settings, Source};
 use aquifer_gate::audit::Audit;
 use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
 use aquifer_gate::{GateSettings, SafetyGate};
+use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
@@ -283,6 +284,17 @@ impl Harness {
         let builder = Engine::builder(surface).gate(gate.clone()).store(store.clone()).clock(shared);
         let engine = mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
         Self { engine, store, clock, done, gate: Mutex::new(gate), mounts }
+    }
+
+    /// The same, with a server that skips operations of a batch that have to be confirmed.
+    pub(crate) fn skipping(self) -> Self {
+        let settings = Settings { on_confirmation: OnConfirmation::Skip, ..Settings::default() };
+        let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+        let gate = self.gate.lock().unwrap().clone();
+        let builder = Engine::builder(surface).settings(settings).gate(gate).store(self.store.clone());
+        let builder = builder.clock(self.clock.steady.clone());
+        let engine = self.mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
+        Self { engine, ..self }
     }
 
     /// Replaces the rules.

@@ -398,7 +398,8 @@ async fn r_saf_2_reading_indirectly_is_as_restricted_as_reading_directly() {
         // Indirect reads have no parameters.
         (deny(json!({ "when": eu })), "PERMISSION_DENIED", "Permission denied: This request also needs 'list_secrets', which is not allowed: An operator's rule does not allow this"),
         (deny(json!({ "when": [{ "param": "region", "equals": "EU" }] })), "done", ""),
-        (json!({ "effect": "confirm", "operation": "list_secrets" }), "CONFIRMATION_REQUIRED", "This operation requires confirmation"),
+        (json!({ "effect": "confirm", "operation": "list_secrets" }), "CONFIRMATION_REQUIRED",
+            "This operation requires confirmation. Ask your user, then send the same request again with 'confirmation_token'"),
         (json!({ "effect": "deny", "operation": "walk" }), "PERMISSION_DENIED", "Permission denied: An operator's rule does not allow this"),
     ];
     for is_generic in [false, true] {

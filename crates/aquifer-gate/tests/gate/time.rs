@@ -163,7 +163,7 @@ async fn r_saf_6_processes_whose_clocks_differ_agree_about_the_time() {
             let passes = async |seconds| {
                 [&right, &wrong].iter().for_each(|clock| clock.advance(seconds));
                 let now = milliseconds(right.now());
-                eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
+                eventually("the time is stored", async || stored_time(&*watching).await >= now).await;
             };
             let tokens = [one.token(call("delete", "a")).await, one.token(call("delete", "b")).await];
             passes(200).await;
@@ -201,7 +201,7 @@ async fn r_saf_3_a_token_that_nobody_touched_has_expired_after_a_restart() {
         let now = milliseconds(machine.clock.now());
         // Read by another process, which itself writes no later time.
         let watching = open(&machine.clock.other_process().steady);
-        eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
+        eventually("the time is stored", async || stored_time(&*watching).await >= now).await;
         keeping.abort();
         machine.clock.set_wall(-10 * MINUTE);
         machine.restart();
@@ -226,7 +226,7 @@ async fn r_saf_3_the_time_is_kept_for_tokens_of_an_earlier_process() {
         eventually("the time was learned", async || milliseconds(machine.clock.now()) > start).await;
         machine.clock.advance(LIFETIME + 1);
         let now = milliseconds(machine.clock.now());
-        eventually("the time is kept", async || stored_time(&*watching).await >= now).await;
+        eventually("the time is stored", async || stored_time(&*watching).await >= now).await;
         keeping.abort();
         machine.restart();
         assert_eq!(machine.redeem("x", &token).await, "TOKEN_EXPIRED", "{name}");

@@ -168,9 +168,9 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
-        let (whole, all) = (self.intact_chains(), self.chains.len());
+        let (intact, all) = (self.intact_chains(), self.chains.len());
         let entries = count_entries(self.intact_entries());
-        writeln!(f, "{entries} and {whole} of {all} chains are intact.")?;
+        writeln!(f, "{entries} and {intact} of {all} chains are intact.")?;
         for fault in self.faults() {
             writeln!(f, "{}: {}", place(&fault.spot), escape(&fault.words))?;
         }

@@ -129,7 +129,8 @@ impl Condition {
                 collector.add(format!("the condition on '{param}' can never hold: 'one_of' is empty"));
             }
             Test::OneOf(values) if values.iter().any(|value| value.is_array() || value.is_object()) => {
-                let words = "compares with a list or a table: name single values, a path goes into lists by itself";
+                let words =
+                    "compares with a list or a table: name single values; a path applies to each element of a list";
                 collector.add(format!("the condition on '{param}' {words}"));
             }
             Test::Greater(number) | Test::Less(number) if !number.is_finite() => {

@@ -2,7 +2,7 @@
 //!
 //! A rule about `admin` has to hold for `ADMIN` if the database treats both as the same row, and a rule about a point
 //! in time for every spelling of it. If a source's comparison is unknown, or two readings of a text differ, the verdict
-//! is `Unsure`. Values in a syntax of the source's own are only known to be equal if their text is.
+//! is `Unsure`. Values in a source-specific syntax are known to be equal only if their text is identical.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub(super) enum TextReading {
     Uuid,
     /// In a way that only the source knows.
     Unknown,
-    /// In a syntax of the source's own: two different texts may be equal.
+    /// In a source-specific syntax: two different texts may be equal.
     Opaque,
     /// Mostly ignoring case, as with mail and web addresses.
     Address,
@@ -91,9 +91,9 @@ impl TextReading {
             TextReading::IgnoreCase => "ignoring case",
             TextReading::IgnoreTrailingBlanks => "ignoring trailing blanks",
             TextReading::Uuid => "as a UUID",
-            TextReading::Unknown => "loosely, because only the source knows how it compares",
-            TextReading::Opaque => "by spelling, and any other spelling may be equal to the source",
-            TextReading::Address => "as an address, whose case may not matter",
+            TextReading::Unknown => "loosely, because it is unknown how the source compares text",
+            TextReading::Opaque => "by spelling, although the source may treat other spellings as equal",
+            TextReading::Address => "as an address, possibly ignoring case",
             TextReading::Instant => "as a point in time",
             TextReading::Date => "as a date",
             TextReading::TimeOfDay => "as a time of day",
@@ -363,7 +363,7 @@ fn duration(text: &str) -> Option<Span> {
     text.trim().parse().ok()
 }
 
-/// Months and years have no fixed length.
+/// Whether two durations have the same length. Unsure if they contain months or years, whose length varies.
 fn is_same_duration((one, other): (Span, Span)) -> Verdict {
     let length = |span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok();
     length(one).zip(length(other)).map_or(Verdict::Unsure, is_same)

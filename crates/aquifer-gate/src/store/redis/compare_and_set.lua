@@ -1,7 +1,7 @@
--- KEYS[1] the record, KEYS[2] the time
--- ARGV    the expected version ('' if there must be none), the new version, the value, how many milliseconds to keep
---         it, and now
--- Returns whether it was written, and the time that counts
+-- KEYS[1] the record, KEYS[2] the latest time this store was used at
+-- ARGV    the expected version ('' if there must be no record), the new version, the value, its lifetime in
+--         milliseconds, and the current time
+-- Returns whether the record was written, and the time that was used
 local present = redis.call('HGET', KEYS[1], 'version') or ''
 if present ~= ARGV[1] then
     return { 0, time(KEYS[2], tonumber(ARGV[5]), false) }

@@ -49,9 +49,9 @@ impl StateFile {
         &mut self,
         act: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.run(|open, kept, now| {
+        self.run(|open, stored, now| {
             let done = act(&open.connection, now)?;
-            if HighWater::is_due(kept, now) {
+            if HighWater::is_due(stored, now) {
                 open.try_to_write_time(now);
             }
             Ok(done)
@@ -111,9 +111,9 @@ impl StateFile {
             Some(open) => open,
             None => self.open_file()?,
         };
-        let acted = tables::high_water(&open.connection).and_then(|kept| {
-            let now = self.time.now_after(kept);
-            act(&mut open, kept, now)
+        let acted = tables::high_water(&open.connection).and_then(|stored| {
+            let now = self.time.now_after(stored);
+            act(&mut open, stored, now)
         });
         match acted {
             // A change to a file that was removed is lost.

@@ -236,9 +236,9 @@ async fn r_saf_5_nobody_else_can_read_the_files() {
 async fn r_saf_5_the_store_can_hold_the_lines_too() {
     let store = memory();
     let folder = Folder::new();
-    let kept = Sink::Store { keep: Duration::from_secs(3600) };
+    let store_sink = Sink::Store { keep: Duration::from_secs(3600) };
     let mut settings = files(&folder.0, 1 << 20, 3);
-    settings.sinks.push(kept.clone());
+    settings.sinks.push(store_sink.clone());
     let audit = open(settings, &store);
     for _ in 0..5 {
         audit.record(intent("x")).await.unwrap();
@@ -268,7 +268,7 @@ async fn r_saf_5_the_store_can_hold_the_lines_too() {
 
     // And alone.
     let store = memory();
-    let settings = AuditSettings { sinks: vec![kept], ..AuditSettings::default() };
+    let settings = AuditSettings { sinks: vec![store_sink], ..AuditSettings::default() };
     let audit = open(settings, &store);
     audit.record(intent("x")).await.unwrap();
     audit.record(intent("y")).await.unwrap();

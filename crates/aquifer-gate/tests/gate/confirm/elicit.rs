@@ -118,17 +118,6 @@ async fn r_saf_3_an_accepted_question_waits_for_its_cooldown() {
 }
 
 #[tokio::test]
-async fn r_bat_3_a_batch_does_not_bypass_the_person() {
-    let harness = Harness::new(&GateSettings::default());
-    let batch = json!({ "operations": [delete("x"), request("alpha_get_thing", json!({ "id": "y" }))] });
-    let answer = harness.ask_as(batch, with_person(anna())).await;
-    let halted = &answer["halted_at"]["result"]["error"];
-    assert_eq!(halted["code"], "CONFIRMATION_REQUIRED", "{answer}");
-    assert!(halted["details"].get("confirmation_token").is_none(), "{answer}");
-    assert!(harness.done().is_empty());
-}
-
-#[tokio::test]
 async fn r_saf_3_a_strength_that_needs_a_person_never_becomes_a_token() {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "elicit" } })).unwrap();
     let harness = Harness::new(&GateSettings { policy, ..GateSettings::default() });

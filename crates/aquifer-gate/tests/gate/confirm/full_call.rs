@@ -147,9 +147,9 @@ async fn r_saf_3_calls_that_cannot_be_shown_cannot_be_approved() {
             assert!(message.contains(expected) && message.contains("Nothing was done"), "{message}");
             assert!(!answer.to_string().contains("conf_"), "{what}: no token is given out");
         }
-        let kept = harness.store.list("gate/", 1_000).await.unwrap();
-        let kept: Vec<&String> = kept.iter().map(|(key, _)| key).filter(|key| !key.contains("issued")).collect();
-        assert!(kept.is_empty(), "{kept:?}");
+        let stored = harness.store.list("gate/", 1_000).await.unwrap();
+        let stored: Vec<&String> = stored.iter().map(|(key, _)| key).filter(|key| !key.contains("issued")).collect();
+        assert!(stored.is_empty(), "{stored:?}");
         assert!(harness.done().is_empty());
     }
 }

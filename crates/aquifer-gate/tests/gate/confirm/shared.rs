@@ -53,7 +53,7 @@ async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a
     for (name, store) in stores {
         let harnesses = [open(&store), open(&store)];
         let token = harnesses[0].token(delete()).await;
-        let kept = harnesses[1].token(delete()).await;
+        let unused = harnesses[1].token(delete()).await;
         let mut running = JoinSet::new();
         for number in 0..1_000 {
             let (harness, sent) = (harnesses[number % 2].clone(), with_token(delete(), &token));
@@ -66,8 +66,8 @@ async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a
         drop(harnesses);
         let again = open(&store);
         assert_eq!(code(&again.ask(with_token(delete(), &token)).await), "TOKEN_ALREADY_USED", "{name}");
-        assert_eq!(code(&again.ask(with_token(delete(), &kept)).await), "done", "{name}");
-        assert_eq!(code(&again.ask(with_token(delete(), &kept)).await), "TOKEN_ALREADY_USED", "{name}");
+        assert_eq!(code(&again.ask(with_token(delete(), &unused)).await), "done", "{name}");
+        assert_eq!(code(&again.ask(with_token(delete(), &unused)).await), "TOKEN_ALREADY_USED", "{name}");
     }
 }
 

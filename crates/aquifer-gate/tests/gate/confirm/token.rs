@@ -23,7 +23,11 @@ async fn r_saf_3_the_answer_matches_the_specification() {
     let answer = harness.ask(delete("x")).await;
     assert_eq!(answer["success"], false);
     assert_eq!(answer["error"]["code"], "CONFIRMATION_REQUIRED");
-    assert_eq!(answer["error"]["message"], "This operation requires confirmation");
+    // The specification's message, and what to do.
+    assert_eq!(
+        answer["error"]["message"],
+        "This operation requires confirmation. Ask your user, then send the same request again with 'confirmation_token'"
+    );
     let details = answer["error"]["details"].as_object().unwrap();
     let names: Vec<&String> = details.keys().collect();
     let expected = ["operation", "danger_level", "reasons", "confirmation_message", "confirmation_token", "expires_at"];
@@ -33,9 +37,9 @@ async fn r_saf_3_the_answer_matches_the_specification() {
     assert_eq!(details["expires_at"], "2026-01-28T12:05:00Z");
     assert_eq!(
         details["confirmation_message"],
-        "Run 'alpha_delete_thing' (destructive) of source 'alpha'?\n1 parameter:\n  id = \"x\""
+        "Run 'alpha_delete_thing' of source 'alpha'?\n1 parameter:\n  id = \"x\""
     );
-    assert!(details["reasons"].as_array().unwrap().len() >= 2, "{details:?}");
+    assert_eq!(details["reasons"], json!(["This deletes data, so a person has to confirm it"]));
     let token = details["confirmation_token"].as_str().unwrap();
     let identifier = token.strip_prefix("conf_").unwrap();
     assert_eq!(identifier.len(), 43, "256 bits");
@@ -168,7 +172,7 @@ async fn r_saf_3_a_token_waits_for_the_cooldown_of_its_source() {
     let answer = harness.ask(erase()).await;
     let details = &answer["error"]["details"];
     // A source can add text, but does not decide what a person sees.
-    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
+    let expected = "Run 'alpha_erase_thing' of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
                     sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 characters, \
                     sha256 998a…]";
     assert_eq!(details["confirmation_message"], expected);
@@ -251,11 +255,11 @@ async fn r_saf_3_the_store_never_has_the_token_itself() {
     let records = harness.store.list("", 1_000).await.unwrap();
     assert!(records.len() >= 3, "two tokens and an approval");
     for (key, record) in records {
-        let kept = format!("{key} {}", String::from_utf8_lossy(&record.value));
+        let stored = format!("{key} {}", String::from_utf8_lossy(&record.value));
         for token in &tokens {
-            assert!(!kept.contains(&token[5..]), "{kept}");
+            assert!(!stored.contains(&token[5..]), "{stored}");
         }
-        assert!(!kept.contains("session_1"), "{kept}");
+        assert!(!stored.contains("session_1"), "{stored}");
     }
 }
 

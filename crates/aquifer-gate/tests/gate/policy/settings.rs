@@ -58,7 +58,7 @@ fn r_saf_2_settings_are_refused_with_a_place() {
         ("[[rule]]\neffect = \"alow\"\n".to_owned(), ["line 2", "expected one of `allow`, `confirm`, `deny`"]),
         ("[[rule]]\neffect = \"deny\"\nopration = \"a\"\n".to_owned(), ["line 3", "unknown field `opration`"]),
         ("[[rule]]\neffect = \"deny\"\noperation = 3\n".to_owned(), ["line 3", "expected a string or a list of strings"]),
-        ("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = []\n".to_owned(), ["line 4", "an empty list matches nothing"]),
+        ("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = []\n".to_owned(), ["line 4", "an empty list is not allowed: list at least one pattern, or remove the key to match everything"]),
         ("[matrix.safe]\nuntested = \"ask\"\n".to_owned(), ["line 2", "`introspect_only`"]),
         ("[trust_policy]\nminimum_trust_for_delete = \"validated\"\n".to_owned(), ["line 2", "`minimum_trust_for_deletes`"]),
         ("rules = []\n".to_owned(), ["line 1", "expected one of `matrix`, `trust_policy`, `strength`, `rule`"]),

@@ -125,14 +125,14 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
             Some("its condition tests 'id.x', which none of its operations has")),
         // Allowing.
         ("[[rule]]\nname = \"r\"\neffect = \"allow\"\noperation = \"delete_order\"\n".to_owned(),
-            Some("it allows without loosen = true, which changes nothing")),
+            Some("it changes nothing: an allow rule has an effect only with loosen = true")),
         (loosen("source = \"shop\"\noperation = \"delete_order\""), None),
         (loosen("operation = \"shop_delete_order\""), None),
         (loosen("operation = \"*\""), None),
         (loosen("operation = \"delete_order\""),
-            Some("no operation is served as 'delete_order'. It is 'delete_order' of source 'shop', served as 'shop_delete_order': \
-                  a rule that loosens has to name the source, too")),
-        (loosen("source = \"shop\"\noperation = \"list_orders\""), Some("it loosens nothing: everything it is about is decided the same without it")),
+            Some("no operation is served as 'delete_order'. There is 'delete_order' of source 'shop', served as 'shop_delete_order': \
+                  a rule that loosens has to name the source as well")),
+        (loosen("source = \"shop\"\noperation = \"list_orders\""), Some("it loosens nothing: every operation that it matches gets the same decision without it")),
         (loosen("source = \"shop\"\noperation = \"*\"\nwhen = [{ param = \"dry_run\", equals = true }]"),
             Some("its condition tests 'dry_run', which none of its operations has")),
         (loosen("operation = \"*\"\ncaller = \"alice\""), None),
@@ -152,17 +152,17 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
         // A restricting rule is stricter without its exclusion.
         (deny("operation = [\"*\", \"!delete_ordr\"]"), None),
         (deny("table = [\"*\", \"!order\"]"), None),
-        (loosen("operation = \"*\"") + "[[rule]]\neffect = \"deny\"\n", Some("it loosens nothing: everything it is about is decided the same without it")),
+        (loosen("operation = \"*\"") + "[[rule]]\neffect = \"deny\"\n", Some("it loosens nothing: every operation that it matches gets the same decision without it")),
         // Generic operations are decided as those they resolve to.
         (deny("operation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"), None),
         (loosen("source = \"big\"\noperation = \"delete_record\""), None),
         (loosen("operation = \"big_delete_record\""),
-            Some("it loosens nothing: calls of 'big_delete_record' are decided as operations of the table they name. Name the source, too")),
+            Some("it loosens nothing: a call of 'big_delete_record' is decided as the operation of the table in the call. Name the source as well")),
         (loosen("source = \"big\"\noperation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"),
             Some("its condition tests 'table_name', which none of its operations has")),
         // A question or a cooldown is an effect, too.
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\n".to_owned(),
-            Some("it loosens nothing: everything it is about is decided the same without it")),
+            Some("it loosens nothing: every operation that it matches gets the same decision without it")),
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\nmessage = \"Sure?\"\n".to_owned(), None),
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\nstrength = \"token\"\n".to_owned(), None),
     ];
