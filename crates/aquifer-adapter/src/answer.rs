@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::describe::OperationDraft;
 use crate::etag::Etag;
+use crate::json::to_value;
 use crate::params::Items;
 
 /// The result of a handler.
@@ -48,10 +49,6 @@ impl<T: Serialize + JsonSchema + Send> IntoAnswer for T {
     async fn into_answer(self) -> Result<Reply, Failure> {
         to_value(&self).map(Reply::from)
     }
-}
-
-pub(crate) fn to_value(value: &(impl Serialize + ?Sized)) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(Failure::internal)
 }
 
 /// Items as they come. The engine collects them and applies the query of the caller, as for [`Items`].

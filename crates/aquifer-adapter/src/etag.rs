@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::answer::to_value;
 use crate::describe::OperationDraft;
 use crate::extract::{CallParts, FromCall};
+use crate::json::to_value;
 
 /// How many bytes of the digest a version has.
 const VERSION_BYTES: usize = 12;

@@ -33,6 +33,7 @@ mod error;
 mod etag;
 mod execution;
 mod extract;
+mod json;
 mod params;
 mod query;
 #[cfg(feature = "serve")]

@@ -13,10 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answer::{Answer, IntoAnswer, Reply, to_value};
+use crate::answer::{Answer, IntoAnswer, Reply};
 use crate::describe::OperationDraft;
 use crate::etag::Etag;
 use crate::extract::{CallParts, FromCall};
+use crate::json::to_value;
 
 /// A query that matches more items than this is refused.
 const MAX_MATCHES: usize = 1_000_000;

@@ -1,20 +1,62 @@
 //! The interface to policy: the only place where a valid request can be refused.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::rehearsal::{Preview, Rehearsal};
 use crate::source::{Context, InputRequest, Outcome};
 
 /// Decides whether a checked request may run.
 pub trait Gate: Send + Sync + 'static {
     /// Decides about a request. Called once for each operation, also in a batch.
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision>;
+
+    /// Decides about a request that can be rehearsed: before anybody is asked to confirm it, the gate finds out whether it
+    /// can succeed, and what it would do.
+    fn decide_rehearsed<'a>(
+        &'a self,
+        request: &'a Checked,
+        _rehearsal: &'a dyn Rehearsal,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        self.decide(request, context)
+    }
+
+    /// How this request of a batch would have to be confirmed, if at all. Decides and records nothing.
+    fn confirmation(&self, _request: &Checked, _context: &Context) -> Option<ConfirmationMethod> {
+        None
+    }
+
+    /// Confirms several requests of a batch together: with the token or the answer that was sent, otherwise by asking for
+    /// one confirmation of all of them.
+    fn confirm_batch<'a>(
+        &'a self,
+        _batch: &'a BatchConfirmation<'a>,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, BatchDecision> {
+        std::future::ready(BatchDecision::NotForBatch).boxed()
+    }
+
+    /// Decides about a request of a batch that `grant` may confirm. It has this index in the batch.
+    fn decide_confirmed<'a>(
+        &'a self,
+        request: &'a Checked,
+        _grant: &'a Grant,
+        _index: usize,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        self.decide(request, context)
+    }
 
     /// Decides about access to resources and prompts. The access is represented as a READ operation of its source:
     /// `read_resource`, `get_prompt`, `complete` and the lists.
@@ -59,6 +101,16 @@ pub trait Gate: Send + Sync + 'static {
     fn policy(&self, _operation: &Operation, _context: &Context) -> &'static str {
         "allow"
     }
+
+    /// The mark of the operation in signatures: the decision of [`policy`](Gate::policy), and how a confirmation is given
+    /// by this caller.
+    fn mark(&self, operation: &Operation, context: &Context) -> Mark {
+        match self.policy(operation, context) {
+            "confirm" => Mark::Confirm,
+            "deny" => Mark::Denied,
+            _ => Mark::None,
+        }
+    }
 }
 
 /// The decision of the gate.
@@ -70,6 +122,131 @@ pub enum Decision {
     Refuse(Failure),
     /// A person has to answer first.
     Ask(InputRequest),
+}
+
+/// How a request would have to be confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmationMethod {
+    /// The client asks its user.
+    Question,
+    /// The caller sends a token, which somebody may have to approve first.
+    Token,
+}
+
+/// The requests of a batch that are confirmed together, and those that run with them.
+#[derive(Debug)]
+pub struct BatchConfirmation<'a> {
+    /// The requests in the order in which they run.
+    pub entries: Vec<BatchEntry<'a>>,
+    /// The token that was sent.
+    pub token: Option<BatchToken<'a>>,
+}
+
+/// A token that was sent with a batch.
+#[derive(Clone, Copy)]
+pub enum BatchToken<'a> {
+    /// Beside the operations.
+    OfBatch(&'a str),
+    /// With one operation, so that it may be a token for that operation alone.
+    OfOperation(&'a str),
+}
+
+impl<'a> BatchToken<'a> {
+    /// The token.
+    pub fn text(self) -> &'a str {
+        match self {
+            BatchToken::OfBatch(token) | BatchToken::OfOperation(token) => token,
+        }
+    }
+}
+
+/// Tokens are secrets.
+impl std::fmt::Debug for BatchToken<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            BatchToken::OfBatch(_) => "OfBatch",
+            BatchToken::OfOperation(_) => "OfOperation",
+        })
+    }
+}
+
+/// A request of a batch.
+#[derive(Debug)]
+pub struct BatchEntry<'a> {
+    /// Its index in the batch.
+    pub index: usize,
+    /// The request.
+    pub request: EntryRequest<'a>,
+    /// Whether it is to be confirmed.
+    pub is_gated: bool,
+    /// What it would do, if it was rehearsed.
+    pub preview: Option<&'a Preview>,
+    /// Why it would fail as things are. An earlier operation of the batch may change that.
+    pub obstacle: Option<&'a Failure>,
+}
+
+/// A request of a batch, as far as it is known.
+#[derive(Debug)]
+pub enum EntryRequest<'a> {
+    /// It is complete.
+    Checked(&'a Checked),
+    /// It refers to answers that are not there yet. The references count from the first of the requests.
+    Unresolved {
+        /// The operation's name.
+        operation: &'a str,
+        /// The parameters.
+        params: Map<String, Value>,
+    },
+}
+
+/// The decision about several requests of a batch.
+#[derive(Debug)]
+pub enum BatchDecision {
+    /// Those that the grant covers are confirmed. Each is still decided when it runs.
+    Confirmed(Grant),
+    /// The requests with these indices have to be confirmed first. The failure is for each of them.
+    Wait {
+        /// What the caller has to do.
+        failure: Failure,
+        /// The indices of the requests.
+        indices: Vec<usize>,
+    },
+    /// A person has to answer first.
+    Ask(InputRequest),
+    /// The confirmation is refused, so nothing runs.
+    Refuse(Failure),
+    /// The token is not for a batch.
+    NotForBatch,
+}
+
+/// A confirmation of several requests of a batch. It was consumed before the first of them runs, and covers each once.
+#[derive(Clone)]
+pub struct Grant {
+    indices: Arc<[usize]>,
+    confirmation: Arc<dyn Any + Send + Sync>,
+}
+
+impl Grant {
+    /// A grant for the requests with these indices. What confirms them only the gate knows.
+    pub fn new(indices: Vec<usize>, confirmation: impl Any + Send + Sync) -> Self {
+        Self { indices: indices.into(), confirmation: Arc::new(confirmation) }
+    }
+
+    /// Whether it covers the request with this index.
+    pub fn covers(&self, index: usize) -> bool {
+        self.indices.contains(&index)
+    }
+
+    /// What confirms the requests, for the gate.
+    pub fn confirmation<T: Any>(&self) -> Option<&T> {
+        self.confirmation.downcast_ref()
+    }
+}
+
+impl std::fmt::Debug for Grant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Grant").field("indices", &self.indices).finish_non_exhaustive()
+    }
 }
 
 /// Permission to run.

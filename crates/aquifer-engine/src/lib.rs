@@ -6,23 +6,25 @@
 
 pub mod caller;
 pub mod clock;
+mod configuration;
 mod engine;
 pub mod event;
 pub mod gate;
+pub mod rehearsal;
 pub mod shape;
 mod snapshot;
 pub mod source;
 pub mod store;
 
 pub use caller::Caller;
+pub use configuration::Validity;
+pub use configuration::configuration_changed;
+pub use configuration::is_configuration_changed;
 pub use engine::BuildError;
 pub use engine::Engine;
 pub use engine::EngineBuilder;
 pub use engine::Reply;
 pub use engine::Settings;
-pub use engine::Validity;
-pub use engine::configuration_changed;
-pub use engine::is_configuration_changed;
 pub use engine::panic_message;
 pub use snapshot::Mount;
 pub use snapshot::Snapshot;

@@ -17,7 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
-use crate::engine::configuration::Validity;
+use crate::configuration::Validity;
+use crate::rehearsal::RehearsalResult;
 
 /// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {
@@ -31,6 +32,17 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// The future is dropped when the caller cancels: nothing after its next await point is executed.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
+
+    /// Tries a call and undoes it, so that a person is asked only about what can succeed, and learns what it would do.
+    /// Called only for operations with `has_safe_dry_run`. Leaves nothing behind, holds no lock for long, and reveals to
+    /// nobody what the call itself would not. If that is not possible, the answer is `Unknown`.
+    fn rehearse(&self, _call: Call) -> BoxFuture<'_, RehearsalResult> {
+        std::future::ready(RehearsalResult::Unknown).boxed()
+    }
+
+    /// The operations (by their own names) that policy may refuse or ask about. A source that mentions rows of one table
+    /// in an answer about another, such as how many refer to it, leaves them out if they cannot be read freely.
+    fn set_restricted(&self, _restricted: HashSet<Arc<str>>) {}
 
     /// The collection of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) lets the
     /// engine query the items. The source then returns all items, as a list or as `{items: […]}`. `None` if the engine has
@@ -49,6 +61,17 @@ pub trait Source: Send + Sync + 'static {
     /// refer. Called after the parameters are checked and before policy decides, which sees only what is returned here.
     fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         Ok(Resolution { params, ..Resolution::default() })
+    }
+
+    /// Its tables, if it has any that can be described. Must be cheap.
+    fn tables(&self) -> Vec<TableSummary> {
+        Vec::new()
+    }
+
+    /// The lines that describe these tables, in the notation of `docs/protocol.md`; whole ones, if the caller asked for
+    /// the tables by name. May look at rows, within bounds.
+    fn describe_tables(&self, _tables: Vec<Arc<str>>, _is_whole: bool) -> BoxFuture<'_, TableLines> {
+        std::future::ready(TableLines::default()).boxed()
     }
 
     /// Conceals operations (by their own names) that policy always denies. A source whose other operations reveal them
@@ -264,6 +287,31 @@ pub struct Offering {
     pub indirect: Vec<Operation>,
 }
 
+/// A table of a source, as far as an overview has to know it. Tables that policy conceals are left out, as in
+/// [`Source::conceal`].
+#[derive(Debug, Clone, Default)]
+pub struct TableSummary {
+    /// Its name for callers.
+    pub name: Arc<str>,
+    /// Its operations, by their own names. The first one reads its rows.
+    pub operations: Vec<Arc<str>>,
+    /// How many references lead to it and from it.
+    pub reference_count: usize,
+    /// Words to find it by.
+    pub description: String,
+}
+
+/// The description of tables.
+#[derive(Debug, Clone, Default)]
+pub struct TableLines {
+    /// One line for each table that is still there.
+    pub lines: Vec<String>,
+    /// What the lines leave to be said once.
+    pub notes: Vec<String>,
+    /// Operations over all tables, by their own names, with a few words about each.
+    pub operations: Vec<(Arc<str>, String)>,
+}
+
 /// The resolution of a request of an indirect operation.
 #[derive(Debug, Clone, Default)]
 pub struct Resolution {
@@ -295,6 +343,9 @@ pub struct Call {
     /// The prefix of resource URIs for the caller, if there are several sources: a URI in a result has to lead back to
     /// its source.
     pub uri_prefix: Option<Arc<str>>,
+    /// How many tokens the answer may take. A source that returns pages or groups ends them in time; other answers are
+    /// shortened by the engine.
+    pub max_tokens: Option<usize>,
     /// Whether the call may still be carried out. A source that lets calls wait checks again after the wait.
     pub validity: Validity,
 }

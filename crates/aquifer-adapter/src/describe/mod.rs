@@ -176,8 +176,11 @@ impl OperationDraft {
         }
         if let Some(collection) = &self.returned {
             add_collection_controls(&mut self.operation, collection);
-            let has_sort = |shaping: &Shaping| shaping.controls.iter().any(|name| &**name == "sort");
-            if self.operation.shaping.as_ref().is_some_and(has_sort) {
+            let has_typed = |shaping: &Shaping| {
+                let is_typed = |name: &Arc<str>| matches!(&**name, "sort" | "filter" | "aggregate");
+                shaping.controls.iter().any(is_typed)
+            };
+            if self.operation.shaping.as_ref().is_some_and(has_typed) {
                 self.register_query_types();
             }
         }

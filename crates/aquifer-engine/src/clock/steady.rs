@@ -6,8 +6,8 @@
 //! set far ahead and corrected leaves the steady clock ahead, but never frozen: everything still expires after its
 //! lifetime.
 //!
-//! A process loses its latest time when it ends. Stores therefore keep the latest time they were used at
-//! ([`HIGH_WATER`](crate::store::HIGH_WATER)) and advance the clock of every process that uses them.
+//! A process loses its latest time when it ends. State stores therefore keep the latest time they were used at,
+//! and advance the clock of every process that uses them.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};

@@ -10,6 +10,8 @@ use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
+use super::schema_overview::schema;
+use super::signatures::signatures;
 use crate::gate::Gate;
 use crate::shape::Shaper;
 use crate::snapshot::Snapshot;
@@ -61,6 +63,8 @@ pub(crate) async fn answer(
         }
         Query::AdapterInfo(source) => Ok(adapter_info(snapshot, source.as_deref()).into()),
         Query::Policy => Ok(policy(snapshot, &**gate, context).into()),
+        Query::Schema(selection) => schema(snapshot, &selection).await.map(Data::Value),
+        Query::Signatures(selection) => signatures(snapshot, &selection, context).map(Data::Value),
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use aquifer_protocol::batch::{BatchAnswer, Step, refused};
+use aquifer_protocol::batch::refused;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::OperationClass;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::request::{BatchItem, ParsedRequest, Request, RequestError, parse};
+use aquifer_protocol::request::{ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
@@ -21,11 +21,12 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::builder::Settings;
-use super::configuration::{Validity, configuration_changed};
 use super::introspection;
+use super::rehearsal::{SnapshotRehearsal, can_rehearse};
 use crate::clock::{SharedClock, random_id};
+use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
-use crate::gate::{Cleared, Decision};
+use crate::gate::{Cleared, Decision, Grant};
 use crate::shape::{Shaper, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
@@ -115,9 +116,7 @@ impl Engine {
         match parse(arguments, self.settings.max_batch_size) {
             Ok(ParsedRequest::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
             // Rare futures are boxed, here and below, to keep the size of the common future small.
-            Ok(ParsedRequest::Batch(items)) => {
-                Reply::Response(self.handle_batch(receiver, items, context).boxed().await)
-            }
+            Ok(ParsedRequest::Batch(batch)) => self.handle_batch(receiver, batch, context).boxed().await,
             Err(error) => {
                 self.observe_failure(&context, "", error.failure());
                 Reply::Response(match error {
@@ -130,7 +129,7 @@ impl Engine {
 
     /// Gives sources with an offering from an earlier run a moment to update it, before an operation is refused because it
     /// is unknown or quarantined. For an unknown operation this applies to all sources, otherwise to its own.
-    async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
+    pub(super) async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
         match snapshot.route(operation) {
             Some(route) => {
                 route.source.check_for_changes().await;
@@ -147,18 +146,24 @@ impl Engine {
     async fn handle_one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
         let started = Instant::now();
         let operation = request.operation.clone();
-        match self.perform(snapshot, receiver, request, &context).await {
+        let outcome = self.perform(snapshot, receiver, request, &context).await;
+        self.reply(outcome, &operation, &context, started).await
+    }
+
+    /// The reply to a request with this outcome.
+    pub(super) async fn reply(&self, outcome: Outcome, operation: &str, context: &Context, started: Instant) -> Reply {
+        match outcome {
             Outcome::Done(answer) => {
                 let took = started.elapsed();
-                self.observer.observe(Event::Answered { request_id: &context.request_id, operation: &operation, took });
-                Reply::Response(Response::Success(self.success(answer, &operation, &context, took).await))
+                self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took });
+                Reply::Response(Response::Success(self.success(answer, operation, context, took).await))
             }
             Outcome::Failed(failure) => {
                 // A cancelled request is observed as such, not as a failure.
                 if !context.cancelled.is_cancelled() {
-                    self.observe_failure(&context, &operation, &failure);
+                    self.observe_failure(context, operation, &failure);
                 }
-                Reply::Response(failure_response(OperationClass::from_name(&operation), failure))
+                Reply::Response(failure_response(OperationClass::from_name(operation), failure))
             }
             Outcome::NeedsInput(question) => Reply::NeedsInput(question),
         }
@@ -181,7 +186,7 @@ impl Engine {
     /// Drops warnings that this session has already received (R-RES-2).
     async fn drop_repeated_warnings(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
         let Some(session) = context.caller.session.as_deref() else { return warnings };
-        let mut kept = Vec::with_capacity(warnings.len());
+        let mut remaining = Vec::with_capacity(warnings.len());
         for warning in warnings {
             if warning.once_per_session() {
                 let key = format!("warned/{session}/{}", warning.identity());
@@ -190,45 +195,64 @@ impl Engine {
                     continue;
                 }
             }
-            kept.push(warning);
+            remaining.push(warning);
         }
-        kept
+        remaining
     }
 
-    /// Each operation is evaluated under the rules in force when it starts: a batch may take minutes.
-    async fn handle_batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
-        let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
-        let mut items = items.into_iter().enumerate();
-        // A question in the middle would run the earlier operations again when the request is repeated: halt instead.
-        let context = Context { interaction: context.interaction.in_batch(), ..context };
-        for (index, item) in items.by_ref() {
-            let response = match item.request {
-                Err(failure) => Response::Failure(failure),
-                Ok(request) => {
-                    match self.handle_one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
-                        Reply::Response(response) => response,
-                        Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
-                    }
-                }
-            };
-            let step = answer.push(index, &item.operation, response, self.settings.on_confirmation);
-            if step == Step::Halted {
-                break;
+    pub(super) async fn perform(
+        &self,
+        snapshot: &Snapshot,
+        receiver: &Receiver,
+        request: Request,
+        context: &Context,
+    ) -> Outcome {
+        match self.route_and_check(snapshot, receiver, request) {
+            Ok((request, route)) => {
+                let decision = self.decide(snapshot, &request, context).await;
+                self.perform_decided(snapshot, route, request, decision, context).await
             }
+            Err(failure) => Outcome::Failed(failure),
         }
-        for (index, item) in items {
-            let params = item.request.map(Request::into_params).unwrap_or_default();
-            answer.push_pending(index, &item.operation, params);
-        }
-        Response::Batch(answer)
     }
 
-    async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
-        let (request, route) = match self.route_and_check(snapshot, receiver, request) {
-            Ok(checked) => checked,
-            Err(failure) => return Outcome::Failed(failure),
+    /// Performs a request that was checked in this snapshot. `grant` confirms it as the operation of a batch with this
+    /// index.
+    pub(super) async fn perform_checked(
+        &self,
+        snapshot: &Snapshot,
+        request: Checked,
+        grant: Option<(&Grant, usize)>,
+        context: &Context,
+    ) -> Outcome {
+        let route = snapshot.route(&request.operation().name);
+        let decision = match grant {
+            Some((grant, index)) => snapshot.gate().decide_confirmed(&request, grant, index, context).await,
+            None => self.decide(snapshot, &request, context).await,
         };
-        match snapshot.gate().decide(&request, context).await {
+        self.perform_decided(snapshot, route, request, decision, context).await
+    }
+
+    /// Lets the gate decide, with a rehearsal if its source can try the call.
+    async fn decide(&self, snapshot: &Snapshot, request: &Checked, context: &Context) -> Decision {
+        match can_rehearse(request) {
+            true => {
+                let rehearsal = SnapshotRehearsal { snapshot };
+                snapshot.gate().decide_rehearsed(request, &rehearsal, context).await
+            }
+            false => snapshot.gate().decide(request, context).await,
+        }
+    }
+
+    async fn perform_decided(
+        &self,
+        snapshot: &Snapshot,
+        route: Option<&Route>,
+        request: Checked,
+        decision: Decision,
+        context: &Context,
+    ) -> Outcome {
+        match decision {
             // Its parameters were not checked.
             Decision::Allow(_) | Decision::Ask(_) if route.is_some_and(|route| route.is_denied) => {
                 Outcome::Failed(Failure::new(Code::PermissionDenied, "This operation cannot be called"))
@@ -257,9 +281,35 @@ impl Engine {
         self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
     }
 
+    /// The operation that a request names, if this receiver takes it. Its parameters are not looked at.
+    pub fn find_operation(&self, receiver: &Receiver, request: &Request) -> Result<Arc<Operation>, Failure> {
+        let snapshot = self.snapshot.load_full();
+        self.check_route(&snapshot, receiver, request)?;
+        let found = snapshot.operation(&request.operation).map(|(operation, _)| operation.clone());
+        found.ok_or_else(|| unknown_operation(snapshot.catalog(), snapshot.surface(), receiver, &request.operation))
+    }
+
+    /// Whether a request names an operation that this receiver takes. Its parameters are not looked at.
+    pub(super) fn check_route(
+        &self,
+        snapshot: &Snapshot,
+        receiver: &Receiver,
+        request: &Request,
+    ) -> Result<(), Failure> {
+        let name = &request.operation;
+        match snapshot.operation(name) {
+            Some((operation, _)) if snapshot.is_denied(&operation.name) => Ok(()),
+            Some((operation, _)) => snapshot.surface().admit(operation, receiver),
+            None => {
+                let unknown = || unknown_operation(snapshot.catalog(), snapshot.surface(), receiver, name);
+                Err(snapshot.removed_operation(name).unwrap_or_else(unknown))
+            }
+        }
+    }
+
     /// Routes, checks and resolves a request, so that policy evaluates what will be done. Returns the route as well, unless
     /// it is an operation of the protocol itself.
-    fn route_and_check<'a>(
+    pub(super) fn route_and_check<'a>(
         &self,
         snapshot: &'a Snapshot,
         receiver: &Receiver,
@@ -322,8 +372,12 @@ impl Engine {
                 Err(failure) => SourceResult::Answered(Outcome::Failed(failure)),
             };
         };
+        let max_tokens = match self.shaper.take_budget(&operation, &mut params) {
+            Ok(max_tokens) => max_tokens,
+            Err(failure) => return SourceResult::Answered(Outcome::Failed(failure)),
+        };
         let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
-        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection).await {
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection, max_tokens).await {
             None => None,
             Some(ShapingStart::CallSource(shaping)) => Some(shaping),
             Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
@@ -331,7 +385,8 @@ impl Engine {
         let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
-        let call = Call { name: own_name, operation, params, context: context.clone(), uri_prefix, validity };
+        let call =
+            Call { name: own_name, operation, params, context: context.clone(), uri_prefix, max_tokens, validity };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
@@ -349,9 +404,13 @@ impl Engine {
             Ok(Outcome::Done(answer)) => {
                 warnings.extend(answer.warnings);
                 let answer = Answer { warnings, ..answer };
-                SourceResult::Answered(match shaping {
+                let outcome = match shaping {
                     Some(shaping) => self.shaper.finish(shaping, answer).boxed().await,
                     None => Outcome::Done(answer),
+                };
+                SourceResult::Answered(match max_tokens {
+                    Some(max_tokens) => self.shaper.keep_budget(outcome, max_tokens),
+                    None => outcome,
                 })
             }
             Ok(other) => SourceResult::Answered(other),
@@ -364,7 +423,7 @@ impl Engine {
         }
     }
 
-    fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
+    pub(super) fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
         self.observer.observe(Event::Failed {
             request_id: &context.request_id,
             operation,
@@ -375,20 +434,20 @@ impl Engine {
 }
 
 /// A failure, as far as answers of this class of operation have room for it.
-fn failure_response(class: OperationClass, failure: Failure) -> Response {
+pub(super) fn failure_response(class: OperationClass, failure: Failure) -> Response {
     Response::Failure(if class.has_bare_answers() { failure.without_details() } else { failure })
 }
 
 /// The state of a requested operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OperationState {
+pub(super) enum OperationState {
     Served,
     Quarantined,
     Unknown,
 }
 
 impl OperationState {
-    fn from_snapshot(snapshot: &Snapshot, name: &str) -> Self {
+    pub(super) fn from_snapshot(snapshot: &Snapshot, name: &str) -> Self {
         match snapshot.operation(name) {
             Some((operation, _)) if operation.quarantine.is_none() => Self::Served,
             Some(_) => Self::Quarantined,
@@ -429,7 +488,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // The catalog and the source may differ briefly while tables change.
     let gone_failure =
-        || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
+        || Failure::new(Code::NotFoundOperation, "This operation no longer exists: its source has changed");
     let also_needs: Vec<_> = resolved
         .also_needs
         .iter()
@@ -471,7 +530,7 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
 }
 
 /// Until when a request of this category may be carried out after the decision.
-fn validity(snapshot: &Snapshot, category: Category) -> Validity {
+pub(super) fn validity(snapshot: &Snapshot, category: Category) -> Validity {
     if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
 }
 

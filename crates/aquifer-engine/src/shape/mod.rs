@@ -6,6 +6,7 @@
 //! unchanged, except that long text is paged. The source answers such an operation with the result itself: a JSON value, or
 //! text as a JSON string.
 
+mod budget;
 mod held_results;
 mod observations;
 mod pages;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub max_stored_bytes: usize,
     /// How long a result is held.
     pub ttl: Duration,
+    /// How many tokens an answer may take if its caller does not say. `None` sets no limit.
+    pub max_tokens: Option<usize>,
 }
 
 impl Default for Settings {
@@ -68,6 +71,7 @@ impl Default for Settings {
             max_held: 256,
             max_stored_bytes: 256 * KIB,
             ttl: Duration::from_secs(10 * 60),
+            max_tokens: None,
         }
     }
 }
@@ -142,6 +146,7 @@ impl Shaper {
         params: &mut Map<String, Value>,
         caller: &Caller,
         collection: Option<Arc<Collection>>,
+        max_tokens: Option<usize>,
     ) -> Option<ShapingStart> {
         let offered = operation.shaping.as_ref()?;
         let controls = take_controls(offered, params);
@@ -156,7 +161,7 @@ impl Shaper {
             None => ShapingRequest::new(controls, is_offered),
         };
         let request = match request {
-            Ok(request) => request,
+            Ok(request) => request.within(max_tokens),
             Err(failure) => return Some(ShapingStart::Answered(Outcome::Failed(failure))),
         };
         let owner = caller.owner();
@@ -172,7 +177,7 @@ impl Shaper {
 
     /// Shapes the answer of the source.
     pub(crate) async fn finish(&self, shaping: Shaping, answer: Answer) -> Outcome {
-        if shaping.request.is_empty() {
+        if shaping.request.is_empty() && self.fits(&shaping, &answer) {
             return self.pass_through(&shaping, answer).await;
         }
         let Answer { data, warnings, attachments } = answer;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
-use aquifer_query::shape::{Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, not_applied_warning};
+use aquifer_query::shape::{
+    Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, envelope_tokens, not_applied_warning,
+};
 use serde_json::Value;
 
 use super::held_results::HeldContent;
@@ -60,11 +62,12 @@ impl Shaper {
     }
 
     pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, envelope: Value) -> ShapedPage {
-        let mut selection = self.select_rows(&rows, shaping, PageStart::Start)?;
+        let reserved = shaping.request.max_tokens().map_or(0, |_| envelope_tokens(&envelope));
+        let mut selection = self.select_rows(&rows, shaping, PageStart::Start, reserved)?;
         let mut warnings = std::mem::take(&mut selection.warnings);
         let has_items = selection.has_items();
         let id = if selection.is_part() { self.held_id(shaping) } else { None };
-        let mut data = match id {
+        let (mut data, shortened) = match id {
             Some(id) if self.held.has_room_for(&rows) => {
                 let content = Arc::new(HeldContent::Rows(rows));
                 self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
@@ -80,24 +83,34 @@ impl Shaper {
         if has_items && let Value::Object(data) = &mut data {
             warnings.extend(add_envelope(data, envelope));
         }
+        warnings.extend(shortened);
         Ok((data, warnings))
     }
 
     fn later_rows(&self, shaping: &Shaping, rows: &[Value], start_at: PageStart, id: &HeldId) -> ShapedPage {
-        let mut selection = self.select_rows(rows, shaping, start_at)?;
-        let warnings = std::mem::take(&mut selection.warnings);
-        Ok((self.write(shaping, selection, Rows::Shared(rows), Some(id)), warnings))
+        let mut selection = self.select_rows(rows, shaping, start_at, 0)?;
+        let mut warnings = std::mem::take(&mut selection.warnings);
+        let (data, shortened) = self.write(shaping, selection, Rows::Shared(rows), Some(id));
+        warnings.extend(shortened);
+        Ok((data, warnings))
     }
 
-    fn write(&self, shaping: &Shaping, selection: RowSelection, rows: Rows<'_>, id: Option<&HeldId>) -> Value {
+    fn write(
+        &self,
+        shaping: &Shaping,
+        selection: RowSelection,
+        rows: Rows<'_>,
+        id: Option<&HeldId>,
+    ) -> (Value, Option<Warning>) {
         let seal = |position| self.seal_cursor(id?, position, shaping);
-        Value::Object(selection.write(rows, &Cursors { seal: &seal }))
+        let (data, shortened) = selection.write(rows, &Cursors { seal: &seal });
+        (Value::Object(data), shortened)
     }
 
     /// The first page of a text. If there are more, the text is held.
     pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> ShapedPage {
         let first = shaping.request.first();
-        let page = TextPage::new(&text, 0, self.settings.max_text_bytes, first);
+        let page = self.page_of_text(shaping, &text, 0);
         if page.next.is_none() && first.is_none() {
             let warnings = self.unused_controls_warning(shaping).into_iter().collect();
             return Ok((Value::String(text), warnings));
@@ -119,10 +132,15 @@ impl Shaper {
     }
 
     fn text_page(&self, shaping: &Shaping, text: &str, start_at: usize, id: &HeldId) -> (Value, Vec<Warning>) {
-        let page = TextPage::new(text, start_at, self.settings.max_text_bytes, shaping.request.first());
+        let page = self.page_of_text(shaping, text, start_at);
         let cursor = page.next.and_then(|next| self.seal_cursor(id, next, shaping));
         let warnings = self.unused_controls_warning(shaping).into_iter().chain(page.warning(text)).collect();
         (page.write(cursor), warnings)
+    }
+
+    fn page_of_text<'t>(&self, shaping: &Shaping, text: &'t str, start_at: usize) -> TextPage<'t> {
+        let (request, max_bytes) = (&shaping.request, self.settings.max_text_bytes);
+        TextPage::within(text, start_at, max_bytes, request.first(), request.max_tokens())
     }
 
     /// The warning for controls that do not apply to text.
@@ -137,13 +155,19 @@ impl Shaper {
         not_applied_warning(&others, "text")
     }
 
-    fn select_rows(&self, rows: &[Value], shaping: &Shaping, start_at: PageStart) -> Result<RowSelection, Failure> {
+    fn select_rows(
+        &self,
+        rows: &[Value],
+        shaping: &Shaping,
+        start_at: PageStart,
+        reserved: usize,
+    ) -> Result<RowSelection, Failure> {
         let pages = PageLimits {
             default_size: 1,
             max_size: self.settings.max_page_size,
             max_bytes: self.settings.max_page_bytes,
         };
-        run_blocking(rows.len() > MANY_ROWS, || RowSelection::new(rows, &shaping.request, start_at, pages))
+        run_blocking(rows.len() > MANY_ROWS, || RowSelection::beside(rows, &shaping.request, start_at, pages, reserved))
     }
 
     /// The id for the result of this call. `None` for pages by offset or number without an owner.

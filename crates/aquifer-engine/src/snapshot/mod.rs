@@ -12,12 +12,12 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::JsonText;
-use aquifer_protocol::schema::Types;
+use aquifer_protocol::schema::{Kind, Parameter, Types};
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
-use aquifer_search::{Document, SearchIndex};
+use aquifer_search::{Document, DocumentParameter, SearchIndex};
 
-use crate::engine::configuration::Configuration;
+use crate::configuration::Configuration;
 use crate::gate::Gate;
 use crate::source::Source;
 use names::EstablishedNames;
@@ -120,6 +120,7 @@ impl Snapshot {
         if collected.conceal(&mounts) {
             collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
         }
+        collected.announce_restricted(&mounts, &*gate);
         let CollectedOperations { operations, is_behind, denied, types } = collected;
         let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut routes, mut established) = (HashMap::default(), EstablishedNames::new());
@@ -227,8 +228,9 @@ impl Snapshot {
     /// unknown.
     pub(crate) fn removed_operation(&self, name: &str) -> Option<Failure> {
         self.mounts.iter().find_map(|mount| {
-            let own_name = name.strip_prefix(mount.prefix_among(self.mounts.len()).as_str())?;
-            let mut removed = mount.source.removed_operation(own_name)?;
+            let prefix = mount.prefix_among(self.mounts.len());
+            let removed = |own_name| Some((own_name, mount.source.removed_operation(own_name)?));
+            let (own_name, mut removed) = prefix::own_names(&prefix, name).find_map(removed)?;
             (removed.name, removed.own_name) = (name.into(), own_name.into());
             (removed.source, removed.place) = (mount.source.name().into(), mount.place.clone());
             removed.trust = mount.trust(self);
@@ -278,21 +280,26 @@ impl Snapshot {
     /// The search index, built on first use.
     pub(crate) fn index(&self) -> &SearchIndex {
         self.index.get_or_init(|| {
-            SearchIndex::build(self.catalog.operations().iter().map(|operation| {
-                Document {
-                    name: &operation.name,
-                    category: operation.category.as_str(),
-                    description: &operation.description,
-                    parameters: operation
-                        .parameters
-                        .iter()
-                        .map(|parameter| {
-                            (&*parameter.name, parameter.schema.description.as_deref().unwrap_or_default())
-                        })
-                        .collect(),
-                }
+            SearchIndex::build(self.catalog.operations().iter().map(|operation| Document {
+                name: &operation.name,
+                category: operation.category.as_str(),
+                description: &operation.description,
+                parameters: operation.parameters.iter().map(search_parameter).collect(),
+                source: &operation.source,
             }))
         })
+    }
+}
+
+/// A parameter as the search sees it. The values of a list are those of its elements.
+fn search_parameter(parameter: &Parameter) -> DocumentParameter<'_> {
+    let schema = &parameter.schema;
+    let items = if let Kind::Array(Some(items)) = &schema.kind { items.allowed.as_ref() } else { None };
+    let values = schema.allowed.iter().chain(items).flat_map(|values| values.iter()).filter_map(|value| value.as_str());
+    DocumentParameter {
+        name: &parameter.name,
+        description: schema.description.as_deref().unwrap_or_default(),
+        values: values.collect(),
     }
 }
 
@@ -350,6 +357,15 @@ impl CollectedOperations {
             let denied = denied.map(|(operation, _)| operation.own_name.clone()).collect();
             mount.source.conceal(&denied) | is_changed
         })
+    }
+
+    /// Tells every source which of its operations policy restricts.
+    fn announce_restricted(&self, mounts: &[Mount], gate: &dyn Gate) {
+        for mount in mounts {
+            let own = self.operations.iter().filter(|operation| *operation.source == *mount.source.name());
+            let restricted = own.filter(|operation| gate.restricts(operation));
+            mount.source.set_restricted(restricted.map(|operation| operation.own_name.clone()).collect());
+        }
     }
 }
 
@@ -410,10 +426,18 @@ type OwnName = (Arc<str>, Arc<str>);
 
 /// The operations that others may need and for which `holds` is true.
 fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> HashSet<OwnName> {
-    let names = |operation: &Operation| -> Vec<OwnName> {
-        operation.may_need.iter().map(|needed| (operation.source.clone(), needed.clone())).collect()
+    let names = |operation: &Operation, names: &[Arc<str>]| -> Vec<OwnName> {
+        names.iter().map(|needed| (operation.source.clone(), needed.clone())).collect()
     };
-    let needed: HashSet<OwnName> = operations.iter().flat_map(names).collect();
+    let mut needed: HashSet<OwnName> = HashSet::new();
+    // Most operations share their list with others.
+    let mut seen: HashSet<*const [Arc<str>]> = HashSet::new();
+    for operation in operations {
+        needed.extend(names(operation, &operation.may_need));
+        if seen.insert(Arc::as_ptr(&operation.may_reach)) {
+            needed.extend(names(operation, &operation.may_reach));
+        }
+    }
     let own_name = |operation: &Operation| (operation.source.clone(), operation.own_name.clone());
     let found = operations.iter().filter(|operation| needed.contains(&own_name(operation)) && holds(operation));
     found.map(own_name).collect()
@@ -427,7 +451,11 @@ fn restricted_needs(operations: &[Operation], gate: &dyn Gate) -> HashSet<OwnNam
 /// Whether a request of the operation may need one of these.
 fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
     !among.is_empty()
-        && operation.may_need.iter().any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
+        && operation
+            .may_need
+            .iter()
+            .chain(&*operation.may_reach)
+            .any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
 }
 
 impl TokenRequirements {

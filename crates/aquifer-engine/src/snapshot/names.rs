@@ -76,22 +76,22 @@ const SUFFIX_LEN: usize = 6;
 
 /// Whether a name is `other` with a hash suffix.
 fn is_suffixed_form_of(name: &str, other: &str) -> bool {
-    let kept: String = other.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
-    let suffix = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
+    let stem: String = other.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
+    let suffix = name.strip_prefix(stem.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
     suffix.is_some_and(|suffix| suffix.len() == SUFFIX_LEN - 1 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The name, truncated if necessary, with a hash of the whole name as the suffix to keep it unique.
 fn with_hash_suffix(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    let kept: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
-    let kept = kept.trim_end_matches('_');
+    let stem: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
+    let stem = stem.trim_end_matches('_');
     let mut candidate = String::new();
     for round in 0..1_000_u64 {
         // FNV-1a: the same on every machine and in every version.
         let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ round, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        candidate = format!("{kept}_{:05x}", (digest >> 20) & 0xf_ffff);
+        candidate = format!("{stem}_{:05x}", (digest >> 20) & 0xf_ffff);
         if is_free(&candidate) {
             break;
         }

@@ -74,7 +74,7 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
         .collect();
     let prefixed = |mut operation: Operation| {
         operation.own_name = operation.name.clone();
-        operation.name = format!("{prefix}{}", operation.own_name).into();
+        operation.name = full_name(prefix, &operation.own_name);
         operation.returns.type_name = rename(&operation.returns.type_name);
         operation.parameters.iter_mut().for_each(|parameter| parameter.schema.rename_types(&rename));
         operation
@@ -82,6 +82,21 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
     let operations = operations.into_iter().map(prefixed).collect();
     let indirect = indirect.into_iter().map(prefixed).collect();
     PrefixedOffering { operations, indirect, types }
+}
+
+/// The name of an operation for callers: the source's own name with the prefix, unless it begins with the prefix already.
+/// Many servers put their name into the names of their tools.
+fn full_name(prefix: &str, own_name: &Arc<str>) -> Arc<str> {
+    if !prefix.is_empty() && own_name.len() > prefix.len() && own_name.starts_with(prefix) {
+        return own_name.clone();
+    }
+    format!("{prefix}{own_name}").into()
+}
+
+/// The own names that an operation of this name may have.
+pub(super) fn own_names<'a>(prefix: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let rest = name.strip_prefix(prefix);
+    rest.into_iter().chain(rest.filter(|_| !prefix.is_empty()).map(|_| name))
 }
 
 fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {

@@ -35,20 +35,20 @@ impl HighWater {
     }
 
     /// Now, given the stored time. If that is later, the clock advances to it.
-    pub fn now_after(&self, kept: u64) -> u64 {
+    pub fn now_after(&self, stored: u64) -> u64 {
         let now = self.now();
-        if kept <= now {
+        if stored <= now {
             return now;
         }
-        if let Some(moment) = i64::try_from(kept).ok().and_then(|kept| Timestamp::from_millisecond(kept).ok()) {
+        if let Some(moment) = i64::try_from(stored).ok().and_then(|stored| Timestamp::from_millisecond(stored).ok()) {
             self.clock.advance_to(moment);
         }
         self.now()
     }
 
     /// Whether a read has to update the stored time. A stored time that the clock did not accept is overwritten.
-    pub fn is_due(kept: u64, now: u64) -> bool {
-        kept.abs_diff(now) >= WRITE_INTERVAL
+    pub fn is_due(stored: u64, now: u64) -> bool {
+        stored.abs_diff(now) >= WRITE_INTERVAL
     }
 
     /// Parses the stored time; zero if it is invalid.

@@ -203,7 +203,7 @@ async fn r_col_3_unknown_fields_are_refused_before_the_adapter_is_called() {
         (json!({ "sort": "home" }), "cannot sort by 'home'"),
         (json!({ "sort": "tags" }), "cannot sort by 'tags'"),
         (json!({ "fields": ["colour"] }), "Unknown field 'colour'"),
-        (json!({ "aggregate": { "n": { "count": true } }, "first": 2 }), "has no effect with 'aggregate'"),
+        (json!({ "aggregate": { "n": { "count": true } }, "last": 2 }), "has no effect with 'aggregate'"),
         (json!({ "first": 1, "page": 1 }), "different styles"),
         (json!({ "after": "x" }), "requires 'first'"),
     ] {

@@ -3,6 +3,7 @@
 
 mod adapter;
 mod batch;
+mod batch_flow;
 mod execution;
 mod fixture;
 mod gate;
@@ -16,6 +17,7 @@ mod pipeline;
 mod protection;
 mod removed;
 mod shape;
+mod signatures;
 mod store;
 #[path = "../../../aquifer-adapter/examples/task_board.rs"]
 #[allow(dead_code, reason = "the example has a main of its own")]

@@ -13,7 +13,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::fixture::{ask, operation, surface};
@@ -129,22 +129,34 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
 
 #[tokio::test]
 async fn r_saf_2_each_operation_of_a_batch_uses_the_rules_in_force_when_it_starts() {
-    for name in ["get_thing", "update_thing"] {
-        let (source, engine) = stage();
-        let changing = async {
-            source.has_begun.notified().await;
-            source.release.notify_one();
-            source.has_begun.notified().await;
-            engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(DenyingGate)).unwrap();
-            source.release.notify_one();
-        };
-        let batch = json!({ "operations": vec![json!({ "operation": name }); 5] });
-        let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
-        let codes: Vec<_> =
-            answer["results"].as_array().unwrap().iter().map(|one| &one["result"]["error"]["code"]).collect();
-        // The second one was running: a read finishes, a change does not.
-        let second = if name == "get_thing" { json!(null) } else { json!("CONFLICT_VERSION_MISMATCH") };
-        let denied = json!("PERMISSION_DENIED");
-        assert_eq!(codes, [&json!(null), &second, &denied, &denied, &denied], "{name}: {answer}");
-    }
+    let codes = |answer: &Value| -> Vec<Value> {
+        answer["results"].as_array().unwrap().iter().map(|one| one["result"]["error"]["code"].clone()).collect()
+    };
+    let denied = || json!("PERMISSION_DENIED");
+    let (source, engine) = stage();
+    let changing = async {
+        source.has_begun.notified().await;
+        source.release.notify_one();
+        source.has_begun.notified().await;
+        engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(DenyingGate)).unwrap();
+        source.release.notify_one();
+    };
+    let batch = json!({ "operations": vec![json!({ "operation": "update_thing" }); 5] });
+    let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
+    // The second one was running, and a change does not finish under rules that are no longer in force.
+    let second = json!("CONFLICT_VERSION_MISMATCH");
+    assert_eq!(codes(&answer), [json!(null), second, denied(), denied(), denied()], "{answer}");
+
+    // Reads that run finish. The ninth has to wait for one of the others, and starts under the new rules.
+    let (source, engine) = stage();
+    let changing = async {
+        source.has_begun.notified().await;
+        engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(DenyingGate)).unwrap();
+        source.release.notify_waiters();
+    };
+    let batch = json!({ "operations": vec![json!({ "operation": "get_thing" }); 10] });
+    let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
+    let mut expected = vec![json!(null); 8];
+    expected.extend([denied(), denied()]);
+    assert_eq!(codes(&answer), expected, "{answer}");
 }

@@ -449,6 +449,21 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
     }
 }
 
+/// Many servers put their name into the names of their tools. A name that was given stays, whatever is added later.
+#[tokio::test]
+async fn r_dis_7a_a_prefix_is_not_repeated() {
+    let brave = NamedSource::new("brave", vec![upstream("brave_web_search"), upstream("images")]);
+    let other = NamedSource::new("other", vec![upstream("list")]);
+    let engine = Engine::builder(surface()).mount(Mount::new(brave.clone())).mount(Mount::new(other)).build().unwrap();
+    let own = |answer: Value| (answer["source"].clone(), answer["called"].clone());
+    assert_eq!(own(called(&engine, "brave_web_search").await), (json!("brave"), json!("brave_web_search")));
+    assert_eq!(own(called(&engine, "brave_images").await), (json!("brave"), json!("images")));
+    assert_eq!(called(&engine, "brave_brave_web_search").await, "NOT_FOUND_OPERATION");
+    brave.operations.lock().unwrap().insert(0, upstream("web_search"));
+    engine.refresh().unwrap();
+    assert_eq!(own(called(&engine, "brave_web_search").await), (json!("brave"), json!("brave_web_search")));
+}
+
 /// A gate that allows a call after the configuration has changed.
 struct SlowGate(tokio::sync::Notify, tokio::sync::Notify);
 

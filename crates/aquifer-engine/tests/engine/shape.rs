@@ -1,5 +1,6 @@
 //! Shaped results of upstreams: what is returned, what is held, and how often the source is called.
 
+mod budget;
 mod held;
 mod page_info;
 
@@ -428,7 +429,7 @@ async fn r_int_2a_every_control_is_a_parameter() {
         .iter()
         .map(|p| p["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["owner", "fields", "filter", "sort", "aggregate", "first", "after"]);
+    assert_eq!(names, ["owner", "fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"]);
     let answer = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "create_issue" }))).await;
     assert_eq!(answer["data"]["operation"]["parameters"], json!([]));
 }

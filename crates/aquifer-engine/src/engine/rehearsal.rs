@@ -1,0 +1,62 @@
+//! Rehearses calls with the sources of a snapshot.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use aquifer_protocol::validate::Checked;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::pipeline::{panic_message, validity};
+use crate::rehearsal::{Rehearsal, RehearsalResult};
+use crate::snapshot::Snapshot;
+use crate::source::{Call, Context};
+
+/// How long a rehearsal may take. Sources keep to shorter limits of their own.
+const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether a call can be rehearsed: its source guarantees that trying it changes nothing. What an upstream says of itself
+/// is no guarantee.
+pub(super) fn can_rehearse(request: &Checked) -> bool {
+    request.operation().has_safe_dry_run && request.operation().native
+}
+
+/// Rehearses calls with the sources of a snapshot.
+pub(super) struct SnapshotRehearsal<'s> {
+    pub(super) snapshot: &'s Snapshot,
+}
+
+impl Rehearsal for SnapshotRehearsal<'_> {
+    fn rehearse<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, RehearsalResult> {
+        let operation = request.operation();
+        // The parameters of a concealed operation were not checked.
+        let route = self.snapshot.route(&operation.name).filter(|route| !route.is_denied && can_rehearse(request));
+        let Some(route) = route else { return std::future::ready(RehearsalResult::Unknown).boxed() };
+        let call = Call {
+            max_tokens: None,
+            name: route.name.clone(),
+            operation: operation.clone(),
+            params: request.params().clone(),
+            context: context.clone(),
+            uri_prefix: route.uri_prefix.clone(),
+            validity: validity(self.snapshot, operation.category),
+        };
+        async move {
+            let running = AssertUnwindSafe(async { route.source.rehearse(call).await }).catch_unwind();
+            let finished = tokio::select! {
+                biased;
+                () = context.cancelled.cancelled() => return RehearsalResult::Unknown,
+                finished = tokio::time::timeout(REHEARSAL_TIMEOUT, running) => finished,
+            };
+            match finished {
+                Ok(Ok(result)) => result,
+                Ok(Err(panic)) => {
+                    tracing::error!(operation = &*operation.name, "a rehearsal panicked: {}", panic_message(&*panic));
+                    RehearsalResult::Unknown
+                }
+                Err(_) => RehearsalResult::Unknown,
+            }
+        }
+        .boxed()
+    }
+}
