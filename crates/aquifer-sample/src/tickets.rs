@@ -89,7 +89,7 @@ fn reason<'a>(rng: &mut Rng, customers: &'a [Customer], orders: &'a [Order<'a>])
     let order = rng.choose(orders)?;
     // There are no complaints about free products.
     let product = rng.choose(&order.lines).map(|line| line.product).filter(|product| product.price.0 > 0)?;
-    let fitting = TOPICS.iter().filter(|topic| topic.fits(product));
+    let fitting = TOPICS.iter().filter(|topic| topic.fits(&product.sku));
     let mut fitting: Vec<_> = fitting.filter_map(|topic| Some((topic, since(topic, order)?))).collect();
     // Specific topics are more likely.
     fitting.sort_by_key(|(topic, _)| !topic.is_specific());

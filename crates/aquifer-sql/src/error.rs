@@ -1,7 +1,9 @@
 //! Errors of a database, and what callers are told about them. A driver's own message goes to the log, unless the
 //! authors of the database wrote it for its users.
 
+use aquifer_engine::rehearsal::RowCount;
 use aquifer_protocol::error::{Code, Failure, FailureReason};
+use serde_json::json;
 
 use crate::schema::exposed_table::ExposedTable;
 
@@ -45,9 +47,73 @@ pub(crate) struct Violation {
     pub(crate) kind: Constraint,
     pub(crate) constraint: Option<String>,
     pub(crate) columns: Vec<String>,
-    /// The table at the other end of a reference.
+    /// The referenced table, if a row of it is missing.
     pub(crate) other: Option<String>,
+    /// The rows that refer to the row, if they are known.
+    pub(crate) referring: Option<Box<Referring>>,
     pub(crate) cause: String,
+}
+
+/// The rows that prevent a change of the row that they refer to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Referring {
+    /// Whether the row would have been deleted. Otherwise its key would have been changed.
+    pub(crate) is_deletion: bool,
+    pub(crate) groups: Vec<ReferringRows>,
+    /// How many more groups there are.
+    pub(crate) more_tables: usize,
+    /// Whether there are rows that callers must not learn of.
+    pub(crate) has_unreadable: bool,
+    /// Whether not all tables were examined.
+    pub(crate) is_cut: bool,
+}
+
+/// Rows of one table that refer to a row by the same fields.
+#[derive(Debug, Clone)]
+pub(crate) struct ReferringRows {
+    pub(crate) table: String,
+    pub(crate) fields: Vec<String>,
+    pub(crate) count: RowCount,
+}
+
+impl Referring {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && !self.has_unreadable
+    }
+
+    /// The end of a sentence: which rows refer to the row.
+    fn describe(&self) -> String {
+        let mut parts: Vec<String> = self.groups.iter().map(ReferringRows::describe).collect();
+        if self.more_tables > 0 {
+            let tables = if self.more_tables == 1 { "table" } else { "tables" };
+            parts.push(format!("rows of {} more {tables}", self.more_tables));
+        }
+        if self.has_unreadable {
+            parts.push("other rows, hidden from you,".to_owned());
+        }
+        if parts.is_empty() {
+            parts.push("other rows".to_owned());
+        }
+        let is_one = parts.len() == 1 && self.groups.iter().any(|group| group.count == RowCount::Exactly(1));
+        let verb = if is_one { "refers" } else { "refer" };
+        let last = parts.pop().unwrap_or_default();
+        let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
+        format!("{all} {verb} to it")
+    }
+}
+
+impl ReferringRows {
+    fn describe(&self) -> String {
+        let rows = if self.count == RowCount::Exactly(1) { "row" } else { "rows" };
+        format!("{} {rows} of '{}' ({})", self.count, self.table, self.fields.join(", "))
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        match self.count {
+            RowCount::Exactly(count) => json!({ "table": self.table, "fields": self.fields, "rows": count }),
+            RowCount::MoreThan(count) => json!({ "table": self.table, "fields": self.fields, "more_than": count }),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,9 +227,23 @@ fn first_line(words: &str) -> String {
     line.chars().filter(|letter| !letter.is_control()).take(MAX_MESSAGE_LEN).collect()
 }
 
+/// The failure of a change that rows prevent which refer to the row.
+fn has_children(resource: &str, referring: &Referring) -> Failure {
+    let what = match referring.is_deletion {
+        true => format!("Resource '{resource}' cannot be deleted:"),
+        false => format!("The change is forbidden: the key of '{resource}' cannot change while"),
+    };
+    let advice = if referring.groups.is_empty() { "" } else { ". Delete or change those first" };
+    let failure = Failure::new(Code::ConflictConstraint, format!("{what} {}{advice}", referring.describe()));
+    match referring.groups.as_slice() {
+        [] => failure,
+        groups => failure.detail("referring", groups.iter().map(ReferringRows::to_json).collect::<Vec<_>>()),
+    }
+}
+
 impl Violation {
     fn into_failure(self, exposed: Option<&ExposedTable>) -> Failure {
-        let Violation { kind, constraint, columns, other, cause } = self;
+        let Violation { kind, constraint, columns, other, referring, cause } = self;
         let resource = exposed.map_or("row", |exposed| exposed.words.singular.as_str());
         let of_constraint = || {
             Some(
@@ -198,10 +278,7 @@ impl Violation {
                 Code::ConflictConstraint,
                 format!("The change is forbidden: {named} refers to a row of {other} which does not exist"),
             ),
-            Constraint::HasChildren => Failure::new(
-                Code::ConflictConstraint,
-                format!("The change is forbidden: rows of {other} still refer to this {resource}"),
-            ),
+            Constraint::HasChildren => has_children(resource, &referring.unwrap_or_default()),
             Constraint::Exclusion => Failure::new(
                 Code::ConflictConstraint,
                 format!("The change is forbidden: {named} collides with another row"),

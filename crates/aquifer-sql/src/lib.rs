@@ -13,6 +13,7 @@ mod exposure;
 mod offer;
 #[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
 mod postgres;
+mod query_sql;
 mod rows;
 mod schema;
 mod settings;

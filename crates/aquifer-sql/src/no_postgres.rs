@@ -2,8 +2,10 @@
 
 use crate::error::SqlError;
 use crate::exposure::Baseline;
+use crate::query_sql::{SqlAccess, SqlRequest};
 use crate::schema::model::Model;
 use crate::settings::Settings;
+use crate::work::OperationOutput;
 use crate::work::session::{Work, WorkError};
 
 pub(crate) enum Postgres {}
@@ -27,6 +29,18 @@ impl Postgres {
     }
 
     pub(crate) async fn read<W: Work>(&self, _work: W) -> Result<W::Output, WorkError> {
+        match *self {}
+    }
+
+    pub(crate) async fn query_sql(
+        &self,
+        _access: &SqlAccess,
+        _request: &SqlRequest,
+    ) -> Result<OperationOutput, WorkError> {
+        match *self {}
+    }
+
+    pub(crate) async fn query_sql_problems(&self, _access: &SqlAccess) -> Result<Vec<String>, WorkError> {
         match *self {}
     }
 

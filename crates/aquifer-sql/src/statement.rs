@@ -127,6 +127,19 @@ impl Statement {
         self
     }
 
+    /// A statement to be appended to another: its values are bound after the other's.
+    pub(crate) fn nested(outer: &Self) -> Self {
+        Self { text: String::with_capacity(256), ..outer.clone() }
+    }
+
+    /// Appends a statement that [`Statement::nested`] began. Nothing else may be bound in between.
+    pub(crate) fn append(&mut self, nested: Self) -> &mut Self {
+        self.text.push_str(&nested.text);
+        self.binds = nested.binds;
+        self.paths = nested.paths;
+        self
+    }
+
     /// The text from `start` on, to be reused in other statements. `None` if the statement has bound values.
     pub(crate) fn fragment_since(&self, start: usize) -> Option<Fragment> {
         let text = self.text.get(start..).filter(|_| self.binds.is_empty())?;

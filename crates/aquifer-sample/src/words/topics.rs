@@ -3,8 +3,6 @@
 //! Placeholders in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first name). The
 //! first three exist only for topics about an order.
 
-use crate::products::Product;
-
 /// Which orders a topic can be about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OrderScope {
@@ -31,8 +29,9 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
-    pub(crate) fn fits(&self, product: &Product) -> bool {
-        self.codes.is_empty() || self.codes.iter().any(|code| product.sku.starts_with(code))
+    /// Whether it applies to the product with this SKU, which begins with the code of its kind.
+    pub(crate) fn fits(&self, sku: &str) -> bool {
+        self.codes.is_empty() || self.codes.iter().any(|code| sku.starts_with(code))
     }
 
     pub(crate) fn is_specific(&self) -> bool {

@@ -1,10 +1,14 @@
 //! The database behind a source: SQLite or PostgreSQL.
 
+use std::sync::Arc;
+
 use aquifer_engine::Validity;
 
 use crate::postgres::Postgres;
+use crate::query_sql::{SqlAccess, SqlRequest};
 use crate::sqlite::Sqlite;
 use crate::statement::Dialect;
+use crate::work::OperationOutput;
 use crate::work::session::{GuardedWork, Work, WorkError};
 
 pub(crate) enum Backend {
@@ -24,6 +28,18 @@ impl Backend {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
             Backend::Postgres(postgres) => postgres.read(work).await,
+        }
+    }
+
+    /// Runs one SELECT that a caller wrote.
+    pub(super) async fn query_sql(
+        &self,
+        access: Arc<SqlAccess>,
+        request: SqlRequest,
+    ) -> Result<OperationOutput, WorkError> {
+        match self {
+            Backend::Sqlite(sqlite) => sqlite.query_sql(access, request).await,
+            Backend::Postgres(postgres) => postgres.query_sql(&access, &request).await,
         }
     }
 

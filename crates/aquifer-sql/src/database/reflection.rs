@@ -91,7 +91,18 @@ impl Database {
                 "{mismatch}; the affected tables are not served until this is fixed"
             );
         }
-        let settings = self.without_broken_expressions(&model).await;
+        let sql_problems = self.check_query_sql(&model).await?;
+        if !sql_problems.is_empty() {
+            self.misconfigured.store(true, Ordering::Relaxed);
+            if !reflection.has_succeeded {
+                return Err(self.misconfiguration(&sql_problems));
+            }
+            for problem in &sql_problems {
+                tracing::error!(source = self.settings.name, "{problem}; query_sql is withdrawn until this is fixed");
+            }
+        }
+        let mut settings = self.without_broken_expressions(&model).await;
+        settings.query_sql &= sql_problems.is_empty();
         let words = self.name_tables(&mut reflection, &model).await;
         self.publish(ReflectedSchema { model, words, settings });
         reflection.has_succeeded = true;

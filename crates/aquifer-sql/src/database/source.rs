@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Outcome, Resolution};
+use aquifer_engine::rehearsal::RehearsalResult;
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
+use aquifer_query::collection::QueryRoot;
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::plan::Path;
+use aquifer_query::plan::{Embed, FieldSelection, Path, Plan};
 use aquifer_query::{CursorKey, FieldType, QueryKind, parse_fields, parse_query};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -29,6 +31,7 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::schema::name_store::NameStore;
 use crate::schema::relationship::Direction;
 use crate::settings::{Settings, Target};
+use crate::sql::joins::Joins;
 use crate::sqlite::{Location, Sqlite};
 use crate::work::OperationOutput;
 use crate::work::change::{ChangeContext, Create, Delete, Update};
@@ -51,6 +54,8 @@ pub struct Database {
     pub(super) reflection: tokio::sync::Mutex<ReflectionState>,
     pub(super) misconfigured: AtomicBool,
     pub(super) published: Mutex<PublishedSchema>,
+    /// The operations that policy restricts. `None` until that is known.
+    pub(super) restricted: ArcSwapOption<HashSet<Arc<str>>>,
 }
 
 impl Database {
@@ -100,6 +105,7 @@ impl Database {
             reflection: tokio::sync::Mutex::new(ReflectionState::new(names)),
             misconfigured: AtomicBool::new(false),
             published: Mutex::default(),
+            restricted: ArcSwapOption::empty(),
         }))
     }
 
@@ -168,28 +174,29 @@ impl Database {
             return Err(no_operation().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let Call { params, validity, .. } = call;
+        let Call { params, validity, max_tokens, operation, .. } = call;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // Rare paths are boxed here and below, to keep the common future small.
-            Action::Relationships => return self.query_relationships(&offer, now, &params).boxed().await,
-            Action::Tables => return self.list_tables(&params).boxed().await,
+            Action::Relationships => return self.query_relationships(&offer, now, &params, max_tokens).boxed().await,
+            Action::Tables => return self.list_tables(&params, max_tokens).boxed().await,
             Action::TableSchema => {
                 let index = find_named_table(&offer, &params)?;
                 let exposed = offer.table(index).ok_or_else(no_operation)?;
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
             }
+            Action::QuerySql => return self.query_sql(&offer, &operation, &params).boxed().await,
             // The engine resolves generic requests before it calls the source.
             Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
         let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
-        self.perform(verb, (exposed, index), &offer, now, params, &validity).await
+        self.perform(verb, (exposed, index), &offer, now, (params, max_tokens), &validity).await
     }
 
     /// The offer, renewed if the catalog has changed since it was made. Fails if the dry run of the operation is not
     /// proven safe.
-    async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
+    pub(super) async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
         /// How often the catalog may change during the check.
         const MAX_ATTEMPTS: usize = 3;
         let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
@@ -223,36 +230,32 @@ impl Database {
         (exposed, index): (Arc<ExposedTable>, usize),
         offer: &Offer,
         now: Timestamp,
-        params: Map<String, Value>,
+        (params, max_tokens): (Map<String, Value>, Option<usize>),
         validity: &Validity,
     ) -> Result<OperationOutput, Failure> {
         let dialect = self.backend.dialect();
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
-        let context = |dry_run| ChangeContext {
-            exposed: exposed.clone(),
-            index,
-            tables: offer.tables.clone(),
-            references: offer.references.clone(),
-            dialect,
-            now,
-            dry_run,
-        };
+        let context = |dry_run| self.change_context(&exposed, index, offer, now, dry_run);
         let outcome = match verb {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
-                let query = parse_query(&exposed.collection, family, &params, &self.key)?;
-                let (key, exposed) = (self.key.clone(), exposed.clone());
-                let work = Query { exposed, dialect, now, plan: query.plan, key };
+                let query = parse_query(QueryRoot::new(&exposed.collection, offer), family, &params, &self.key)?;
+                let joins = Joins::for_plan(&query.plan, &exposed, &offer.tables);
+                let (key, exposed, tables) = (self.key.clone(), exposed.clone(), offer.tables.clone());
+                let plan = Plan { max_tokens, ..query.plan };
+                let work = Query { exposed, dialect, now, plan, key, tables, joins };
                 self.backend.read(work).await.map(|mut done| {
                     done.warnings.splice(0..0, query.warnings);
                     done
                 })
             }
             Verb::Get => {
-                let select = read_selection(&exposed, &params)?;
+                let (select, embeds) = read_selection(offer, &exposed, &params)?;
                 let key = read_key(&exposed, &params)?;
-                self.backend.read(Get { exposed: exposed.clone(), dialect, now, key, select }).await
+                let joins = Joins::for_fields(&select, &embeds, &exposed, &offer.tables);
+                let (exposed, tables) = (exposed.clone(), offer.tables.clone());
+                self.backend.read(Get { exposed, dialect, now, key, select, embeds, tables, joins }).await
             }
             Verb::Create => {
                 let context = context(dry_run());
@@ -274,18 +277,47 @@ impl Database {
                 self.backend.write(delete, validity).boxed().await
             }
         };
-        outcome.map_err(|error| match error {
+        outcome.map_err(|error| self.failure_of_verb(error, verb, &exposed))
+    }
+
+    /// What a change of a row needs.
+    pub(super) fn change_context(
+        &self,
+        exposed: &Arc<ExposedTable>,
+        index: usize,
+        offer: &Offer,
+        now: Timestamp,
+        dry_run: bool,
+    ) -> ChangeContext {
+        ChangeContext {
+            exposed: exposed.clone(),
+            index,
+            tables: offer.tables.clone(),
+            references: offer.references.clone(),
+            unreadable: self.unreadable_tables(offer),
+            dialect: self.backend.dialect(),
+            now,
+            dry_run,
+        }
+    }
+
+    pub(super) fn failure_of_verb(&self, error: WorkError, verb: Verb, exposed: &ExposedTable) -> Failure {
+        match error {
             // If no other value is invalid, the key is.
             WorkError::Sql(SqlError::InvalidValue { problem, column: None, cause }) if verb != Verb::Create => {
                 let mut key = exposed.table.key_columns().map(|column| column.name.to_string());
                 let column = key.next().filter(|_| key.next().is_none());
-                self.failure_from(SqlError::InvalidValue { problem, column, cause }.into(), Some(&exposed))
+                self.failure_from(SqlError::InvalidValue { problem, column, cause }.into(), Some(exposed))
             }
-            error => self.failure_from(error, Some(&exposed)),
-        })
+            error => self.failure_from(error, Some(exposed)),
+        }
     }
 
-    async fn list_tables(&self, params: &Map<String, Value>) -> Result<OperationOutput, Failure> {
+    async fn list_tables(
+        &self,
+        params: &Map<String, Value>,
+        max_tokens: Option<usize>,
+    ) -> Result<OperationOutput, Failure> {
         // A database that was unavailable may be available now.
         if self.offer.load().tables.is_empty() {
             self.reflect().await?;
@@ -293,7 +325,8 @@ impl Database {
         let offer = self.offer.load_full();
         let collection = generic_tables::tables_collection();
         let wanted = parse_query(&collection, QueryKind::List, params, &self.key)?;
-        let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
+        let plan = Plan { max_tokens, ..wanted.plan };
+        let found = evaluate(&collection, &plan, &generic_tables::tables(&offer), &self.key);
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
         Ok(OperationOutput { data: found.data.into(), warnings })
     }
@@ -303,6 +336,7 @@ impl Database {
         offer: &Offer,
         now: Timestamp,
         params: &Map<String, Value>,
+        max_tokens: Option<usize>,
     ) -> Result<OperationOutput, Failure> {
         const MAX_PAGE_SIZE: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -341,6 +375,7 @@ impl Database {
                 .map(|parts| parts.iter().filter_map(Value::as_str).map(str::to_owned).collect())
                 .unwrap_or_default(),
             key: self.key.clone(),
+            max_tokens,
         };
         if let Some(cursor) = params.get("after").and_then(Value::as_str) {
             if !params.contains_key("first") {
@@ -368,7 +403,7 @@ impl Database {
         Ok(done)
     }
 
-    fn failure_from(&self, error: WorkError, exposed: Option<&ExposedTable>) -> Failure {
+    pub(super) fn failure_from(&self, error: WorkError, exposed: Option<&ExposedTable>) -> Failure {
         match error {
             WorkError::Failure(failure) => failure,
             WorkError::Sql(error) => error.into_failure(&self.settings.name, exposed),
@@ -382,22 +417,27 @@ fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize,
 }
 
 /// The selected fields of a single row. The version is included unless the caller listed fields.
-fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
+fn read_selection(
+    offer: &Offer,
+    exposed: &ExposedTable,
+    params: &Map<String, Value>,
+) -> Result<(Arc<[Path]>, Vec<Embed>), Failure> {
     let chosen = params.contains_key("fields") || params.contains_key("preset");
     if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
-        return Ok(whole.clone());
+        return Ok((whole.clone(), Vec::new()));
     }
-    let mut select = parse_fields(&exposed.collection, QueryKind::Get, params)?;
+    let root = QueryRoot::new(&exposed.collection, offer);
+    let FieldSelection { paths: mut select, embeds } = parse_fields(root, QueryKind::Get, params)?;
     let version = Path::field("_etag");
     if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
         select.push(version);
     }
     let select: Arc<[Path]> = select.into();
-    Ok(if chosen { select } else { exposed.whole.get_or_init(|| select).clone() })
+    Ok((if chosen { select } else { exposed.whole.get_or_init(|| select).clone() }, embeds))
 }
 
 /// The values of the key columns, in key order.
-fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+pub(super) fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = exposed.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
         aquifer_query::value::coerce(&column.of, value).or_else(|| Some(value.clone()))
@@ -424,7 +464,10 @@ fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a st
 }
 
 /// The parameters that are column values.
-fn take_column_values(exposed: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+pub(super) fn take_column_values(
+    exposed: &ExposedTable,
+    mut params: Map<String, Value>,
+) -> Result<Map<String, Value>, Failure> {
     let names = exposed.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =
         names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();
@@ -441,8 +484,24 @@ impl Source for Database {
         self.offer.load().offering.clone()
     }
 
+    fn tables(&self) -> Vec<TableSummary> {
+        self.offer.load().table_summaries()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.describe(tables, is_whole).boxed()
+    }
+
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.offer.load().resolve(operation, params)
+    }
+
+    fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
+        self.rehearse_change(call).boxed()
+    }
+
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.restricted.store(Some(Arc::new(restricted)));
     }
 
     fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {

@@ -10,6 +10,8 @@ pub(crate) enum Action {
     Generic(Verb),
     Tables,
     TableSchema,
+    /// A SELECT that the caller wrote.
+    QuerySql,
 }
 
 /// What an operation does with the rows of a table.

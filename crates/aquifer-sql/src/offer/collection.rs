@@ -12,6 +12,7 @@ use crate::schema::exposed_table::{ChildCount, ComputedSource, ExposedTable, For
 use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
 use crate::schema::names::Words;
 use crate::schema::relationship::Relationship;
+use crate::schema::table_sample::SampleCache;
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};
 
@@ -91,6 +92,7 @@ pub(super) fn expose_table(
         pages: settings.pages,
         open: false,
         versions: true,
+        references: Vec::new(),
     };
     let computed = sources.into_iter().map(|(source, _)| source).collect();
     let label = match table.schema.as_deref() {
@@ -103,9 +105,11 @@ pub(super) fn expose_table(
         label,
         collection,
         computed,
+        references: Vec::new(),
         selections: SelectionCache::default(),
         whole: OnceLock::new(),
         generic_shapes: OnceLock::new(),
+        sample: SampleCache::default(),
     }
 }
 

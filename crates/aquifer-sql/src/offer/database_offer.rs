@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use aquifer_engine::Offering;
 use aquifer_protocol::operation::Operation;
+use aquifer_query::Collection;
+use aquifer_query::collection::Related;
 
 use super::collection::{self, IncomingReference};
 use super::needs::{self, Cascade};
+use super::path_references::path_references;
 use super::references::{complete_references, find_references, incoming_references};
-use super::{Action, ConcealedTables, Verb, generic, operations};
-use crate::schema::exposed_table::ExposedTable;
+use super::{Action, ConcealedTables, Verb, generic, operations, overview};
+use crate::query_sql::SqlAccess;
+use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::field_names;
 use crate::schema::model::{Key, Model};
 use crate::schema::names;
@@ -19,7 +23,7 @@ use crate::settings::Settings;
 
 /// Everything a database offers at one moment.
 pub(crate) struct Offer {
-    pub(crate) tables: Vec<Arc<ExposedTable>>,
+    pub(crate) tables: ExposedTables,
     /// References that `query_relationships` can follow.
     pub(crate) relationships: Arc<[Relationship]>,
     /// Every reference between tables, including those of rows without a key.
@@ -28,10 +32,14 @@ pub(crate) struct Offer {
     pub(super) cascades: Vec<Cascade>,
     /// For each table, the tables that inherit from it.
     pub(super) descendants: Vec<Vec<usize>>,
-    actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
+    pub(super) actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
     /// Tables that callers must not learn of.
     pub(crate) concealed: ConcealedTables,
+    /// Names of columns that callers must not learn of, in lower case.
+    pub(super) private_columns: HashSet<String>,
+    /// What callers' statements may read, if they may run any.
+    pub(crate) sql_access: Option<Arc<SqlAccess>>,
 }
 
 impl Offer {
@@ -52,13 +60,15 @@ impl Offer {
         operation.description = description.into();
         let actions = HashMap::from_iter([(operation.name.clone(), Action::Tables)]);
         Self {
-            tables: Vec::new(),
+            tables: Arc::new([]),
             relationships: Arc::new([]),
             references: Arc::new([]),
             cascades: Vec::new(),
             descendants: Vec::new(),
             actions,
             concealed: ConcealedTables::default(),
+            private_columns: HashSet::new(),
+            sql_access: None,
             offering: Offering {
                 operations: vec![operation],
                 types: aquifer_query::parameters::types(),
@@ -73,6 +83,8 @@ impl Offer {
         settings: &Settings,
         concealed: ConcealedTables,
     ) -> Self {
+        let private_columns = overview::private_columns(&model);
+        let stamp = model.stamp;
         complete_references(&mut model);
         field_names::assign_field_names(&mut model);
         let mut references = find_references(&model.tables, &words);
@@ -91,12 +103,18 @@ impl Offer {
         let incoming: Vec<Vec<IncomingReference<'_>>> = (0..model.tables.len())
             .map(|index| incoming_references(index, &relationships, &model.tables, &words))
             .collect();
-        let tables: Vec<Arc<ExposedTable>> = model
+        let paths = path_references(&references, &model.tables, &words, &descendants);
+        let tables: ExposedTables = model
             .tables
             .into_iter()
             .zip(words.iter().cloned())
             .zip(&incoming)
-            .map(|((table, words), incoming)| Arc::new(collection::expose_table(table, words, settings, incoming)))
+            .zip(paths)
+            .map(|(((table, words), incoming), paths)| {
+                let mut exposed = collection::expose_table(table, words, settings, incoming);
+                paths.add_to(&mut exposed);
+                Arc::new(exposed)
+            })
             .collect();
         let generic = settings.is_generic(tables.len());
         if tables.is_empty() {
@@ -105,6 +123,8 @@ impl Offer {
         let mut offer = Self {
             offering: operations::build_operations(&tables, &relationships, &concealed),
             concealed,
+            private_columns,
+            sql_access: None,
             tables,
             relationships: relationships.into(),
             references: references.into(),
@@ -137,11 +157,20 @@ impl Offer {
                 _ => Vec::new(),
             })
             .collect();
+        let may_reach = offer.may_reach();
         for (operation, may_need) in offer.offering.operations.iter_mut().zip(may_need) {
             operation.may_need = may_need;
+            if let Some(Action::Table(Verb::List | Verb::Search | Verb::Get, index)) =
+                offer.actions.get(&operation.name)
+            {
+                operation.may_reach = may_reach.get(*index).cloned().unwrap_or_default();
+            }
         }
         if generic {
             offer.make_generic();
+        }
+        if settings.query_sql {
+            offer.add_query_sql(settings, stamp);
         }
         offer
     }
@@ -168,6 +197,12 @@ impl Offer {
 
     pub(crate) fn table(&self, index: usize) -> Option<&Arc<ExposedTable>> {
         self.tables.get(index)
+    }
+}
+
+impl Related for Offer {
+    fn collection(&self, index: usize) -> Option<&Collection> {
+        self.table(index).map(|exposed| &exposed.collection)
     }
 }
 

@@ -12,7 +12,8 @@ use aquifer_protocol::schema::{Comparison, Kind, Parameter, Schema, Shape, Types
 use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_protocol::validate::check_values;
-use aquifer_query::collection::{Field, PageLimits};
+use aquifer_query::budget::MAX_TOKENS;
+use aquifer_query::collection::{Cardinality, Field, PageLimits, Reference};
 use aquifer_query::parameters::{computed_fields, parameters_with_fields, types};
 use aquifer_query::{Collection, FieldType, QueryKind};
 use serde_json::{Map, Value, json};
@@ -166,7 +167,8 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let own: HashMap<&str, &Operation> = own.iter().map(|operation| (&*operation.name, operation)).collect();
     let first = (0..offer.tables.len()).find(|index| offer.concealed.is_readable(*index));
     let first = first.and_then(|index| offer.table(index));
-    let open = Collection { open: true, pages: pages(offer), ..Collection::default() };
+    let open =
+        Collection { open: true, pages: pages(offer), references: sample_references(offer), ..Collection::default() };
     let mut all = vec![
         (Action::Tables, operations::tables()),
         (Action::TableSchema, table_schema(first.map(|exposed| &**exposed))),
@@ -191,7 +193,8 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     define(Verb::List, "list_records", Category::Read, &listing, questions(QueryKind::List));
     let searching = format!("Search the records of a table by words in its text. {paging}");
     define(Verb::Search, "search_records", Category::Read, &searching, questions(QueryKind::Search));
-    let selection = questions(QueryKind::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+    let selection = questions(QueryKind::List);
+    let selection = selection.into_iter().filter(|one| ["fields", "preset", MAX_TOKENS].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
     let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|exposed| test(exposed));
@@ -268,7 +271,16 @@ fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
 }
 
 /// Describes the fields of records.
-const FIELDS: &str = "the columns of the table, which get_table_schema lists";
+const FIELDS: &str = "the columns of the table and paths through its references, which get_table_schema lists";
+
+/// A reference of each kind that any table has, so that the parameters accept what they accept for that table.
+fn sample_references(offer: &Offer) -> Vec<Reference> {
+    let readable = (0..offer.tables.len()).filter(|index| offer.concealed.is_readable(*index));
+    let all: Vec<&Reference> =
+        readable.filter_map(|index| offer.table(index)).flat_map(|exposed| &exposed.collection.references).collect();
+    let first = |cardinality| all.iter().find(|reference| reference.cardinality == cardinality);
+    [Cardinality::One, Cardinality::Many].into_iter().filter_map(first).copied().cloned().collect()
+}
 
 fn pages(offer: &Offer) -> PageLimits {
     offer.tables.first().map_or_else(PageLimits::default, |exposed| exposed.collection.pages)
@@ -395,6 +407,17 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
         "table_name": exposed.words.plural, "columns": columns, "key": key, "references": references,
         "computed": computed, "presets": exposed.collection.preset_names(),
     });
+    for (cardinality, member) in [(Cardinality::One, "paths"), (Cardinality::Many, "many")] {
+        let known = exposed.references.iter().filter(|reference| reference.cardinality == cardinality);
+        let named = known.filter_map(|reference| {
+            let to = offer.table(reference.to)?;
+            Some((reference.name.to_string(), Value::from(to.words.plural.as_str())))
+        });
+        let named: Map<String, Value> = named.collect();
+        if let Some(schema) = schema.as_object_mut().filter(|_| !named.is_empty()) {
+            schema.insert(member.to_owned(), named.into());
+        }
+    }
     let secrets = &exposed.table.withheld.secrets;
     if let Some(schema) = schema.as_object_mut().filter(|_| !secrets.is_empty()) {
         // Omitted because their names look like secrets.

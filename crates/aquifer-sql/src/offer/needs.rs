@@ -4,6 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use aquifer_query::collection::{Cardinality, QueryRoot, Reference};
+use aquifer_query::plan::{Embed, Filter, Path};
+use aquifer_query::{QueryKind, parse_fields, parse_unpaged};
 use serde_json::{Map, Value};
 
 use super::{Offer, Verb};
@@ -26,7 +29,7 @@ impl Cascade {
         let mut cascades = Vec::new();
         for (from, table) in tables.iter().enumerate() {
             let all = table.foreign.iter().chain(&table.withheld.foreign);
-            for foreign in all.filter(|foreign| foreign.on_delete != OnDelete::Refuse) {
+            for foreign in all.filter(|foreign| foreign.on_delete.changes_rows()) {
                 let to = tables.iter().position(|other| foreign.references_table(other));
                 cascades.extend(to.map(|to| Self { from, to, on_delete: foreign.on_delete }));
             }
@@ -51,7 +54,9 @@ impl Offer {
         let is_dry_run = params.get("dry_run") == Some(&Value::Bool(true));
         let counted = match verb {
             Verb::List | Verb::Search | Verb::Get => {
-                self.counted(index, |exposed, name| is_named(exposed, name, params))
+                let mut read = self.counted(index, |exposed, name| is_named(exposed, name, params));
+                read.extend(self.reached_by_paths(verb, index, params));
+                read
             }
             Verb::Create | Verb::Update | Verb::Delete => Vec::new(),
         };
@@ -65,6 +70,176 @@ impl Offer {
             Verb::Create | Verb::Update | Verb::Delete => Vec::new(),
         };
         self.collect(verb, index, &counted, true)
+    }
+
+    /// The tables that the paths of a request lead to, and those whose rows their computed fields count. The request is
+    /// parsed as it will be for its execution, so that both understand the same. A request that cannot be parsed reads
+    /// nothing, but its error message names fields: then every name in the request counts as a path.
+    fn reached_by_paths(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::new();
+        let Some(exposed) = self.table(index).filter(|exposed| !exposed.references.is_empty()) else { return reached };
+        let root = QueryRoot::new(&exposed.collection, self);
+        let parsed = match verb {
+            Verb::Get => parse_fields(root, QueryKind::Get, params).map(|select| {
+                select.paths.iter().for_each(|path| self.reach_path(index, path, &mut reached));
+                select.embeds.iter().for_each(|embed| self.reach_embed(index, embed, &mut reached));
+            }),
+            _ => {
+                let kind = if verb == Verb::Search { QueryKind::Search } else { QueryKind::List };
+                parse_unpaged(root, kind, params).map(|plan| {
+                    plan.paths().into_iter().for_each(|path| self.reach_path(index, path, &mut reached));
+                    plan.filter.iter().for_each(|filter| self.reach_filter(index, filter, &mut reached));
+                    plan.embeds.iter().for_each(|embed| self.reach_embed(index, embed, &mut reached));
+                })
+            }
+        };
+        if parsed.is_err() {
+            let start = BTreeSet::from([index]);
+            // The search text is not a path.
+            for (_, value) in params.iter().filter(|(name, _)| *name != "query") {
+                self.follow_names(value, &start, &mut reached);
+            }
+        }
+        reached
+    }
+
+    /// Adds the tables that a path of a plan leads to.
+    fn reach_path(&self, from: usize, path: &Path, reached: &mut BTreeSet<usize>) {
+        let end = self.reach_through(from, &path.through, reached);
+        if path.computed
+            && let Some(end) = end
+        {
+            reached.extend(self.counted(end, |_, name| *name == *path.name));
+        }
+    }
+
+    /// Adds the tables that the paths of a condition lead to.
+    fn reach_filter(&self, from: usize, filter: &Filter, reached: &mut BTreeSet<usize>) {
+        match filter {
+            Filter::And(parts) | Filter::Or(parts) => {
+                parts.iter().for_each(|part| self.reach_filter(from, part, reached));
+            }
+            Filter::Not(inner) => self.reach_filter(from, inner, reached),
+            Filter::Test { path, .. } => self.reach_path(from, path, reached),
+            Filter::Compare { left, right, .. } => {
+                self.reach_path(from, left, reached);
+                self.reach_path(from, right, reached);
+            }
+            Filter::Calculate { left, right, .. } => {
+                self.reach_path(from, left, reached);
+                right.paths().into_iter().for_each(|path| self.reach_path(from, path, reached));
+            }
+            Filter::Related { through, name, filter, .. } => {
+                if let Some(to) = self.reach_many(from, through, name, reached) {
+                    self.reach_filter(to, filter, reached);
+                }
+            }
+        }
+    }
+
+    /// Adds the table of related rows, and those that their paths lead to.
+    fn reach_embed(&self, from: usize, embed: &Embed, reached: &mut BTreeSet<usize>) {
+        if let Some(to) = self.reach_many(from, &embed.through, &embed.name, reached) {
+            embed.paths().into_iter().for_each(|path| self.reach_path(to, path, reached));
+            embed.filter.iter().for_each(|filter| self.reach_filter(to, filter, reached));
+        }
+    }
+
+    /// Adds the tables that these references lead to, the last of them to many rows. Returns the last.
+    fn reach_many(
+        &self,
+        from: usize,
+        through: &[Arc<str>],
+        name: &str,
+        reached: &mut BTreeSet<usize>,
+    ) -> Option<usize> {
+        let owner = self.reach_through(from, through, reached)?;
+        let to = self.table(owner)?.reference(name, Cardinality::Many)?.to;
+        reached.insert(to);
+        Some(to)
+    }
+
+    /// Adds the tables that these references lead to. Returns the last.
+    fn reach_through(&self, from: usize, through: &[Arc<str>], reached: &mut BTreeSet<usize>) -> Option<usize> {
+        through.iter().try_fold(from, |at, name| {
+            let to = self.table(at)?.reference(name, Cardinality::One)?.to;
+            reached.insert(to);
+            Some(to)
+        })
+    }
+
+    /// Follows every name in a value as a path from each of these tables.
+    fn follow_names(&self, value: &Value, from: &BTreeSet<usize>, reached: &mut BTreeSet<usize>) {
+        match value {
+            Value::String(text) => {
+                // A calculation names several paths.
+                let is_sign = |letter: char| matches!(letter, '+' | '-' | '*' | '/' | '(' | ')');
+                for table in from {
+                    self.follow_path(*table, text, reached);
+                    for path in text.split(is_sign) {
+                        self.follow_path(*table, path, reached);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.follow_names(item, from, reached)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    // The names inside belong to the table that the path leads to. If the member is a keyword that a
+                    // reference is also called, they belong to the same table as before.
+                    let mut inside = from.clone();
+                    inside.extend(from.iter().flat_map(|table| self.follow_path(*table, name, reached)));
+                    self.follow_names(value, &inside, reached);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Follows the references of a path, and adds the tables on its way. Returns the table at its end.
+    fn follow_path(&self, from: usize, path: &str, reached: &mut BTreeSet<usize>) -> Option<usize> {
+        let mut at = from;
+        let is_decoration = |letter: char| letter == '-' || letter == '+' || letter.is_whitespace();
+        let mut steps = path.trim_start_matches(is_decoration).split('.');
+        while let Some(step) = steps.next() {
+            let exposed = self.table(at)?;
+            if step == "_computed" {
+                let name = steps.next().unwrap_or_default();
+                reached.extend(self.counted(at, |_, known| name.starts_with(known)));
+                break;
+            }
+            let is_meant =
+                |known: &&Reference| *known.name == *step || known.aliases.iter().any(|alias| **alias == *step);
+            let Some(reference) = exposed.collection.references.iter().find(is_meant) else { break };
+            at = reference.to;
+            reached.insert(at);
+        }
+        (at != from).then_some(at)
+    }
+
+    /// For each table, the operations that read the tables its paths can lead to: all tables that references connect with
+    /// it. Connected tables share the list.
+    pub(super) fn may_reach(&self) -> Vec<Arc<[Arc<str>]>> {
+        let mut groups: Vec<Option<Arc<[Arc<str>]>>> = vec![None; self.tables.len()];
+        for start in 0..self.tables.len() {
+            if groups.get(start).is_none_or(Option::is_some) {
+                continue;
+            }
+            let (mut connected, mut open) = (BTreeSet::from([start]), vec![start]);
+            while let Some(table) = open.pop() {
+                let references = self.table(table).into_iter().flat_map(|exposed| &exposed.references);
+                open.extend(references.map(|reference| reference.to).filter(|to| connected.insert(*to)));
+            }
+            let reads: Arc<[Arc<str>]> = match connected.len() {
+                1 => Arc::new([]),
+                _ => connected.iter().flat_map(|table| self.with_descendants(Verb::List, *table)).collect(),
+            };
+            for table in connected {
+                if let Some(group) = groups.get_mut(table) {
+                    *group = Some(reads.clone());
+                }
+            }
+        }
+        groups.into_iter().map(Option::unwrap_or_default).collect()
     }
 
     fn collect(&self, verb: Verb, index: usize, counted: &[usize], is_dry_run: bool) -> Vec<Arc<str>> {
@@ -107,7 +282,7 @@ impl Offer {
                 let verb = match cascade.on_delete {
                     OnDelete::Cascade => Verb::Delete,
                     OnDelete::Clear => Verb::Update,
-                    OnDelete::Refuse => continue,
+                    OnDelete::Refuse | OnDelete::Nothing => continue,
                 };
                 if verb == Verb::Delete && deleted.insert(from) {
                     open.push(from);
@@ -126,7 +301,7 @@ impl Offer {
     }
 
     /// The operation on a table and on its descendants, whose rows are also rows of the table.
-    pub(super) fn with_descendants(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
+    pub(crate) fn with_descendants(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
         let all = std::iter::once(index).chain(self.descendants_of(index));
         all.filter_map(move |table| self.operation_of(verb, table))
     }

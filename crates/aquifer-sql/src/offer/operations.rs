@@ -9,7 +9,8 @@ use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapab
 use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
-use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
+use aquifer_query::budget::MAX_TOKENS;
+use aquifer_query::parameters::{aggregation_support, computed_fields, is_type_name, parameters, types};
 use aquifer_query::{FieldType, QueryKind};
 
 use super::column_schema::{constrained, schema, with_default};
@@ -20,9 +21,6 @@ use crate::schema::relationship::Relationship;
 
 /// The maximum depth of `query_relationships`.
 pub(crate) const MAX_RELATIONSHIP_DEPTH: u32 = 5;
-
-/// Type names that are not those of tables.
-const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
 
 /// The result type of `query_relationships`.
 const RELATED_ROWS: &str = "RelatedRows";
@@ -57,7 +55,7 @@ pub(super) fn build_operations(
 /// The type name of a row: `Order` for `orders`.
 fn type_name(exposed: &ExposedTable) -> String {
     let name = aquifer_protocol::catalog::pascal_case(&exposed.words.singular);
-    let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
+    let is_taken = is_taken(&name) || is_type_name(&name) || name == RELATED_ROWS;
     if is_taken { format!("{name}Row") } else { name }
 }
 
@@ -142,6 +140,12 @@ fn query_parameters(exposed: &ExposedTable, family: QueryKind) -> Vec<Parameter>
         all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
     }
     all
+}
+
+/// The parameter of the result budget, unless a column of the key has its name.
+fn budget_parameter(exposed: &ExposedTable) -> Option<Parameter> {
+    let is_taken = exposed.table.key_columns().any(|column| &*column.name == MAX_TOKENS);
+    (!is_taken).then(aquifer_query::budget::parameter)
 }
 
 fn operation(
@@ -239,6 +243,7 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
             let selection = parameters(&exposed.collection, QueryKind::List).into_iter();
             keys(exposed, references)
                 .chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name)))
+                .chain(budget_parameter(exposed))
                 .collect()
         }
         Verb::Create => settable(exposed, references, is_set).chain([dry_run()]).collect(),
@@ -283,12 +288,12 @@ pub(super) fn settable<'a>(
 
 fn dry_run() -> Parameter {
     let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
-    Parameter::optional("dry_run", schema.describe("Report the changes without making them."))
+    Parameter::optional("dry_run", schema.describe("Report the changes without making them.")).shared()
 }
 
 fn if_match() -> Parameter {
     let words = "The '_etag' the row had when it was read: refused if it has changed since.";
-    Parameter::optional("if_match", Schema::string().describe(words))
+    Parameter::optional("if_match", Schema::string().describe(words)).shared()
 }
 
 /// The parameter of a field that can be changed. Fields that are not given stay unchanged, whatever their default.
@@ -347,6 +352,7 @@ pub(super) fn query_relationships(
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
         Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
         Parameter::optional("after", Schema::string().describe("Continue after this cursor; needs 'first'.")),
+        aquifer_query::budget::parameter(),
     ];
     operation.returns = Returns {
         type_name: RELATED_ROWS.into(),

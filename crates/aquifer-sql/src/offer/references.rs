@@ -42,7 +42,7 @@ pub(super) fn complete_references(model: &mut Model) {
     let targets: Vec<Target> = of_sqlite
         .map(|table| Target {
             name: table.name.clone(),
-            key: names(&mut table.key_columns()),
+            key: table.primary_key.clone(),
             columns: names(&mut table.columns.iter()),
         })
         .collect();

@@ -49,6 +49,7 @@ impl Offer {
                 let also_needs = self.needed(verb, index, &params);
                 Ok(Resolution { params, also_needs, judged_params, ..Resolution::default() })
             }
+            Some(Action::QuerySql) => self.resolve_query_sql(params),
             Some(Action::Tables) | None => Ok(Resolution { params, ..Resolution::default() }),
         }
     }
@@ -103,7 +104,7 @@ impl Offer {
     }
 
     /// The operations needed to read these tables.
-    fn reading(&self, tables: impl IntoIterator<Item = usize>) -> Vec<Arc<str>> {
+    pub(super) fn reading(&self, tables: impl IntoIterator<Item = usize>) -> Vec<Arc<str>> {
         tables.into_iter().flat_map(|index| self.with_descendants(Verb::List, index)).collect()
     }
 

@@ -18,9 +18,11 @@ const MAX_ATTEMPTS: usize = 3;
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
-    readers: Pool,
+    pub(super) readers: Pool,
     writers: Pool,
-    timeout: Duration,
+    pub(super) timeout: Duration,
+    /// Where unqualified names of callers' statements are looked up.
+    pub(super) search_path: String,
     /// Identifies the database, without the user and the password.
     location: String,
 }
@@ -39,6 +41,7 @@ impl Postgres {
             readers: pool(settings.connections, false),
             writers: pool(settings.connections / 2, true),
             timeout: settings.timeout,
+            search_path: search_path(settings),
             location: format!("postgres {:?} {:?} {name}", config.get_hosts(), config.get_ports()),
         })
     }
@@ -99,7 +102,7 @@ impl Postgres {
     async fn write_once<W: Work>(&self, work: &W) -> Result<W::Output, WorkError> {
         let mut connection = self.writers.acquire().await?;
         let mut session = PostgresSession::new(&mut connection, self.timeout);
-        session.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
+        session.batch(begin(work)).await?;
         let answer = work.run(&mut session).await;
         // A dry run is never committed.
         let answer = answer.map(|(output, keep)| (output, keep && !work.is_dry_run()));
@@ -117,6 +120,24 @@ impl Postgres {
             error => error,
         })
     }
+}
+
+/// The beginning of a transaction. A rehearsal neither waits long for locks nor holds them for long.
+fn begin<W: Work>(work: &W) -> &'static str {
+    match (work.needs_snapshot(), work.is_rehearsal()) {
+        (true, false) => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        (false, false) => "BEGIN",
+        (true, true) => {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '250ms'; SET LOCAL statement_timeout = '1s'"
+        }
+        (false, true) => "BEGIN; SET LOCAL lock_timeout = '250ms'; SET LOCAL statement_timeout = '1s'",
+    }
+}
+
+/// The offered schemas, as a setting.
+fn search_path(settings: &Settings) -> String {
+    let quoted = settings.offered_schemas().into_iter().map(|schema| format!("\"{}\"", schema.replace('"', "\"\"")));
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// Commits, or rolls back what was not meant to be kept.
@@ -151,7 +172,7 @@ async fn finish_transaction<T>(
 }
 
 /// Retries after transient errors.
-async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>(
+pub(super) async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>(
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, WorkError> {
     for _ in 1..MAX_ATTEMPTS {

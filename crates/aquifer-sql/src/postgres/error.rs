@@ -47,7 +47,7 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
         None => cause,
     };
     let unavailable = |reason: &str| SqlError::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
-    let broken = |kind, other: Option<String>| {
+    let broken = |kind| {
         SqlError::Violation(Violation {
             kind,
             constraint: db.constraint().map(str::to_owned),
@@ -55,7 +55,8 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
                 Some(column) => vec![column.to_owned()],
                 None => parse_key_columns(db.detail().unwrap_or_default()),
             },
-            other,
+            other: None,
+            referring: None,
             cause: cause.clone(),
         })
     };
@@ -65,18 +66,18 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
         // Messages of RAISE were written for users, whatever their code.
         SqlError::Rejected { message: Some(db.message().to_owned()), cause }
     } else if *code == SqlState::UNIQUE_VIOLATION {
-        broken(Constraint::Unique, None)
+        broken(Constraint::Unique)
     } else if *code == SqlState::FOREIGN_KEY_VIOLATION {
         // Both directions of a broken reference have the same code; only the message differs.
         let still_referenced = db.message().contains("update or delete on table");
         let kind = if still_referenced { Constraint::HasChildren } else { Constraint::MissingParent };
-        broken(kind, db.table().filter(|_| still_referenced).map(str::to_owned))
+        broken(kind)
     } else if *code == SqlState::CHECK_VIOLATION {
-        broken(Constraint::Check, None)
+        broken(Constraint::Check)
     } else if *code == SqlState::NOT_NULL_VIOLATION {
-        broken(Constraint::NotNull, None)
+        broken(Constraint::NotNull)
     } else if *code == SqlState::EXCLUSION_VIOLATION {
-        broken(Constraint::Exclusion, None)
+        broken(Constraint::Exclusion)
     } else if *code == SqlState::QUERY_CANCELED {
         SqlError::Timeout { cause }
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {

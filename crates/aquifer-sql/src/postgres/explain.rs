@@ -11,7 +11,8 @@ use crate::rows::{CellType, RowCollector};
 use crate::statement::Statement;
 use crate::work::session::{Session, Work};
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
+/// Each query takes a bounded time: the caller waits for the error.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = '1s'";
 
 /// Explains an error. If that is not possible, the error stays as it is.
 pub(super) async fn explain<W: Work>(work: &W, session: &mut PostgresSession<'_>, error: SqlError) -> SqlError {

@@ -13,7 +13,8 @@ use super::catalog::{query_catalog, text};
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::schema::model::{ColumnId, Flow, Model};
+use crate::schema::model::{ColumnId, Flow, Model, Table};
+use crate::schema::view_references::add_view_references;
 use crate::settings::Settings;
 
 /// Generated columns and their sources. Newer servers record the dependency on the expression, older ones on the
@@ -182,6 +183,23 @@ impl View {
         }
         flows
     }
+
+    /// The outputs that are plain columns, each with that column.
+    fn plain_flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
+        let outputs = self.columns.iter().zip(origins);
+        let plain = outputs.filter_map(|(name, origin)| Some((name, self.numbers.get(origin)?)));
+        plain.map(|(name, from)| Flow { from: from.clone(), to: self.column(name) }).collect()
+    }
+
+    /// Whether callers may see it.
+    fn is_in(&self, model: &Model) -> bool {
+        model.tables.iter().any(|table| table.matches_name(Some(&self.schema), &self.name))
+    }
+
+    /// Whether it reads another view.
+    fn reads_view(&self, views: &[View]) -> bool {
+        views.iter().any(|other| self.reads.iter().any(|read| read.is_same_table(&other.column(""))))
+    }
 }
 
 /// Traces which columns show values of others.
@@ -212,18 +230,35 @@ pub(super) async fn trace(
     let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
     let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
     let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
-    let of_interest: Vec<&View> = views.iter().filter(|view| !view.reads.is_disjoint(&worth_hiding)).collect();
+    let referring = referring_columns(model);
+    let may_refer = |view: &View| view.is_in(model) && (view.reads_view(&views) || !view.reads.is_disjoint(&referring));
+    let shows_hidden = |view: &View| !view.reads.is_disjoint(&worth_hiding);
+    let of_interest: Vec<&View> = views.iter().filter(|view| shows_hidden(view) || may_refer(view)).collect();
     if of_interest.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = of_interest.iter().map(|view| view.id.to_string()).collect();
     let queries = query_catalog(session, QUERIES, QUERIES_END, &ids).await?;
+    let mut plain = Vec::new();
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
         let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();
-        model.flows.extend(view.flows(&origins));
+        plain.extend(view.plain_flows(&origins));
+        if shows_hidden(view) {
+            model.flows.extend(view.flows(&origins));
+        }
     }
+    add_view_references(model, &plain);
     Ok(())
+}
+
+/// The columns by which tables refer to others.
+fn referring_columns(model: &Model) -> BTreeSet<ColumnId> {
+    let columns = |table: &'_ Table| -> Vec<ColumnId> {
+        let names = table.foreign.iter().flat_map(|foreign| &foreign.columns);
+        names.map(|name| table.column_id(name)).collect()
+    };
+    model.tables.iter().flat_map(columns).collect()
 }
 
 /// The table and column of each output of a parsed query, by number; zeros for any other expression. `None` if the

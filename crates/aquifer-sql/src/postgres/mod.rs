@@ -11,6 +11,7 @@ mod expression;
 mod fingerprint;
 mod lineage;
 mod pool;
+mod query_sql;
 mod reflect;
 mod rows;
 mod safe_code;

@@ -178,7 +178,7 @@ pub(super) async fn reflect_model(
         }
     }
     let excluded = excluded(session, settings, &filter, &schemas).await?;
-    let mut model = Model { tables, flows: Vec::new(), excluded };
+    let mut model = Model { tables, excluded, ..Model::default() };
     lineage::trace(session, &mut model, settings, baseline).await?;
     Ok(model)
 }
@@ -299,14 +299,16 @@ impl RelationRows<'_> {
             let mut all = positions.iter().filter_map(|position| columns.get(*position));
             all.all(|column| !column.nullable && may_name_rows(column))
         };
-        let mut unique: Vec<UniqueConstraint> = of_kind("p")
-            .chain(of_kind("u"))
-            .chain(of_kind("x"))
-            .map(|row| UniqueConstraint { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
-            .collect();
+        let constraint = |row: &Value| UniqueConstraint {
+            name: text(row, "name").into(),
+            columns: named(&row["columns"], &own),
+            compares_alike: true,
+        };
+        let mut unique: Vec<UniqueConstraint> =
+            of_kind("p").chain(of_kind("u")).chain(of_kind("x")).map(constraint).collect();
         for row in self.indexes.iter().filter(|row| flag(row, "unique") && !flag(row, "has_expressions")) {
             if !unique.iter().any(|known| *known.name == *text(row, "name")) {
-                unique.push(UniqueConstraint { name: text(row, "name").into(), columns: named(&row["columns"], &own) });
+                unique.push(constraint(row));
             }
         }
         let table_settings: Vec<Arc<str>> = settings
@@ -368,6 +370,8 @@ impl RelationRows<'_> {
             index: self.indexes.iter().find_map(|row| self.text_index(row)),
             columns,
             key,
+            has_rowid_key: false,
+            primary_key: Vec::new(),
             key_fallback: None,
             unique,
             checks,

@@ -11,7 +11,7 @@ use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 use crate::rows::cell::{
     self, write_decimal, write_float, write_integer, write_integers, write_string, write_valid_json,
 };
-use crate::rows::{CellContent, CellType, ResultRow};
+use crate::rows::{CellContent, CellType, OutputField, ResultRow, write_objects};
 use crate::statement::Bind;
 
 /// A row of a result.
@@ -33,25 +33,71 @@ impl<'a> FromSql<'a> for Raw<'a> {
 impl ResultRow for Row<'_> {
     fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
         let Ok(Some(Raw(bytes))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else { return CellContent::Null };
-        match cell_type {
-            CellType::Integer => write_integer(read_integer(bytes), out),
-            CellType::Float => write_float(read_float(bytes), out),
-            CellType::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
-            CellType::Decimal => write_decimal(&String::from_utf8_lossy(bytes), out),
-            CellType::Time => write_time(read_integer(bytes), out),
-            CellType::Date => write_date(read_integer(bytes), out),
-            CellType::Uuid => write_uuid(bytes, out),
-            CellType::Bytes => {
-                write_string(&STANDARD.encode(bytes), out);
-                return CellContent::Bytes;
-            }
-            // The database guarantees that it is valid JSON.
-            CellType::Json => write_valid_json(bytes, out),
-            CellType::Integers => write_integers(bytes, out),
-            CellType::Text | CellType::Plain => cell::write_text(bytes, out),
-        }
-        CellContent::Value
+        write_value(bytes, cell_type, out)
     }
+
+    fn write_rows(&self, index: usize, fields: &[OutputField], out: &mut Vec<u8>) {
+        let Ok(Some(Raw(text))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else {
+            out.extend_from_slice(b"[]");
+            return;
+        };
+        let rows: Vec<Vec<Option<String>>> = serde_json::from_slice(text).unwrap_or_default();
+        write_objects(rows.into_iter().map(NestedRow::new), fields, out);
+    }
+}
+
+/// A row inside another: its cells in binary form.
+struct NestedRow(Vec<Option<Vec<u8>>>);
+
+impl NestedRow {
+    /// From the cells in hexadecimal form.
+    fn new(cells: Vec<Option<String>>) -> Self {
+        Self(cells.into_iter().map(|cell| parse_hex(&cell?)).collect())
+    }
+}
+
+impl ResultRow for NestedRow {
+    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+        match self.0.get(index) {
+            Some(Some(bytes)) => write_value(bytes, cell_type, out),
+            _ => CellContent::Null,
+        }
+    }
+
+    /// Related rows have no related rows of their own.
+    fn write_rows(&self, _: usize, _: &[OutputField], out: &mut Vec<u8>) {
+        out.extend_from_slice(b"[]");
+    }
+}
+
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(pair).collect()
+}
+
+fn write_value(bytes: &[u8], cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+    match cell_type {
+        CellType::Integer => write_integer(read_integer(bytes), out),
+        CellType::Float => write_float(read_float(bytes), out),
+        CellType::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
+        CellType::Decimal => write_decimal(&String::from_utf8_lossy(bytes), out),
+        CellType::Time => write_time(read_integer(bytes), out),
+        CellType::Date => write_date(read_integer(bytes), out),
+        CellType::Uuid => write_uuid(bytes, out),
+        CellType::Bytes => {
+            write_string(&STANDARD.encode(bytes), out);
+            return CellContent::Bytes;
+        }
+        // The database guarantees that it is valid JSON.
+        CellType::Json => write_valid_json(bytes, out),
+        CellType::Integers => write_integers(bytes, out),
+        CellType::Text | CellType::Plain => cell::write_text(bytes, out),
+    }
+    CellContent::Value
 }
 
 fn read_integer(bytes: &[u8]) -> i64 {

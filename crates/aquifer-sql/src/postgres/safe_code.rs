@@ -20,6 +20,11 @@ const EXTENSIONS: &str = "\
     btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
     unaccent uuid-ossp";
 
+/// The extensions whose functions only compute.
+pub(super) fn extension_names() -> impl Iterator<Item = &'static str> {
+    EXTENSIONS.split_whitespace()
+}
+
 /// Extensions of which at least operators, casts and types only compute.
 const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
 

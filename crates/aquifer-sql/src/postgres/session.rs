@@ -21,7 +21,7 @@ const MAX_PREPARED_STATEMENTS: usize = 256;
 pub(super) struct PostgresSession<'l> {
     pub(super) connection: &'l mut Connection,
     /// The server enforces the statement timeout. This one is for a server that no longer responds.
-    timeout: Duration,
+    pub(super) timeout: Duration,
     /// Whether a statement, and with it the transaction, has failed.
     pub(super) has_failed: bool,
 }

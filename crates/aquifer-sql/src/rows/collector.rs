@@ -2,11 +2,15 @@
 
 use std::ops::ControlFlow;
 
+use aquifer_protocol::warning::Warning;
+use aquifer_query::budget::{Budget, Cut, PageBudget, estimate_text, shortened, shrink, shrink_row};
+use aquifer_query::evaluate::{PageEnd, page_truncated};
 use aquifer_query::plan::{Page, Plan};
+use aquifer_query::table;
 use aquifer_query::{Collection, CursorKey};
 use serde_json::Value;
 
-use super::shape::{CursorSource, ResultRow, RowShape, write_object};
+use super::shape::{CursorSource, ResultRow, RowShape, write_list, write_object};
 
 /// Consecutive texts in one buffer.
 #[derive(Debug, Default)]
@@ -30,6 +34,16 @@ impl TextBuffer {
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
+    fn last(&self) -> &[u8] {
+        self.count().checked_sub(1).map_or(&[], |last| self.get(last))
+    }
+
+    fn take_last(&mut self) -> Vec<u8> {
+        let last = self.last().to_vec();
+        self.pop();
+        last
+    }
+
     fn get(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(index).copied().unwrap_or(start);
@@ -44,11 +58,20 @@ pub(crate) struct RowCollector {
     max_rows: usize,
     max_bytes: usize,
     every_cursor: bool,
+    budget: Option<RowBudget>,
     items: TextBuffer,
     /// The cursor of every row if edges are requested, otherwise of the first and last row.
     cursors: TextBuffer,
     more: bool,
-    cut: bool,
+    cut: Option<PageEnd>,
+}
+
+/// The budget of a page, and the names of its columns if it is a table.
+#[derive(Debug)]
+struct RowBudget {
+    limit: PageBudget,
+    columns: Option<Vec<String>>,
+    cuts: Vec<Cut>,
 }
 
 impl RowCollector {
@@ -63,11 +86,23 @@ impl RowCollector {
             max_rows,
             max_bytes,
             every_cursor,
+            budget: None,
             items: TextBuffer { bytes: Vec::with_capacity(if max_rows == 1 { 512 } else { 4096 }), ends: Vec::new() },
             cursors: TextBuffer::default(),
             more: false,
-            cut: false,
+            cut: None,
         }
+    }
+
+    /// Also ends the page before the row with which the answer would exceed its budget.
+    pub(crate) fn within(mut self, plan: &Plan, mut budget: Budget) -> Self {
+        if plan.table {
+            budget.spend(table::columns_tokens(&plan.select, &plan.embeds));
+        }
+        let columns = plan.table.then(|| table::columns(&plan.select, &plan.embeds));
+        let limit = PageBudget::new(&budget, plan.edges);
+        self.budget = Some(RowBudget { limit, columns, cuts: Vec::new() });
+        self
     }
 
     /// Adds a row, unless there are enough.
@@ -78,17 +113,60 @@ impl RowCollector {
             return ControlFlow::Break(());
         }
         self.items.add(|out| {
-            write_object(&self.shape.fields, row, out);
+            if self.shape.table {
+                write_list(&self.shape.fields, row, out);
+            } else {
+                write_object(&self.shape.fields, row, out);
+            }
         });
         if self.items.bytes.len() + count > self.max_bytes && count > 0 {
             self.items.pop();
             self.more = true;
-            self.cut = true;
+            self.cut = Some(PageEnd::Bytes(self.max_bytes));
             return ControlFlow::Break(());
         }
-        if !self.every_cursor && self.cursors.count() > 1 {
+        let previous = (!self.every_cursor && self.cursors.count() > 1).then(|| self.cursors.take_last());
+        self.push_cursor(row, count);
+        if !self.keeps_budget() {
+            self.items.pop();
             self.cursors.pop();
+            if let Some(previous) = previous {
+                self.cursors.add(|out| out.extend_from_slice(&previous));
+            }
+            self.more = true;
+            self.cut = self.budget.as_ref().map(|budget| PageEnd::Tokens(budget.limit.max_tokens()));
+            return ControlFlow::Break(());
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Whether the last row still fits. The first one is shortened if it does not fit by itself.
+    fn keeps_budget(&mut self) -> bool {
+        let Some(budget) = &mut self.budget else { return true };
+        let count = self.items.count();
+        let position = self.cursors.last().len();
+        if budget.limit.admit(estimate_text(self.items.last()), position) {
+            return true;
+        }
+        if count > 1 {
+            return false;
+        }
+        if let Ok(item) = serde_json::from_slice::<Value>(self.items.last()) {
+            let room = budget.limit.room_for_first(position);
+            let item = match (item, &budget.columns) {
+                (Value::Array(cells), Some(columns)) => shrink_row(cells, columns, room, &mut budget.cuts).into(),
+                (item, _) => shrink(item, room, &mut budget.cuts),
+            };
+            self.items.pop();
+            // Writing a value to memory cannot fail.
+            self.items.add(|out| drop(serde_json::to_writer(out, &item)));
+        }
+        // Nothing else fits beside it.
+        budget.limit.close();
+        true
+    }
+
+    fn push_cursor(&mut self, row: &impl ResultRow, count: usize) {
         match &self.shape.cursor_source {
             CursorSource::None => {}
             CursorSource::Cells(cells) => self.cursors.add(|out| {
@@ -106,7 +184,6 @@ impl RowCollector {
                 out.extend_from_slice(format!("[{unknown}{}]", from + count + 1).as_bytes());
             }),
         }
-        ControlFlow::Continue(())
     }
 
     /// Whether no more rows are needed.
@@ -125,9 +202,12 @@ impl RowCollector {
         if self.items.count() == 0 { None } else { Some(self.items.bytes) }
     }
 
-    /// The number of rows, if the page was cut because of its size in bytes.
-    pub(crate) fn truncated_after(&self) -> Option<usize> {
-        self.cut.then_some(self.items.count())
+    /// The warnings about a page that ends early, and about a row that was shortened.
+    pub(crate) fn warnings(&self, plan: &Plan) -> Vec<Warning> {
+        let ended = self.cut.map(|reason| page_truncated(&plan.page, self.items.count(), self.max_rows, reason));
+        let budget = self.budget.as_ref().filter(|budget| !budget.cuts.is_empty());
+        let shortened = budget.map(|budget| shortened(&budget.cuts, budget.limit.max_tokens()));
+        shortened.into_iter().chain(ended).collect()
     }
 
     /// Writes `"items":[…],"pageInfo":{…}` or the equivalent for the kind of page.
@@ -143,7 +223,12 @@ impl RowCollector {
         let count = self.items.count();
         let mut sealer = key.sealer(collection, plan);
         out.reserve(self.items.bytes.len() + count + 512);
-        out.extend_from_slice(if plan.edges { b"\"edges\":[" } else { b"\"items\":[" });
+        if plan.table {
+            let columns = Value::from(table::columns(&plan.select, &plan.embeds));
+            out.extend_from_slice(format!("\"{}\":{columns},\"{}\":[", table::COLUMNS, table::ROWS).as_bytes());
+        } else {
+            out.extend_from_slice(if plan.edges { b"\"edges\":[" } else { b"\"items\":[" });
+        }
         for position in 0..count {
             let index = if backward { count - 1 - position } else { position };
             if position > 0 {
@@ -169,7 +254,8 @@ impl RowCollector {
                     page => (self.more, matches!(page, Page::Forward { after: Some(_), .. })),
                 };
                 let mut info = format!(",\"pageInfo\":{{\"hasNextPage\":{has_next},\"hasPreviousPage\":{has_previous}");
-                if self.cursors.count() > 0 {
+                // A cursor leads to other pages, if there are any.
+                if self.cursors.count() > 0 && (has_next || has_previous) {
                     let (first, last) = (sealer.seal(self.cursors.get(first)), sealer.seal(self.cursors.get(last)));
                     info += &format!(",\"startCursor\":\"{first}\",\"endCursor\":\"{last}\"");
                 }

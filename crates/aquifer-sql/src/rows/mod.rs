@@ -9,4 +9,4 @@ pub(crate) mod time;
 
 pub(crate) use collector::RowCollector;
 pub(crate) use selection_cache::{CachedSelection, SelectionCache};
-pub(crate) use shape::{CellContent, CellType, CursorSource, OutputField, ResultRow, RowShape};
+pub(crate) use shape::{CellContent, CellType, CursorSource, OutputField, ResultRow, RowShape, write_objects};

@@ -41,6 +41,9 @@ pub(crate) trait ResultRow {
         }
     }
 
+    /// Writes a cell that holds rows, as a list of objects with these fields.
+    fn write_rows(&self, index: usize, fields: &[OutputField], out: &mut Vec<u8>);
+
     /// A cell as a value.
     fn value(&self, index: usize, cell_type: CellType) -> Value {
         let mut text = Vec::new();
@@ -75,6 +78,17 @@ enum FieldSource {
         cell_type: CellType,
         omit: bool,
     },
+    /// The value at the end of a path into a JSON cell.
+    Inside {
+        index: usize,
+        cell_type: CellType,
+        steps: Vec<Arc<str>>,
+    },
+    /// Rows that refer to this one.
+    Rows {
+        index: usize,
+        fields: Arc<[OutputField]>,
+    },
     /// Parts of a JSON cell.
     Parts {
         index: usize,
@@ -85,15 +99,45 @@ enum FieldSource {
 }
 
 impl OutputField {
-    /// Adds parts of a JSON cell. Whether its values are lists is known only after reading it.
+    /// Rows that refer to this one.
+    pub(crate) fn rows(name: &str, index: usize, fields: Arc<[OutputField]>) -> Self {
+        Self { label: encode_label(name), source: FieldSource::Rows { index, fields } }
+    }
+
+    /// Adds a field inside the objects at the end of a path.
+    pub(crate) fn add_field(fields: &mut Vec<OutputField>, steps: &[&str], field: OutputField) {
+        let Some((first, rest)) = steps.split_first() else {
+            fields.push(field);
+            return;
+        };
+        let label = encode_label(first);
+        let position = fields.iter().position(|known| known.label == label).unwrap_or_else(|| {
+            fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
+            fields.len() - 1
+        });
+        if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
+            Self::add_field(inner, rest, field);
+        }
+    }
+
+    /// A column of a table: a cell, or the value at the end of a path into a JSON cell.
+    pub(crate) fn column(index: usize, cell_type: CellType, steps: &[Arc<str>]) -> Self {
+        let source = match steps {
+            [] => FieldSource::Cell { index, cell_type, omit: false },
+            steps => FieldSource::Inside { index, cell_type, steps: steps.to_vec() },
+        };
+        Self { label: Box::default(), source }
+    }
+
+    /// Adds parts of a JSON cell at the end of a path. Whether its values are lists is known only after reading it.
     pub(crate) fn add_parts(
         fields: &mut Vec<OutputField>,
-        name: &str,
+        steps: &[&str],
         index: usize,
         cell_type: CellType,
         parts: Selection,
     ) {
-        fields.push(OutputField { label: encode_label(name), source: FieldSource::Parts { index, cell_type, parts } });
+        Self::add(fields, steps, FieldSource::Parts { index, cell_type, parts });
     }
 
     /// Adds a cell at the end of a path.
@@ -104,11 +148,15 @@ impl OutputField {
         cell_type: CellType,
         omit: bool,
     ) {
+        Self::add(fields, steps, FieldSource::Cell { index, cell_type, omit });
+    }
+
+    fn add(fields: &mut Vec<OutputField>, steps: &[&str], source: FieldSource) {
         let Some((first, rest)) = steps.split_first() else { return };
         let label = encode_label(first);
         let known = fields.iter().position(|field| field.label == label);
         if rest.is_empty() {
-            let field = OutputField { label, source: FieldSource::Cell { index, cell_type, omit } };
+            let field = OutputField { label, source };
             match known.and_then(|position| fields.get_mut(position)) {
                 Some(slot) => *slot = field,
                 None => fields.push(field),
@@ -121,7 +169,7 @@ impl OutputField {
         });
         // A path into a field that is shown whole adds nothing.
         if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
-            OutputField::add_cell(inner, rest, index, cell_type, omit);
+            OutputField::add(inner, rest, source);
         }
     }
 }
@@ -175,6 +223,14 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
                     None => false,
                 }
             }
+            FieldSource::Inside { index, cell_type, steps } => {
+                write_inside(row, *index, *cell_type, steps, out);
+                true
+            }
+            FieldSource::Rows { index, fields } => {
+                row.write_rows(*index, fields, out);
+                true
+            }
             FieldSource::Object(inner) => write_object(inner, row, out),
         };
         if shown {
@@ -192,10 +248,52 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
     any
 }
 
+fn write_inside(row: &impl ResultRow, index: usize, cell_type: CellType, steps: &[Arc<str>], out: &mut Vec<u8>) {
+    let value = row.value(index, cell_type);
+    let inside = aquifer_query::evaluate::resolve_steps(&value, steps);
+    // Writing a value to memory cannot fail.
+    let _ = serde_json::to_writer(out, inside);
+}
+
+/// Writes rows as a list of objects.
+pub(crate) fn write_objects<R: ResultRow>(rows: impl Iterator<Item = R>, fields: &[OutputField], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (position, row) in rows.enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        write_object(fields, &row, out);
+    }
+    out.push(b']');
+}
+
+/// Writes a row as a list of values. Its fields are columns.
+pub(super) fn write_list(fields: &[OutputField], row: &impl ResultRow, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (position, field) in fields.iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        match &field.source {
+            FieldSource::Cell { index, cell_type, .. } => {
+                if row.write(*index, *cell_type, out) == CellContent::Null {
+                    out.extend_from_slice(b"null");
+                }
+            }
+            FieldSource::Inside { index, cell_type, steps } => write_inside(row, *index, *cell_type, steps, out),
+            FieldSource::Rows { index, fields } => row.write_rows(*index, fields, out),
+            FieldSource::Parts { .. } | FieldSource::Object(_) => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b']');
+}
+
 /// What the rows of a statement become.
 #[derive(Debug, Default)]
 pub(crate) struct RowShape {
     pub(crate) fields: Arc<[OutputField]>,
+    /// Whether a row becomes a list of values instead of an object.
+    pub(crate) table: bool,
     pub(crate) cursor_source: CursorSource,
 }
 

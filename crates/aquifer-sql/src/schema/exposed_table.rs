@@ -3,12 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::schema::Parameter;
+use aquifer_query::collection::Cardinality;
 use aquifer_query::plan::Path;
 use aquifer_query::{Collection, FieldType};
 
 use crate::rows::SelectionCache;
 use crate::schema::model::Table;
 use crate::schema::names::Words;
+use crate::schema::table_sample::SampleCache;
 use crate::statement::{Fragment, Name};
 
 /// A table as callers see it.
@@ -20,12 +22,30 @@ pub(crate) struct ExposedTable {
     pub(crate) label: Arc<str>,
     pub(crate) collection: Collection,
     pub(crate) computed: Vec<ComputedSource>,
+    /// The references that paths can follow, in the order of the collection's.
+    pub(crate) references: Vec<TableReference>,
     /// Selections used before.
     pub(crate) selections: SelectionCache,
     /// The default selection of a single row.
     pub(crate) whole: OnceLock<Arc<[Path]>>,
     /// The objects of generic requests, created on first use.
     pub(crate) generic_shapes: OnceLock<GenericShapes>,
+    /// What was last seen of its rows.
+    pub(crate) sample: SampleCache,
+}
+
+/// All tables that callers see. References name them by index.
+pub(crate) type ExposedTables = Arc<[Arc<ExposedTable>]>;
+
+/// A reference that paths can follow.
+#[derive(Debug)]
+pub(crate) struct TableReference {
+    pub(crate) name: Arc<str>,
+    pub(crate) cardinality: Cardinality,
+    /// The index of the other table.
+    pub(crate) to: usize,
+    /// Pairs of our column and theirs.
+    pub(crate) on: Vec<(Name, Name)>,
 }
 
 /// The source of a computed field.
@@ -61,6 +81,11 @@ impl ExposedTable {
     pub(crate) fn names(&self) -> Vec<String> {
         let (words, table) = (&self.words, &self.table);
         vec![words.plural.clone(), words.singular.clone(), table.name.to_string(), table.full_name()]
+    }
+
+    /// The reference of this name.
+    pub(crate) fn reference(&self, name: &str, cardinality: Cardinality) -> Option<&TableReference> {
+        self.references.iter().find(|known| *known.name == *name && known.cardinality == cardinality)
     }
 
     /// The field name of a database column. `None` for hidden columns.

@@ -12,4 +12,7 @@ pub(crate) mod names;
 pub(crate) mod relationship;
 pub(crate) mod sql_definitions;
 mod sql_tokens;
+pub(crate) mod table_sample;
 pub(crate) mod time_style;
+pub(crate) mod view_condition;
+pub(crate) mod view_references;

@@ -18,6 +18,15 @@ pub(crate) struct Model {
     pub(crate) flows: Vec<Flow>,
     /// Existing tables that the configuration excludes.
     pub(crate) excluded: Vec<ExcludedTable>,
+    /// The schema that was read, if it can change without notice (SQLite).
+    pub(crate) stamp: Option<SchemaStamp>,
+}
+
+/// Identifies a schema: a file, and the number of changes of its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SchemaStamp {
+    pub(crate) file: Option<(u64, u64)>,
+    pub(crate) version: u32,
 }
 
 /// An existing table that the configuration excludes.
@@ -114,6 +123,11 @@ pub(crate) struct Table {
     pub(crate) comment: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) key: Key,
+    /// Whether the key is SQLite's row number. Whether other keys are unique is known from `unique`: the configuration may
+    /// name columns of which the database does not ensure it.
+    pub(crate) has_rowid_key: bool,
+    /// The columns of the declared primary key in SQLite, which references without columns refer to.
+    pub(crate) primary_key: Vec<Arc<str>>,
     /// If the key is a substitute: what replaces it if it shows hidden values. Other keys are not replaced.
     pub(crate) key_fallback: Option<KeyFallback>,
     pub(crate) unique: Vec<UniqueConstraint>,
@@ -325,6 +339,9 @@ pub(crate) enum PostgresRead {
 pub(crate) struct UniqueConstraint {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
+    /// Whether it compares values as the columns do, so that no two rows have equal values. An index of SQLite may have
+    /// other collations than its columns.
+    pub(crate) compares_alike: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -361,6 +378,15 @@ pub(crate) enum OnDelete {
     Refuse,
     Cascade,
     Clear,
+    /// Nothing is enforced: the referring rows are those of a view.
+    Nothing,
+}
+
+impl OnDelete {
+    /// Whether the referring rows are changed.
+    pub(crate) fn changes_rows(self) -> bool {
+        matches!(self, OnDelete::Cascade | OnDelete::Clear)
+    }
 }
 
 /// A full-text index.

@@ -297,6 +297,8 @@ mod tests {
             comment: None,
             columns: Vec::new(),
             key: Key::None,
+            has_rowid_key: false,
+            primary_key: Vec::new(),
             key_fallback: None,
             unique: Vec::new(),
             checks: Vec::new(),

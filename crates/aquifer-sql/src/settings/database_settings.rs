@@ -34,6 +34,8 @@ pub struct Settings {
     pub connections: usize,
     /// Page sizes.
     pub pages: PageLimits,
+    /// Whether callers may run SELECT statements of their own (`query_sql`).
+    pub query_sql: bool,
 }
 
 /// How tables become operations.
@@ -48,8 +50,9 @@ pub enum Style {
     Generic,
 }
 
-/// With more tables than this, [`Style::Auto`] is generic.
-pub const AUTO_STYLE_MAX_TABLES: usize = 50;
+/// With more tables than this, [`Style::Auto`] is generic. Nobody reads a whole catalog, so many operations cost a caller
+/// nothing; a catalog of six thousand is still quick to build and to search.
+pub const AUTO_STYLE_MAX_TABLES: usize = 1_000;
 
 /// The settings of a table.
 #[derive(Debug, Clone, Default)]
@@ -110,6 +113,7 @@ impl Settings {
             timeout: Duration::from_secs(30),
             connections: 8,
             pages: PageLimits::default(),
+            query_sql: false,
         }
     }
 

@@ -1,18 +1,22 @@
 //! Aggregates: one statement for all without grouping, and one for each grouping.
 
+use std::sync::Arc;
+
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
-use aquifer_query::evaluate::{groups_truncated, insert_nested};
-use aquifer_query::plan::{Aggregate, Function, MAX_GROUPS, Path, Plan, group_label};
+use aquifer_query::groups::{AggregateWriter, Group};
+use aquifer_query::plan::{Aggregate, Function, GroupKey, GroupOrder, Having, Plan};
+use aquifer_query::value::bucket::{Bucket, TimeUnit};
 use serde_json::{Map, Value};
 
+use super::calculation;
 use super::json::{self, ASPECTS, Aspect};
 use super::scope::{PathTarget, Scope, cell_type_for};
 use super::select::Conditions;
 use super::text;
 use crate::rows::CellType;
-use crate::schema::model::{PostgresRead, Store};
-use crate::statement::{Dialect, Statement};
+use crate::schema::model::{Column, PostgresRead, Store};
+use crate::statement::{Bind, Dialect, Statement};
 
 /// A statement, and what its columns mean.
 #[derive(Debug)]
@@ -23,12 +27,12 @@ pub(crate) struct AggregateQuery {
     /// The aggregates it computes, and the first column of each.
     expressions: Vec<(usize, usize)>,
     groups: Vec<GroupColumn>,
-    /// Whether the last column is the total number of rows.
+    /// Whether the last column is the total number of rows, or of groups.
     counts: bool,
 }
 
 /// The grouping of the plan.
-type GroupBy<'a> = &'a [(Path, FieldType)];
+type GroupBy<'a> = &'a [GroupKey];
 
 /// A grouping column.
 #[derive(Debug)]
@@ -44,7 +48,12 @@ struct GroupColumn {
 pub(crate) fn build_queries(scope: &Scope<'_>, plan: &Plan) -> Vec<AggregateQuery> {
     let mut groupings: Vec<(GroupBy<'_>, Vec<usize>)> = Vec::new();
     for (index, aggregate) in plan.aggregates.iter().enumerate() {
-        match groupings.iter_mut().find(|(by, _)| *by == aggregate.group_by.as_slice()) {
+        // Conditions and pages of groups need a statement of their own.
+        let is_plain = |index: &usize| plan.aggregates.get(*index).is_some_and(Aggregate::has_all_groups);
+        let is_same = |(by, which): &&mut (GroupBy<'_>, Vec<usize>)| {
+            *by == aggregate.group_by.as_slice() && aggregate.has_all_groups() && which.iter().all(is_plain)
+        };
+        match groupings.iter_mut().find(is_same) {
             Some((_, same)) => same.push(index),
             None => groupings.push((&aggregate.group_by, vec![index])),
         }
@@ -67,11 +76,11 @@ fn aggregate_query<'a>(
     let mut cell_types = Vec::new();
     let mut groups = Vec::with_capacity(by.len());
     statement.push("SELECT ");
-    for (path, field_type) in by {
+    for key in by {
         write_comma(&mut statement, &cell_types);
         let at = cell_types.len();
-        let aspects = write_group(scope, &mut statement, scope.resolve(path), field_type, &mut cell_types);
-        groups.push(GroupColumn { field_type: field_type.clone(), at, aspects });
+        let aspects = write_group(scope, &mut statement, key, &mut cell_types);
+        groups.push(GroupColumn { field_type: key.label_type().clone(), at, aspects });
     }
     let mut expressions = Vec::new();
     for index in which {
@@ -82,24 +91,86 @@ fn aggregate_query<'a>(
             cell_types.push(write_calculation(scope, &mut statement, function));
         }
     }
-    let counts = total && by.is_empty();
+    let counts = total || !by.is_empty();
     if counts {
         write_comma(&mut statement, &cell_types);
-        cell_types.push(write_calculation(scope, &mut statement, &Function::Count));
+        statement.push(if by.is_empty() { "count(*)" } else { "count(*) OVER ()" });
+        cell_types.push(if scope.dialect == Dialect::Postgres { CellType::Integer } else { CellType::Plain });
     }
     text::write_from(scope, &mut statement, plan.text.as_ref());
     Conditions::new(&mut statement).add_plan(scope, plan);
-    let nulls = if scope.dialect == Dialect::Sqlite { " NULLS LAST" } else { "" };
-    for (clause, after) in [(" GROUP BY ", ""), (" ORDER BY ", nulls)] {
-        for (index, ((path, _), group)) in by.iter().zip(&groups).enumerate() {
-            statement.push(if index == 0 { clause } else { ", " });
-            write_group_keys(scope, &mut statement, scope.resolve(path), group, after);
+    let first = which.first().and_then(|index| plan.aggregates.get(*index));
+    for (index, (key, group)) in by.iter().zip(&groups).enumerate() {
+        statement.push(if index == 0 { " GROUP BY " } else { ", " });
+        write_group_keys(scope, &mut statement, key, group, "");
+    }
+    if let Some(aggregate) = first.filter(|_| !by.is_empty()) {
+        let page = aggregate.page;
+        for (index, having) in aggregate.having.iter().enumerate() {
+            statement.push(if index == 0 { " HAVING " } else { " AND " });
+            write_having(scope, &mut statement, aggregate, having);
+        }
+        statement.push(" ORDER BY ");
+        if let (GroupOrder::ByValue { descending }, Some(function)) = (aggregate.order, aggregate.functions.first()) {
+            write_result(scope, &mut statement, function);
+            statement.push(if descending { " DESC NULLS LAST, " } else { " NULLS LAST, " });
+        }
+        let nulls = match (aggregate.order, scope.dialect) {
+            (GroupOrder::ByGroupDescending, _) => " DESC NULLS LAST",
+            (_, Dialect::Sqlite) => " NULLS LAST",
+            (_, Dialect::Postgres) => "",
+        };
+        for (index, (key, group)) in by.iter().zip(&groups).enumerate() {
+            statement.push(if index == 0 { "" } else { ", " });
+            write_group_keys(scope, &mut statement, key, group, nulls);
+        }
+        statement.push(" LIMIT ").count(page.size());
+        if page.offset > 0 {
+            statement.push(" OFFSET ").count(page.offset);
         }
     }
-    if !by.is_empty() {
-        statement.push(" LIMIT ").count(MAX_GROUPS + 1);
-    }
     AggregateQuery { statement, cell_types, expressions, groups, counts }
+}
+
+/// Writes a condition on the groups.
+fn write_having<'a>(scope: &Scope<'a>, statement: &mut Statement, aggregate: &'a Aggregate, having: &Having) {
+    let Some(function) = aggregate.functions.get(having.function) else {
+        statement.push("TRUE");
+        return;
+    };
+    statement.push("(");
+    write_result(scope, statement, function);
+    statement.push(having.comparison.operator());
+    match scope.dialect {
+        Dialect::Sqlite => statement.bind(Bind::Real(having.value)),
+        Dialect::Postgres => statement.bind(Bind::Text(having.value.to_string())).push("::float8"),
+    };
+    statement.push(if having.negated { ") IS NOT TRUE" } else { ")" });
+}
+
+/// Writes the result of a function for comparing and sorting.
+fn write_result<'a>(scope: &Scope<'a>, statement: &mut Statement, function: &'a Function) {
+    let is_sum = function.name() == "sum";
+    match scope.dialect {
+        // A sum beyond 64 bits is text.
+        Dialect::Sqlite if is_sum => {
+            statement.push("(");
+            write_calculation(scope, statement, function);
+            statement.push(" + 0.0)");
+        }
+        // Decimals are read as text.
+        Dialect::Postgres if is_sum => {
+            statement.push("(");
+            write_calculation(scope, statement, function);
+            statement.push(")::numeric");
+        }
+        Dialect::Postgres if function.is_numeric() => {
+            statement.push("(");
+            write_calculation(scope, statement, function);
+            statement.push(")::numeric");
+        }
+        _ => drop(write_calculation(scope, statement, function)),
+    }
 }
 
 fn write_comma(statement: &mut Statement, cell_types: &[CellType]) {
@@ -109,14 +180,15 @@ fn write_comma(statement: &mut Statement, cell_types: &[CellType]) {
 }
 
 /// Writes the label of a group. Returns whether it takes three columns.
-fn write_group(
-    scope: &Scope<'_>,
-    statement: &mut Statement,
-    target: PathTarget<'_>,
-    field_type: &FieldType,
-    cell_types: &mut Vec<CellType>,
-) -> bool {
-    let Some((column, inside)) = super::filter::as_json(target, field_type) else {
+fn write_group(scope: &Scope<'_>, statement: &mut Statement, key: &GroupKey, cell_types: &mut Vec<CellType>) -> bool {
+    let (scope, target) = scope.resolve(&key.path);
+    let scope = &scope;
+    if let Some(bucket) = &key.bucket {
+        write_bucket(scope, statement, target, &key.of, bucket);
+        cell_types.push(CellType::Text);
+        return false;
+    }
+    let Some((column, inside)) = super::filter::as_json(target, &key.of) else {
         cell_types.push(scope.write_output(statement, target));
         return false;
     };
@@ -135,13 +207,51 @@ fn write_group(
     true
 }
 
+/// Writes the bucket of time that a value falls into.
+fn write_bucket(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, bucket: &Bucket) {
+    match scope.dialect {
+        Dialect::Sqlite => {
+            statement.push(if *of == FieldType::Date { "aquifer_date_bucket(" } else { "aquifer_bucket(" });
+            scope.write_stored(statement, target);
+            statement.push(", ").bind(Bind::Text(bucket.unit.name().to_owned()));
+            statement.push(", ").bind(Bind::Text(bucket.zone.name().to_owned())).push(")");
+        }
+        Dialect::Postgres => {
+            statement.push("to_char(");
+            scope.write_stored(statement, target);
+            if *of == FieldType::Date {
+                statement.push("::timestamp");
+            } else {
+                // Times without a zone are in UTC, the time zone of the session.
+                statement.push("::timestamptz AT TIME ZONE ");
+                statement.bind(Bind::Text(bucket.zone.name().to_owned())).push("::text");
+            }
+            statement.push(match bucket.unit {
+                TimeUnit::Year => ", 'YYYY')",
+                TimeUnit::Quarter => ", 'YYYY-\"Q\"Q')",
+                TimeUnit::Month => ", 'YYYY-MM')",
+                TimeUnit::Week => ", 'IYYY-\"W\"IW')",
+                TimeUnit::Day => ", 'YYYY-MM-DD')",
+                TimeUnit::Hour => ", 'YYYY-MM-DD\"T\"HH24')",
+            });
+        }
+    }
+}
+
 fn write_group_keys(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    target: PathTarget<'_>,
+    key: &GroupKey,
     group: &GroupColumn,
     after: &'static str,
 ) {
+    let (scope, target) = scope.resolve(&key.path);
+    let scope = &scope;
+    if key.bucket.is_some() {
+        // Its values would be bound again at each use, so PostgreSQL would not recognize the expression.
+        statement.count(group.at + 1).push(after);
+        return;
+    }
     match (target, super::filter::as_json(target, &group.field_type)) {
         // Its values would be bound again at each use, so PostgreSQL would not recognize the expression.
         (PathTarget::Computed(_), _) if scope.dialect == Dialect::Postgres => {
@@ -164,16 +274,32 @@ fn write_group_keys(
 fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Function) -> CellType {
     let postgres = scope.dialect == Dialect::Postgres;
     let (name, path, field_type) = match function {
+        Function::Calculated(numeric, expression) => {
+            return calculation::write_function(scope, statement, *numeric, expression);
+        }
         Function::Count => {
             statement.push("count(*)");
             return if postgres { CellType::Integer } else { CellType::Plain };
         }
+        Function::CountDistinct(path, field_type) => ("count(DISTINCT ", path, field_type),
         Function::Sum(path, field_type) => ("sum(", path, field_type),
         Function::Avg(path, field_type) => ("avg(", path, field_type),
         Function::Min(path, field_type) => ("min(", path, field_type),
         Function::Max(path, field_type) => ("max(", path, field_type),
     };
-    let target = scope.resolve(path);
+    let (scope, target) = scope.resolve(path);
+    let scope = &scope;
+    if matches!(function, Function::CountDistinct(..)) {
+        match super::filter::as_json(target, field_type) {
+            Some((column, inside)) => write_distinct_json(scope, statement, column, inside),
+            None => {
+                statement.push(name);
+                scope.write_comparable(statement, target);
+                statement.push(")");
+            }
+        }
+        return if postgres { CellType::Integer } else { CellType::Plain };
+    }
     if let Some((column, inside)) = super::filter::as_json(target, field_type) {
         statement.push(name).push("CASE WHEN (");
         json::write_aspect(scope, statement, column, inside, Aspect::Kind);
@@ -233,7 +359,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
                 }
             }
         }
-        Function::Avg(..) | Function::Count => {
+        Function::Avg(..) | Function::Count | Function::CountDistinct(..) | Function::Calculated(..) => {
             statement.push(name);
             scope.write_comparable(statement, target);
             statement.push(")");
@@ -243,6 +369,21 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
             if postgres { CellType::Float } else { CellType::Plain }
         }
     }
+}
+
+/// Counts different JSON values by their aspects: equal values may be written differently.
+fn write_distinct_json(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) {
+    statement.push("count(DISTINCT ");
+    for (index, aspect) in ASPECTS.into_iter().enumerate() {
+        // Without a kind there is no value, and the whole is NULL.
+        statement.push(match index {
+            0 => "CAST((",
+            _ => " || ':' || coalesce(CAST((",
+        });
+        json::write_aspect(scope, statement, column, inside, aspect);
+        statement.push(if index == 0 { ") AS text)" } else { ") AS text), '')" });
+    }
+    statement.push(")");
 }
 
 /// The cell type of a column's minimum or maximum.
@@ -267,21 +408,20 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
 }
 
 impl GroupColumn {
-    /// The label of a row's group.
-    fn label(&self, row: &[Value]) -> String {
+    /// The value that a row's group has in common.
+    fn value(&self, row: &[Value]) -> Value {
         let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
         if !self.aspects {
-            return group_label(&self.field_type, cell(0));
+            return cell(0).clone();
         }
-        let value = match cell(0).as_i64() {
+        match cell(0).as_i64() {
             None => Value::Null,
             Some(0) => (cell(1).as_f64() == Some(1.0)).into(),
             Some(1) => cell(1).clone(),
             Some(2) => cell(2).clone(),
             Some(3) => Value::Array(Vec::new()),
             Some(_) => Value::Object(Map::new()),
-        };
-        group_label(&self.field_type, &value)
+        }
     }
 }
 
@@ -299,45 +439,62 @@ fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: V
     different
 }
 
+/// The result of an aggregate.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AggregateResult {
+    /// One without a grouping.
+    groups: Vec<Group>,
+    /// The number of all groups.
+    total: usize,
+}
+
+impl AggregateResult {
+    /// Adds it to an answer.
+    pub(crate) fn write(
+        mut self,
+        aggregate: &Aggregate,
+        writer: &mut AggregateWriter<'_>,
+        warnings: &mut Vec<Warning>,
+    ) {
+        if aggregate.group_by.is_empty() {
+            writer.add_single(aggregate, self.groups.pop().map_or_else(|| vec![Value::Null], |group| group.results));
+        } else {
+            writer.add_groups(aggregate, self.groups, self.total, warnings);
+        }
+    }
+}
+
 impl AggregateQuery {
-    /// Enters the results of the rows under their aggregates. Returns the total count, if this statement computes it.
+    /// Enters the results of the rows under their aggregates. Returns the total count of rows, if this statement computes
+    /// it.
     pub(crate) fn collect(
         &self,
         rows: Vec<Vec<Value>>,
         aggregates: &[Aggregate],
-        results: &mut Vec<Option<Value>>,
-        warnings: &mut Vec<Warning>,
+        results: &mut Vec<Option<AggregateResult>>,
     ) -> Option<Value> {
         results.resize(aggregates.len(), None);
-        let cut = !self.groups.is_empty() && rows.len() > MAX_GROUPS;
+        let count = rows.first().and_then(|row| row.last()).filter(|_| self.counts);
+        // Without rows there is no group on this page, and so no count of all of them.
+        let total = count.and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         for (index, start) in &self.expressions {
             let Some(aggregate) = aggregates.get(*index) else { continue };
             let width = aggregate.functions.len();
-            let result = |row: &[Value]| {
+            let shown_values = |row: &[Value]| {
                 let values = row.get(*start..start + width).unwrap_or_default();
-                match values {
-                    [only] => only.clone(),
-                    several => Value::Object(aggregate.names().into_iter().zip(several.iter().cloned()).collect()),
-                }
+                aggregate.functions.iter().zip(values).map(|(one, value)| one.shown(value.clone())).collect()
             };
-            let answer = if self.groups.is_empty() {
-                rows.first().map_or(Value::Null, |row| result(row))
-            } else {
-                let mut map = Map::new();
-                let mut taken = std::collections::HashSet::new();
-                for row in rows.iter().take(MAX_GROUPS) {
-                    let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
-                    insert_nested(&mut map, &distinct_labels(&mut taken, labels), result(row));
-                }
-                Value::Object(map)
+            let mut taken = std::collections::HashSet::new();
+            let group = |row: &Vec<Value>| {
+                let values = self.groups.iter().map(|group| group.value(row)).collect();
+                let mut group = Group::new(aggregate, values, shown_values(row));
+                group.labels = distinct_labels(&mut taken, group.labels);
+                group
             };
-            if cut {
-                warnings.push(groups_truncated(&aggregate.name));
-            }
             if let Some(slot) = results.get_mut(*index) {
-                *slot = Some(answer);
+                *slot = Some(AggregateResult { groups: rows.iter().map(group).collect(), total });
             }
         }
-        if self.counts { rows.first().and_then(|row| row.last().cloned()) } else { None }
+        if self.groups.is_empty() { count.cloned() } else { None }
     }
 }

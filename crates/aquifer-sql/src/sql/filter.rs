@@ -1,13 +1,18 @@
 //! Conditions. They are two-valued like the query language: comparisons with a missing value are false, so `not`
 //! matches it.
 
+use std::sync::Arc;
+
 use aquifer_query::FieldType;
-use aquifer_query::plan::{Filter, Test};
+use aquifer_query::plan::{Comparison, Filter, Path, Quantifier, Test};
 use serde_json::Value;
 
+use super::calculation;
+use super::embed::find_related;
+use super::joins::Joins;
 use super::json::{self, Aspect};
 use super::operand::{time_bound, write_any_of, write_any_of_binds, write_operand};
-use super::scope::{PathTarget, Scope};
+use super::scope::{PathTarget, Scope, TimeStyles, write_pairs};
 use crate::rows::time;
 use crate::schema::model::Column;
 use crate::schema::time_style::TimeStyle;
@@ -24,13 +29,75 @@ pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, 
             statement.push(") IS NOT TRUE");
         }
         Filter::Test { path, of: field_type, test } => {
-            let target = scope.resolve(path);
+            let (scope, target) = scope.resolve(path);
             match as_json(target, field_type) {
-                Some((column, inside)) => write_json_test(scope, statement, column, inside, test),
-                None => write_test(scope, statement, target, field_type, test),
+                Some((column, inside)) => write_json_test(&scope, statement, column, inside, test),
+                None => write_test(&scope, statement, target, field_type, test),
             }
         }
+        Filter::Compare { left, comparison, right, of } => {
+            write_comparison(scope, statement, left, *comparison, right, of);
+        }
+        Filter::Calculate { left, of, comparison, right } => {
+            calculation::write_number(scope, statement, left, of);
+            statement.push(comparison.operator());
+            calculation::write_result(scope, statement, right);
+        }
+        Filter::Related { through, name, quantifier, filter } => {
+            write_related(scope, statement, through, name, *quantifier, filter);
+        }
     }
+}
+
+/// Compares two values of a row. A comparison with NULL is NULL, which is not true.
+fn write_comparison<'a>(
+    scope: &Scope<'a>,
+    statement: &mut Statement,
+    left: &'a Path,
+    comparison: Comparison,
+    right: &'a Path,
+    of: &FieldType,
+) {
+    write_comparison_side(scope, statement, left, of);
+    statement.push(comparison.operator());
+    write_comparison_side(scope, statement, right, of);
+}
+
+/// Writes a value so that values of different columns compare alike: texts by code points, times as times.
+fn write_comparison_side<'a>(scope: &Scope<'a>, statement: &mut Statement, path: &'a Path, of: &FieldType) {
+    let (scope, target) = scope.resolve(path);
+    // The columns may store times in different formats.
+    let scope = Scope { times: TimeStyles::Checked(&[]), ..scope };
+    scope.write_comparable(statement, target);
+    match (of, scope.dialect) {
+        (FieldType::Text | FieldType::Enum(_), Dialect::Postgres) => statement.push("::text COLLATE \"C\""),
+        (FieldType::Text | FieldType::Enum(_), Dialect::Sqlite) => statement.push(" COLLATE BINARY"),
+        (FieldType::Time, Dialect::Postgres) => statement.push("::timestamptz"),
+        _ => statement,
+    };
+}
+
+/// Tests the rows that refer to this one.
+fn write_related(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    through: &[Arc<str>],
+    name: &str,
+    quantifier: Quantifier,
+    filter: &Filter,
+) {
+    let Some((alias, reference, exposed)) = find_related(scope, through, name) else {
+        statement.push("FALSE");
+        return;
+    };
+    let joins = Joins::for_related(filter, quantifier, exposed, scope.tables);
+    let inner = scope.nested(exposed, &joins);
+    statement.push(if quantifier == Quantifier::Some { "EXISTS (SELECT 1" } else { "NOT EXISTS (SELECT 1" });
+    inner.write_nested_from(statement);
+    write_pairs(statement, " WHERE ", inner.alias, alias, &reference.on);
+    statement.push(" AND (");
+    write_condition(&inner, statement, filter);
+    statement.push(if quantifier == Quantifier::Every { ") IS NOT TRUE)" } else { "))" });
 }
 
 fn write_joined<'a>(

@@ -20,6 +20,8 @@ use crate::statement::{Bind, Dialect, Statement};
 
 /// An expression of the sort order.
 pub(crate) struct SortExpression<'a> {
+    /// Its table.
+    scope: Scope<'a>,
     target: SortTarget<'a>,
     nullable: bool,
     descending: bool,
@@ -42,18 +44,31 @@ pub(crate) fn sort_expressions<'a>(
     let mut expressions = Vec::with_capacity(order.len() + 1);
     if let Some(text) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
         expressions.push(SortExpression {
+            scope: *scope,
             target: SortTarget::Rank(text),
             nullable: false,
             descending: !backward,
             nulls_first: false,
         });
     }
+    expressions.extend(order_expressions(scope, order, backward));
+    expressions
+}
+
+/// The sort keys as expressions.
+pub(super) fn order_expressions<'a>(
+    scope: &Scope<'a>,
+    order: &'a [SortKey],
+    backward: bool,
+) -> Vec<SortExpression<'a>> {
+    let mut expressions = Vec::with_capacity(order.len());
     for key in order {
-        let target = scope.resolve(&key.path);
+        let (scope, target) = scope.resolve(&key.path);
         let (descending, nulls_first) = (key.descending != backward, key.nulls_first != backward);
         match super::filter::as_json(target, &key.of) {
             Some((column, inside)) => {
                 expressions.extend(ASPECTS.map(|aspect| SortExpression {
+                    scope,
                     target: SortTarget::Aspect(column, inside, aspect),
                     nullable: true,
                     descending,
@@ -62,12 +77,16 @@ pub(crate) fn sort_expressions<'a>(
             }
             None => {
                 let nullable = match target {
+                    // The reference may lead to no row.
+                    _ if scope.is_optional() => true,
                     _ if scope.is_converted(target) => true,
                     PathTarget::Column(column) => column.nullable,
                     PathTarget::Computed(computed) => computed.nullable,
+                    PathTarget::Nothing => true,
                     _ => false,
                 };
                 expressions.push(SortExpression {
+                    scope,
                     target: SortTarget::Path(target, &key.of),
                     nullable,
                     descending,
@@ -113,11 +132,13 @@ impl SortExpression<'_> {
     }
 
     /// Whether it is a stored column, so that an index may have its order.
-    fn is_stored(&self, scope: &Scope<'_>) -> bool {
-        matches!(self.target, SortTarget::Path(target @ PathTarget::Column(_), _) if !scope.is_converted(target))
+    fn is_stored(&self) -> bool {
+        let is_column = matches!(self.target, SortTarget::Path(target @ PathTarget::Column(_), _) if !self.scope.is_converted(target));
+        is_column && self.scope.is_first()
     }
 
-    fn write(&self, scope: &Scope<'_>, statement: &mut Statement) {
+    fn write(&self, statement: &mut Statement) {
+        let scope = &self.scope;
         match &self.target {
             SortTarget::Rank(query) => text::write_rank(scope, statement, query),
             SortTarget::Path(target, _) => scope.write_comparable(statement, *target),
@@ -131,18 +152,19 @@ impl SortExpression<'_> {
 
     /// Writes a cursor value. The subquery keeps PostgreSQL from using the value for planning: its estimate of the
     /// remaining rows would differ from page to page and cause a new plan each time, with the same result.
-    fn write_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
-        let hidden = scope.dialect == Dialect::Postgres;
+    fn write_value(&self, statement: &mut Statement, value: &Value) {
+        let hidden = self.scope.dialect == Dialect::Postgres;
         if hidden {
             statement.push("(SELECT ");
         }
-        self.write_bare_value(scope, statement, value);
+        self.write_bare_value(statement, value);
         if hidden {
             statement.push(")");
         }
     }
 
-    fn write_bare_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
+    fn write_bare_value(&self, statement: &mut Statement, value: &Value) {
+        let scope = &self.scope;
         if let SortTarget::Path(target, _) = self.target
             && let Some(bound) = scope.time_style(target).and_then(|style| time_bound(style, value))
         {
@@ -170,10 +192,10 @@ impl SortExpression<'_> {
         }
     }
 
-    fn write_comparison(&self, scope: &Scope<'_>, statement: &mut Statement, operator: &'static str, value: &Value) {
-        self.write(scope, statement);
+    fn write_comparison(&self, statement: &mut Statement, operator: &'static str, value: &Value) {
+        self.write(statement);
         statement.push(operator);
-        self.write_value(scope, statement, value);
+        self.write_value(statement, value);
     }
 }
 
@@ -201,7 +223,7 @@ pub(crate) fn ranges(
     let Some(leading) = expressions.first() else { return vec![KeysetRange::All] };
     let Some(cursor_values) = cursor_values else {
         // Without a usable index, two ranges would only read everything twice.
-        return match (leading.is_stored(scope) && leading.needs_null_order(scope.dialect), leading.nulls_first) {
+        return match (leading.is_stored() && leading.needs_null_order(scope.dialect), leading.nulls_first) {
             (false, _) => vec![KeysetRange::All],
             (true, false) => vec![KeysetRange::NotNulls, KeysetRange::Nulls],
             (true, true) => vec![KeysetRange::Nulls, KeysetRange::NotNulls],
@@ -218,7 +240,6 @@ pub(crate) fn ranges(
 
 /// Writes the condition of a range.
 pub(crate) fn write_condition(
-    scope: &Scope<'_>,
     statement: &mut Statement,
     expressions: &[SortExpression<'_>],
     cursor_values: &[Value],
@@ -234,35 +255,30 @@ pub(crate) fn write_condition(
             statement.push("TRUE");
         }
         KeysetRange::Nulls => {
-            leading.write(scope, statement);
+            leading.write(statement);
             statement.push(" IS NULL");
         }
         KeysetRange::NotNulls => {
-            leading.write(scope, statement);
+            leading.write(statement);
             statement.push(" IS NOT NULL");
         }
         KeysetRange::AmongNulls => {
-            leading.write(scope, statement);
+            leading.write(statement);
             statement.push(" IS NULL AND ");
             // The next expression bounds the scan in turn, unless NULLs are on both sides of the bound.
             match (rest.first(), values.first()) {
                 (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.nulls_first) => {
-                    write_beyond(scope, statement, rest, values);
+                    write_beyond(statement, rest, values);
                 }
-                _ => write_after(scope, statement, rest, values),
+                _ => write_after(statement, rest, values),
             }
         }
-        KeysetRange::Beyond => write_beyond(scope, statement, expressions, cursor_values),
+        KeysetRange::Beyond => write_beyond(statement, expressions, cursor_values),
     }
 }
 
 /// Rows after a cursor whose leading value is not NULL, with a bound on that value.
-fn write_beyond(
-    scope: &Scope<'_>,
-    statement: &mut Statement,
-    expressions: &[SortExpression<'_>],
-    cursor_values: &[Value],
-) {
+fn write_beyond(statement: &mut Statement, expressions: &[SortExpression<'_>], cursor_values: &[Value]) {
     let (Some((leading, rest)), Some((value, values))) = (expressions.split_first(), cursor_values.split_first())
     else {
         statement.push("FALSE");
@@ -270,51 +286,46 @@ fn write_beyond(
     };
     let alike = rest.iter().all(|expression| expression.descending == leading.descending && !expression.nullable);
     if alike && !values.contains(&Value::Null) {
-        return write_row_values(scope, statement, expressions, cursor_values);
+        // No index covers columns of several tables, but one may cover the leading column.
+        if rest.iter().any(|expression| expression.scope.alias != leading.scope.alias) {
+            leading.write_comparison(statement, if leading.descending { " <= " } else { " >= " }, value);
+            statement.push(" AND ");
+        }
+        return write_row_values(statement, expressions, cursor_values);
     }
-    leading.write_comparison(scope, statement, if leading.descending { " <= " } else { " >= " }, value);
+    leading.write_comparison(statement, if leading.descending { " <= " } else { " >= " }, value);
     statement.push(" AND (");
-    leading.write_comparison(scope, statement, if leading.descending { " < " } else { " > " }, value);
+    leading.write_comparison(statement, if leading.descending { " < " } else { " > " }, value);
     statement.push(" OR ");
-    write_after(scope, statement, rest, values);
+    write_after(statement, rest, values);
     statement.push(")");
 }
 
 /// `(a, b) > (1, 2)`.
-fn write_row_values(
-    scope: &Scope<'_>,
-    statement: &mut Statement,
-    expressions: &[SortExpression<'_>],
-    cursor_values: &[Value],
-) {
+fn write_row_values(statement: &mut Statement, expressions: &[SortExpression<'_>], cursor_values: &[Value]) {
     let descending = expressions.first().is_some_and(|expression| expression.descending);
     if let ([expression], [value]) = (expressions, cursor_values) {
-        return expression.write_comparison(scope, statement, if descending { " < " } else { " > " }, value);
+        return expression.write_comparison(statement, if descending { " < " } else { " > " }, value);
     }
     statement.push("(");
     for (index, expression) in expressions.iter().enumerate() {
         if index > 0 {
             statement.push(", ");
         }
-        expression.write(scope, statement);
+        expression.write(statement);
     }
     statement.push(if descending { ") < (" } else { ") > (" });
     for (index, (expression, value)) in expressions.iter().zip(cursor_values).enumerate() {
         if index > 0 {
             statement.push(", ");
         }
-        expression.write_value(scope, statement, value);
+        expression.write_value(statement, value);
     }
     statement.push(")");
 }
 
 /// Rows strictly after the cursor, with any NULLs.
-fn write_after(
-    scope: &Scope<'_>,
-    statement: &mut Statement,
-    expressions: &[SortExpression<'_>],
-    cursor_values: &[Value],
-) {
+fn write_after(statement: &mut Statement, expressions: &[SortExpression<'_>], cursor_values: &[Value]) {
     let (Some((expression, rest)), Some((value, values))) = (expressions.split_first(), cursor_values.split_first())
     else {
         statement.push("FALSE");
@@ -323,26 +334,26 @@ fn write_after(
     statement.push("(");
     match (value.is_null(), expression.nulls_first) {
         (true, false) => {
-            expression.write(scope, statement);
+            expression.write(statement);
             statement.push(" IS NULL AND ");
         }
         (true, true) => {
-            expression.write(scope, statement);
+            expression.write(statement);
             statement.push(" IS NOT NULL OR ");
         }
         (false, nulls_first) => {
-            expression.write_comparison(scope, statement, if expression.descending { " < " } else { " > " }, value);
+            expression.write_comparison(statement, if expression.descending { " < " } else { " > " }, value);
             if expression.nullable && !nulls_first {
                 statement.push(" OR ");
-                expression.write(scope, statement);
+                expression.write(statement);
                 statement.push(" IS NULL");
             }
             statement.push(" OR ");
-            expression.write_comparison(scope, statement, " = ", value);
+            expression.write_comparison(statement, " = ", value);
             statement.push(" AND ");
         }
     }
-    write_after(scope, statement, rest, values);
+    write_after(statement, rest, values);
     statement.push(")");
 }
 
@@ -355,7 +366,7 @@ pub(crate) fn write_order_by(
 ) {
     for (index, expression) in expressions.iter().enumerate() {
         statement.push(if index == 0 { " ORDER BY " } else { ", " });
-        expression.write(scope, statement);
+        expression.write(statement);
         if expression.descending {
             statement.push(" DESC");
         }

@@ -1,8 +1,11 @@
 //! From plans to SQL. Pure: nothing here accesses a database.
 
 pub(crate) mod aggregate;
+mod calculation;
 mod cursor_values;
+mod embed;
 pub(crate) mod filter;
+pub(crate) mod joins;
 pub(crate) mod json;
 pub(crate) mod keyset;
 pub(crate) mod operand;

@@ -170,7 +170,7 @@ fn write_cast(statement: &mut Statement, target: PathTarget<'_>, field_type: &Fi
         PathTarget::Version => {
             statement.push("::text");
         }
-        PathTarget::Computed(_) | PathTarget::Inside(..) => {
+        PathTarget::Computed(_) | PathTarget::Inside(..) | PathTarget::Nothing => {
             statement.push(cast_for(field_type));
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
-use aquifer_query::plan::{Page, Path, Plan, SortKey};
+use aquifer_query::plan::{Embed, Page, Path, Plan, SortKey};
 use serde_json::Value;
 
 use super::keyset::KeysetRange;
@@ -29,8 +29,8 @@ pub(crate) struct PageQuery {
 pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Failure> {
     let collection = &scope.exposed.collection;
     let mut order = plan.order(collection);
-    for key in order.iter_mut().filter(|key| !key.path.computed && scope.exposed.table.column(&key.path.name).is_none())
-    {
+    let is_own = |key: &&mut SortKey| !key.path.computed && key.path.through.is_empty();
+    for key in order.iter_mut().filter(is_own).filter(|key| scope.exposed.table.column(&key.path.name).is_none()) {
         // The hidden key is not a field; its cursor values are text.
         key.of = aquifer_query::FieldType::Text;
     }
@@ -63,7 +63,7 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
         if range != KeysetRange::All {
             let statement = conditions.begin_next();
             statement.push("(");
-            keyset::write_condition(scope, statement, &parts, values.as_deref().unwrap_or_default(), range);
+            keyset::write_condition(statement, &parts, values.as_deref().unwrap_or_default(), range);
             statement.push(")");
         }
         keyset::write_order_by(scope, &mut statement, &parts, range);
@@ -81,7 +81,7 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
                     text::write_from(scope, &mut statement, plan.text.as_ref());
                     let mut conditions = Conditions::new(&mut statement);
                     conditions.add_plan(scope, plan);
-                    keyset::write_condition(scope, conditions.begin_next(), &parts, &[], *first);
+                    keyset::write_condition(conditions.begin_next(), &parts, &[], *first);
                     statement.push("))");
                 }
             }
@@ -103,9 +103,10 @@ fn comparable_time_styles(
     let values = cursor_values.get(usize::from(plan.is_ranked())..).unwrap_or_default();
     let is_lost = |name: &Arc<str>| {
         order.iter().zip(values).any(|(key, value)| {
-            let target = scope.resolve(&key.path);
+            let (_, target) = scope.resolve(&key.path);
             let PathTarget::Column(column) = target else { return false };
-            let Some(style) = scope.time_style(target).filter(|_| column.name == *name) else { return false };
+            let is_meant = column.name == *name && key.path.through.is_empty();
+            let Some(style) = scope.time_style(target).filter(|_| is_meant) else { return false };
             match value {
                 Value::Null => !column.nullable,
                 value => !time_bound(style, value).is_some_and(|bound| bound.is_exact),
@@ -152,16 +153,22 @@ fn build_counted_page(
 }
 
 /// One row by its key. The values are in the order of the key columns.
-pub(crate) fn build_single_row(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool) -> PageQuery {
+pub(crate) fn build_single_row(
+    scope: &Scope<'_>,
+    select: &[Path],
+    embeds: &[Embed],
+    key: &[Value],
+    lock: bool,
+) -> PageQuery {
     let mut statement = Statement::new(scope.dialect);
     let mut columns = OutputColumns::default();
     statement.push("SELECT ");
-    let fields = columns.select_fields(scope, &mut statement, select);
-    let shape = RowShape { fields, cursor_source: CursorSource::None };
-    statement.push(" FROM ").name(&scope.exposed.table.quoted).push(" AS t");
+    let fields = columns.select_all(scope, &mut statement, select, embeds);
+    let shape = RowShape { fields, table: false, cursor_source: CursorSource::None };
+    text::write_from(scope, &mut statement, None);
     write_key_condition(scope, &mut statement, key);
     if lock && scope.dialect == Dialect::Postgres {
-        statement.push(" FOR UPDATE");
+        statement.push(" FOR UPDATE OF t");
     }
     PageQuery { statements: vec![statement], shape, max_rows: 1 }
 }
@@ -217,7 +224,10 @@ impl<'s> Conditions<'s> {
 fn write_outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Option<&[SortKey]>) -> RowShape {
     let mut columns = OutputColumns::default();
     statement.push("SELECT ");
-    let fields = columns.select_fields(scope, statement, &plan.select);
+    let fields = match plan.table {
+        true => columns.select_columns(scope, statement, &plan.select, &plan.embeds),
+        false => columns.select_all(scope, statement, &plan.select, &plan.embeds),
+    };
     let mut cells = Vec::new();
     if let Some(order) = order {
         if let Some(query) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
@@ -235,5 +245,5 @@ fn write_outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, orde
     if columns.is_empty() {
         statement.push("1");
     }
-    RowShape { fields, cursor_source: CursorSource::Cells(cells) }
+    RowShape { fields, table: plan.table, cursor_source: CursorSource::Cells(cells) }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use aquifer_query::plan::Path;
+use aquifer_query::plan::{Embed, Path};
 use aquifer_query::selection::Selection as Parts;
 
+use super::embed::write_embed;
 use super::scope::Scope;
 use crate::rows::{CachedSelection, CellType, OutputField};
 use crate::statement::Statement;
@@ -27,6 +28,38 @@ impl OutputColumns {
         self.count - 1
     }
 
+    /// The types of the columns.
+    pub(super) fn cell_types(&self) -> Vec<CellType> {
+        self.known.iter().map(|(_, _, cell_type)| *cell_type).collect()
+    }
+
+    /// Adds the rows that refer to a row.
+    pub(super) fn add_embed(&mut self, scope: &Scope<'_>, statement: &mut Statement, embed: &Embed) -> OutputField {
+        let index = self.begin_column(statement);
+        let fields = write_embed(scope, statement, embed);
+        OutputField::rows(&embed.name, index, fields)
+    }
+
+    /// Selects fields, and the rows that refer to a row.
+    pub(super) fn select_all(
+        &mut self,
+        scope: &Scope<'_>,
+        statement: &mut Statement,
+        select: &[Path],
+        embeds: &[Embed],
+    ) -> Arc<[OutputField]> {
+        if embeds.is_empty() {
+            return self.select_fields(scope, statement, select);
+        }
+        let mut fields = self.write_fields(scope, statement, select);
+        for embed in embeds {
+            let field = self.add_embed(scope, statement, embed);
+            let through: Vec<&str> = embed.through.iter().map(|step| &**step).collect();
+            OutputField::add_field(&mut fields, &through, field);
+        }
+        fields.into()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -37,9 +70,31 @@ impl OutputColumns {
             return (*index, *cell_type);
         }
         let index = self.begin_column(statement);
-        let cell_type = scope.write_output(statement, scope.resolve(path));
+        let (scope, target) = scope.resolve(path);
+        let cell_type = scope.write_output(statement, target);
         self.known.push((path.clone(), index, cell_type));
         (index, cell_type)
+    }
+
+    /// Selects these fields as the columns of a table.
+    pub(super) fn select_columns(
+        &mut self,
+        scope: &Scope<'_>,
+        statement: &mut Statement,
+        select: &[Path],
+        embeds: &[Embed],
+    ) -> Arc<[OutputField]> {
+        let mut fields = Vec::with_capacity(select.len() + embeds.len());
+        for path in select {
+            // Only the value itself shows whether a step is the index of an element.
+            let whole = Path { inside: Vec::new(), ..path.clone() };
+            let (index, cell_type) = self.add(scope, statement, &whole);
+            fields.push(OutputField::column(index, cell_type, &path.inside));
+        }
+        for embed in embeds {
+            fields.push(self.add_embed(scope, statement, embed));
+        }
+        fields.into()
     }
 
     /// Selects these fields. Must be called first.
@@ -49,7 +104,9 @@ impl OutputColumns {
         statement: &mut Statement,
         select: &[Path],
     ) -> Arc<[OutputField]> {
-        if let Some(selection) = scope.exposed.selections.get(select) {
+        if scope.is_alone()
+            && let Some(selection) = scope.exposed.selections.get(select)
+        {
             statement.fragment(&selection.text);
             self.count = selection.known.len();
             let fields = selection.fields.clone();
@@ -57,25 +114,10 @@ impl OutputColumns {
             return fields;
         }
         let start = statement.text().len();
-        let mut fields = Vec::with_capacity(select.len());
-        for (number, path) in select.iter().enumerate() {
-            if let Some(parts) = numbered_parts(path, select) {
-                if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
-                    let (index, cell_type) = self.add(scope, statement, &Path::from_name(path.name.clone()));
-                    OutputField::add_parts(&mut fields, &path.name, index, cell_type, parts);
-                }
-                continue;
-            }
-            let (index, cell_type) = self.add(scope, statement, path);
-            let mut steps: Vec<&str> = vec![&path.name];
-            steps.extend(path.inside.iter().map(|step| &**step));
-            if path.computed {
-                steps.insert(0, "_computed");
-            }
-            OutputField::add_cell(&mut fields, &steps, index, cell_type, !path.inside.is_empty());
-        }
-        let fields: Arc<[OutputField]> = fields.into();
-        if let Some(text) = statement.fragment_since(start) {
+        let fields: Arc<[OutputField]> = self.write_fields(scope, statement, select).into();
+        // The names of joined tables depend on the other parts of a request.
+        let is_own = select.iter().all(|path| path.through.is_empty()) && scope.is_alone();
+        if let Some(text) = statement.fragment_since(start).filter(|_| is_own) {
             let whole = scope.exposed.whole.get().filter(|whole| std::ptr::eq(&***whole, select));
             let select = whole.map_or_else(|| select.into(), Arc::clone);
             let (known, fields) = (self.known.clone(), fields.clone());
@@ -83,10 +125,31 @@ impl OutputColumns {
         }
         fields
     }
+
+    fn write_fields(&mut self, scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> Vec<OutputField> {
+        let mut fields = Vec::with_capacity(select.len());
+        for (number, path) in select.iter().enumerate() {
+            if let Some(parts) = numbered_parts(path, select) {
+                if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
+                    let whole = Path { inside: Vec::new(), ..path.clone() };
+                    let (index, cell_type) = self.add(scope, statement, &whole);
+                    let steps: Vec<&str> = path.through.iter().map(|step| &**step).chain([&*path.name]).collect();
+                    OutputField::add_parts(&mut fields, &steps, index, cell_type, parts);
+                }
+                continue;
+            }
+            let (index, cell_type) = self.add(scope, statement, path);
+            let computed = path.computed.then_some("_computed");
+            let through = path.through.iter().map(|step| &**step).chain(computed).chain([&*path.name]);
+            let steps: Vec<&str> = through.chain(path.inside.iter().map(|step| &**step)).collect();
+            OutputField::add_cell(&mut fields, &steps, index, cell_type, !path.inside.is_empty());
+        }
+        fields
+    }
 }
 
 fn is_same_field(one: &Path, other: &Path) -> bool {
-    one.name == other.name && one.computed == other.computed
+    one.name == other.name && one.computed == other.computed && one.through == other.through
 }
 
 /// The selected parts of the field that a path leads into, if a step may be the index of an element: only the value

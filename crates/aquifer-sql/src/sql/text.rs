@@ -21,11 +21,15 @@ pub(super) fn write_from(scope: &Scope<'_>, statement: &mut Statement, text: Opt
     {
         statement.push("(SELECT rowid AS aquifer_rowid, rank AS aquifer_rank FROM ").name(quoted);
         statement.push(" WHERE ").name(quoted).push(" MATCH ").bind(Bind::Text(fts5_query(text)));
-        statement.push(") AS s JOIN ").name(&scope.exposed.table.quoted).push(" AS t ON t.");
-        statement.name(rowid).push(" = s.aquifer_rowid");
-        return;
+        statement.push(") AS s JOIN ");
+        scope.write_first_table(statement);
+        statement.push(" ON ");
+        scope.write_rowid(statement, rowid);
+        statement.push(" = s.aquifer_rowid");
+    } else {
+        scope.write_first_table(statement);
     }
-    statement.name(&scope.exposed.table.quoted).push(" AS t");
+    scope.write_joins(statement);
 }
 
 /// Writes whether a row matches.
@@ -39,7 +43,8 @@ pub(super) fn write_match(scope: &Scope<'_>, statement: &mut Statement, text: &T
             statement.push("TRUE");
         }
         Some(TextIndex::Vector { vector, .. }) => {
-            statement.push("(").fragment(vector).push(") @@ (");
+            scope.write_vector(statement, vector);
+            statement.push(" @@ (");
             write_vector_query(scope, statement, text);
             statement.push(")");
         }
@@ -58,7 +63,9 @@ pub(super) fn write_rank(scope: &Scope<'_>, statement: &mut Statement, text: &Te
             statement.push("(-s.aquifer_rank)");
         }
         Some(TextIndex::Vector { vector, .. }) => {
-            statement.push("ts_rank((").fragment(vector).push("), (");
+            statement.push("ts_rank(");
+            scope.write_vector(statement, vector);
+            statement.push(", (");
             write_vector_query(scope, statement, text);
             statement.push("))::float8");
         }

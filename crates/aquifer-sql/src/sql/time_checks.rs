@@ -105,10 +105,12 @@ pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> 
     }
     for aggregate in &plan.aggregates {
         let compared = aggregate.functions.iter().filter_map(|function| match function {
-            Function::Min(path, _) | Function::Max(path, _) => Some(path),
+            Function::CountDistinct(path, _) | Function::Min(path, _) | Function::Max(path, _) => Some(path),
             _ => None,
         });
-        for path in aggregate.group_by.iter().map(|(path, _)| path).chain(compared) {
+        // Buckets parse each time by itself.
+        let grouped = aggregate.group_by.iter().filter(|key| key.bucket.is_none()).map(|key| &key.path);
+        for path in grouped.chain(compared) {
             add_sort(scope, path, false, &mut uses);
         }
     }
@@ -117,7 +119,8 @@ pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> 
 
 /// The column of a path, if it contains times and may be indexed.
 fn time_column<'a>(scope: &Scope<'a>, path: &Path) -> Option<&'a Column> {
-    if path.computed || !path.inside.is_empty() {
+    // Times of other tables are parsed value by value.
+    if path.computed || !path.inside.is_empty() || !path.through.is_empty() {
         return None;
     }
     let column = scope.exposed.table.column(&path.name)?;
@@ -167,6 +170,8 @@ fn add_tests<'a>(scope: &Scope<'a>, filter: &Filter, uses: &mut Vec<TimeUse<'a>>
             one.bounds.extend(values.iter().filter_map(parse_time));
             one.is_whole |= one.bounds.len() > MAX_BOUNDS;
         }
+        // These times are parsed value by value.
+        Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {}
     }
 }
 
@@ -187,7 +192,8 @@ fn narrow_bounds(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
             one.low = one.low.max(low);
             one.high = [one.high, high].into_iter().flatten().min();
         }
-        Filter::Or(_) | Filter::Not(_) => {}
+        Filter::Or(_) | Filter::Not(_) | Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {
+        }
     }
 }
 
@@ -289,8 +295,9 @@ impl TimeUse<'_> {
         base.push(" FROM ").name(&scope.exposed.table.quoted).push(" AS t WHERE ");
         scope.write_column(&mut base, self.column);
         base.push(" IS NOT NULL");
+        let scope = &scope.alone();
         // Conditions on other columns narrow the check, and allow a wider index to be used.
-        for part in plan.filter.iter().flat_map(conjuncts).filter(|part| !has_times(scope, part)) {
+        for part in plan.filter.iter().flat_map(conjuncts).filter(|part| is_checkable(scope, part)) {
             base.push(" AND ");
             filter::write_condition(scope, &mut base, part);
         }
@@ -334,14 +341,17 @@ fn conjuncts(filter: &Filter) -> Vec<&Filter> {
     }
 }
 
-/// Whether a condition compares times whose style is not verified yet.
-fn has_times(scope: &Scope<'_>, filter: &Filter) -> bool {
+/// Whether a condition can narrow the check: it concerns this table only, and compares no times, whose style is not
+/// verified yet.
+fn is_checkable(scope: &Scope<'_>, filter: &Filter) -> bool {
     match filter {
-        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| has_times(scope, part)),
-        Filter::Not(inner) => has_times(scope, inner),
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().all(|part| is_checkable(scope, part)),
+        Filter::Not(inner) => is_checkable(scope, inner),
         Filter::Test { path, of, .. } => {
-            *of == FieldType::Time && matches!(scope.resolve(path), PathTarget::Column(_) | PathTarget::Computed(_))
+            let is_stored = || matches!(scope.resolve(path).1, PathTarget::Column(_) | PathTarget::Computed(_));
+            path.through.is_empty() && !(*of == FieldType::Time && is_stored())
         }
+        Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => false,
     }
 }
 

@@ -112,7 +112,7 @@ fn write_returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]
     match scope.dialect {
         Dialect::Postgres => {
             let fields = OutputColumns::default().select_fields(scope, statement, select);
-            ReturnedColumns::Row(RowShape { fields, cursor_source: CursorSource::None })
+            ReturnedColumns::Row(RowShape { fields, table: false, cursor_source: CursorSource::None })
         }
         Dialect::Sqlite => {
             let mut cell_types = Vec::new();

@@ -1,6 +1,7 @@
 //! A SQLite file: cheap reads run inline, everything else on blocking threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use rusqlite::Connection;
@@ -9,26 +10,38 @@ use super::pool::{FileId, Location, Pool, PooledConnection};
 use super::session::{SchemaState, SqliteSession};
 use super::{error, reflect, views};
 use crate::error::SqlError;
-use crate::schema::model::Model;
+use crate::schema::model::{Model, SchemaStamp};
 use crate::settings::Settings;
 use crate::work::session::{Work, WorkError};
+
+/// How long a rehearsal waits for a lock, and how long it may hold one: other writers wait meanwhile.
+const REHEARSAL_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
+const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long explaining an error may take.
+const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// A SQLite file.
 pub(crate) struct Sqlite {
     readers: Pool,
     writer: Pool,
+    /// For callers' statements, so that slow ones do not hold up other reads.
+    pub(super) statements: Pool,
+    pub(super) timeout: Duration,
     /// The reflected schema, and the one that a statement saw last.
     reflected: Mutex<Option<SchemaVersion>>,
-    last_seen: Arc<Mutex<Option<SchemaVersion>>>,
+    pub(super) last_seen: Arc<Mutex<Option<SchemaVersion>>>,
 }
 
 /// Identifies a schema: the file and its schema version.
-type SchemaVersion = (Option<FileId>, u32);
+pub(super) type SchemaVersion = (Option<FileId>, u32);
 
 impl Sqlite {
     pub(crate) fn new(location: Location, settings: &Settings) -> Self {
         Self {
             readers: Pool::new(location.clone(), false, settings.connections, settings.timeout),
+            statements: Pool::new(location.clone(), false, settings.connections, settings.timeout),
             writer: Pool::new(location, true, 1, settings.timeout),
+            timeout: settings.timeout,
             reflected: Mutex::default(),
             last_seen: Arc::default(),
         }
@@ -41,6 +54,7 @@ impl Sqlite {
             let version = schema_version(&pooled.connection)?;
             let mut model = reflect::reflect_model(&pooled.connection, &pooled.interrupt(), &settings)?;
             views::trace(&mut pooled.connection, &mut model)?;
+            model.stamp = Some(SchemaStamp { file: pooled.file.map(Into::into), version });
             Ok((model, (pooled.file, version)))
         };
         let lease = self.readers.acquire().await?;
@@ -84,20 +98,28 @@ impl Sqlite {
     /// Runs work that changes data, atomically.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         let last_seen = self.last_seen.clone();
-        let lease = self.writer.acquire().await?;
-        lease
-            .run_blocking(move |pooled| {
-                let answer = run_write(pooled, &work);
-                record_schema(&last_seen, pooled);
-                answer.map_err(|error| match error {
-                    WorkError::Sql(error) => {
-                        let explaining = work.explain(&mut SqliteSession::new(pooled), error.clone()).now_or_never();
-                        explaining.unwrap_or(error).into()
-                    }
-                    error => error,
-                })
-            })
-            .await
+        let is_rehearsal = work.is_rehearsal();
+        let write = move |pooled: &mut PooledConnection| {
+            let answer = run_write(pooled, &work);
+            record_schema(&last_seen, pooled);
+            answer.map_err(|error| explain(pooled, &work, error))
+        };
+        if is_rehearsal {
+            let lease = self.writer.acquire_within(REHEARSAL_LOCK_TIMEOUT).await?;
+            return lease.run_blocking_within(REHEARSAL_TIMEOUT, REHEARSAL_LOCK_TIMEOUT, write).await;
+        }
+        self.writer.acquire().await?.run_blocking(write).await
+    }
+}
+
+/// Adds details to an error, within a bounded time.
+fn explain<W: Work>(pooled: &mut PooledConnection, work: &W, error: WorkError) -> WorkError {
+    match error {
+        WorkError::Sql(error) => pooled.run_with_timeout(EXPLAIN_TIMEOUT, |pooled| {
+            let explaining = work.explain(&mut SqliteSession::new(pooled), error.clone()).now_or_never();
+            explaining.unwrap_or(error).into()
+        }),
+        error => error,
     }
 }
 
@@ -180,12 +202,12 @@ fn run_to_completion<W: Work>(
     (answer, session.schema)
 }
 
-fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
 /// Records the schema that a statement has just seen. If the file is locked, this happens next time.
-fn record_schema(last_seen: &Mutex<Option<SchemaVersion>>, pooled: &mut PooledConnection) {
+pub(super) fn record_schema(last_seen: &Mutex<Option<SchemaVersion>>, pooled: &mut PooledConnection) {
     if let Ok(version) = schema_version(&pooled.connection) {
         *last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((pooled.file, version));
         pooled.is_schema_recorded = true;

@@ -1,15 +1,19 @@
 //! Functions that SQLite lacks, which give text, JSON and time the semantics of the query language.
 
 use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
 
 use aquifer_query::evaluate::CompensatedSum;
 use aquifer_query::evaluate::text::{fold_case, rank, split_words};
+use aquifer_query::value::bucket::{TimeUnit, Zone};
+use jiff::Timestamp;
+use jiff::civil::Date;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, Result};
 use serde_json::Value;
 
-use super::rows::stored;
+use super::rows::{encode_cells, stored};
 use crate::schema::time_style;
 
 /// Only for our own statements: triggers and views of the file cannot call them.
@@ -28,6 +32,19 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         let (now, then) = (nanosecond_of(context.get_raw(0)), nanosecond_of(context.get_raw(1)));
         let age = now.zip(then).map(|(now, then)| (now - then).div_euclid(DAY));
         Ok(age.and_then(|days| i64::try_from(days).ok()))
+    })?;
+    connection.create_scalar_function("aquifer_cells", -1, FLAGS, |context| {
+        Ok(encode_cells((0..context.len()).map(|index| context.get_raw(index))))
+    })?;
+    connection.create_scalar_function("aquifer_bucket", 3, FLAGS, |context| {
+        let Some((unit, zone)) = bucket_arguments(context)? else { return Ok(None) };
+        let time = nanosecond_of(context.get_raw(0)).and_then(|time| Timestamp::from_nanosecond(time).ok());
+        Ok(time.map(|time| unit.label_time(time, &zone)))
+    })?;
+    connection.create_scalar_function("aquifer_date_bucket", 3, FLAGS, |context| {
+        let date = context.get_raw(0).as_str().ok().and_then(|text| text.parse::<Date>().ok());
+        let unit = context.get_raw(1).as_str().ok().and_then(TimeUnit::from_name);
+        Ok(date.zip(unit).map(|(date, unit)| unit.label_date(date)))
     })?;
     connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
     connection.create_scalar_function("aquifer_holds", 3, FLAGS, text_matches)?;
@@ -59,6 +76,15 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
 /// A value as a time, in nanoseconds since 1970.
 fn nanosecond_of(value: ValueRef<'_>) -> Option<i128> {
     time_style::nanosecond(stored(value))
+}
+
+/// The unit and the time zone of a bucket. The zone is looked up once for each statement.
+fn bucket_arguments(context: &Context<'_>) -> Result<Option<(TimeUnit, Arc<Zone>)>> {
+    let unit = context.get_raw(1).as_str().ok().and_then(TimeUnit::from_name);
+    let zone = context.get_or_create_aux(2, |name| -> Result<Zone> {
+        Ok(name.as_str().ok().and_then(Zone::from_name).unwrap_or_else(Zone::utc))
+    })?;
+    Ok(unit.map(|unit| (unit, zone)))
 }
 
 /// The value at a path in JSON text; `None` if it is missing or null.

@@ -7,6 +7,7 @@ mod error;
 mod full_text;
 mod functions;
 mod pool;
+mod query_sql;
 mod reflect;
 mod rows;
 mod session;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::query_sql::ServedViews;
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
@@ -36,6 +37,12 @@ pub(crate) enum Location {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 
+impl From<FileId> for (u64, u64) {
+    fn from(id: FileId) -> Self {
+        (id.0, id.1)
+    }
+}
+
 /// A pool of reading or writing connections.
 pub(super) struct Pool {
     permits: Arc<Semaphore>,
@@ -59,6 +66,8 @@ pub(super) struct PooledConnection {
     pub(super) is_schema_recorded: bool,
     /// What is known of the formats of times.
     pub(super) formats: TimeFormats,
+    /// The views over which callers' statements run.
+    pub(super) served_views: ServedViews,
     task: TaskSlot,
 }
 
@@ -134,7 +143,12 @@ impl Pool {
 
     /// Waits for a free connection.
     pub(super) async fn acquire(&self) -> Result<Lease<'_>, SqlError> {
-        match tokio::time::timeout(self.timeout, self.permits.clone().acquire_owned()).await {
+        self.acquire_within(self.timeout).await
+    }
+
+    /// Waits for a free connection for this time.
+    pub(super) async fn acquire_within(&self, timeout: Duration) -> Result<Lease<'_>, SqlError> {
+        match tokio::time::timeout(timeout, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
             _ => Err(SqlError::Busy { reason: "too many requests are waiting for it" }),
         }
@@ -176,15 +190,40 @@ impl Lease<'_> {
         T: Send + 'static,
         E: From<SqlError> + Send + 'static,
     {
+        let (timeout, lock_timeout) = (self.pool.timeout, self.pool.source.timeout);
+        self.run_blocking_within(timeout, lock_timeout, work).await
+    }
+
+    /// The same with other timeouts: for the work, and for locks.
+    pub(super) async fn run_blocking_within<T, E>(
+        self,
+        timeout: Duration,
+        lock_timeout: Duration,
+        work: impl FnOnce(&mut PooledConnection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<SqlError> + Send + 'static,
+    {
         let Lease { pool, permit } = self;
-        let task = Task::with_timeout(pool.timeout);
+        let task = Task::with_timeout(timeout.min(pool.timeout));
         let abandon_on_drop = AbandonOnDrop(task.clone());
         let source = pool.source.clone();
         let run = move || {
             // Held until the work has ended, even if it was abandoned.
             let _permit = permit;
             let mut pooled = source.take_idle().map_or_else(|| source.open(), Ok)?;
+            let is_shorter = lock_timeout < source.timeout;
+            let set = |pooled: &PooledConnection, timeout| {
+                pooled.connection.busy_timeout(timeout).map_err(|error| error::from_rusqlite(&error))
+            };
+            if is_shorter {
+                set(&pooled, lock_timeout)?;
+            }
             let answer = pooled.run_task(task, work);
+            if is_shorter {
+                set(&pooled, source.timeout)?;
+            }
             source.put_back(pooled);
             answer
         };
@@ -208,6 +247,14 @@ impl PooledConnection {
     pub(super) fn is_abandoned(&self) -> bool {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         task.as_ref().is_some_and(|task| task.is_abandoned.load(Ordering::Relaxed))
+    }
+
+    /// Runs work with a shorter timeout.
+    pub(super) fn run_with_timeout<T>(&mut self, timeout: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = replace_task(&self.task, Some(Task::with_timeout(timeout)));
+        let done = work(self);
+        replace_task(&self.task, outer);
+        done
     }
 
     pub(super) fn interrupt(&self) -> InterruptHandle<'_> {
@@ -255,6 +302,7 @@ impl ConnectionSource {
             file: self.location.id(),
             is_schema_recorded: false,
             formats: TimeFormats::default(),
+            served_views: ServedViews::default(),
         })
     }
 }

@@ -163,6 +163,8 @@ fn reflect_table(
         column.has_default = true;
         column.nullable = false;
     }
+    let primary_key: Vec<Arc<str>> =
+        key.iter().filter_map(|position| columns.get(*position)).map(|column| column.sql_name.clone()).collect();
     let table_settings =
         settings.table(None, name).map(|table_settings| table_settings.key.as_slice()).unwrap_or_default();
     if key.is_empty() && !table_settings.is_empty() {
@@ -180,9 +182,10 @@ fn reflect_table(
     let free_name = ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let free_name = free_name.filter(|_| kind != "view" && !without_rowid);
     let mut key_fallback = None;
+    let mut has_rowid_key = rowid_alias;
     if !told_apart && is_table {
         let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
-        let found = unique_key(connection, name, &unique, &columns, may_name_rows)?;
+        let found = unique_key(&unique, &columns, may_name_rows);
         told_apart = found.is_some();
         key = found.unwrap_or_default();
         let by_number = |name: &str| KeyFallback::Column(Box::new(rowid(name)));
@@ -192,6 +195,7 @@ fn reflect_table(
         Key::Columns(key)
     } else if let Some(rowid_name) = free_name {
         columns.insert(0, rowid(rowid_name));
+        has_rowid_key = true;
         Key::Columns(vec![0])
     } else {
         Key::None
@@ -217,6 +221,8 @@ fn reflect_table(
         checks: checks.collect(),
         columns,
         key,
+        has_rowid_key,
+        primary_key,
         key_fallback,
         unique,
         foreign: foreign_keys(connection, name)?,
@@ -331,7 +337,12 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let parts: Vec<(Option<String>, Option<String>)> =
             statement.query_map([&name], read)?.collect::<Result<_>>()?;
+        let mut compares_alike = true;
         for (column, collation) in &parts {
+            if let (Some(column), Some(collation)) = (column, collation) {
+                let own = collation::declared_collation(connection, table, column)?;
+                compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(collation);
+            }
             let known = columns.iter_mut().find(|known| Some(&*known.name) == column.as_deref());
             let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Enum(_))) else {
                 continue;
@@ -342,7 +353,7 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         // A column of an index over an expression has no name.
         let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
         if let Some(columns) = names.collect::<Option<Vec<Arc<str>>>>() {
-            unique.push(UniqueConstraint { name: name.as_str().into(), columns });
+            unique.push(UniqueConstraint { name: name.as_str().into(), columns, compares_alike });
         }
     }
     Ok(unique)
@@ -351,33 +362,20 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
 /// A unique key that identifies rows: none of its columns may be NULL, and it compares them as lookups do. Of several,
 /// the one with the fewest columns, then the one whose columns come first.
 fn unique_key(
-    connection: &Connection,
-    table: &str,
     unique: &[UniqueConstraint],
     columns: &[Column],
     may_name_rows: impl Fn(&Column) -> bool,
-) -> Result<Option<Vec<usize>>> {
+) -> Option<Vec<usize>> {
     let mut found: Vec<Vec<usize>> = Vec::new();
-    for known in unique.iter().filter(|known| !known.columns.is_empty()) {
+    for known in unique.iter().filter(|known| !known.columns.is_empty() && known.compares_alike) {
         // A generated column may show its sources.
         let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
         let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
         let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
-        let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1";
-        let mut statement = connection.prepare(sql)?;
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let parts: Vec<(String, String)> = statement.query_map([&*known.name], read)?.collect::<Result<_>>()?;
-        let mut compares_alike = true;
-        for (column, collation) in parts {
-            let own = collation::declared_collation(connection, table, &column)?;
-            compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(&collation);
-        }
-        if compares_alike {
-            found.push(positions);
-        }
+        found.push(positions);
     }
     found.sort_by_key(|positions| (positions.len(), positions.clone()));
-    Ok(found.into_iter().next())
+    found.into_iter().next()
 }
 
 fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

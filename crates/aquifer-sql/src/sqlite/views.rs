@@ -14,6 +14,7 @@ use super::collation;
 use super::full_text::{self, FullTextTable};
 use crate::schema::model::{Column, ColumnId, Flow, Model};
 use crate::schema::sql_definitions::Mentions;
+use crate::schema::view_references::add_view_references;
 use crate::statement::{Dialect, Name, Statement};
 
 /// The tables and columns that statements read, recorded while they are prepared.
@@ -101,6 +102,9 @@ fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, re
             Err(error) => return Err(error),
         }
     }
+    let is_plain = |flow: &&Flow| !flow.from.is_whole_table() && !flow.to.is_whole_table();
+    let origins: Vec<Flow> = flows.iter().filter(is_plain).cloned().collect();
+    add_view_references(model, &origins);
     model.flows.extend(flows);
     Ok(())
 }

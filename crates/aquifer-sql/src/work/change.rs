@@ -1,24 +1,28 @@
 //! Creates, updates and deletes single rows. A dry run performs the change and rolls it back, so that it fails where
 //! the change would; what cannot be rolled back is not performed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
 use aquifer_query::plan::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::explain::RowVersions;
 use super::merge::{Members, merge};
 use super::read::{not_found, read_row};
 use super::{OperationOutput, cascade};
 use crate::error::SqlError;
 use crate::rows::RowCollector;
-use crate::schema::exposed_table::ExposedTable;
+use crate::schema::exposed_table::{ExposedTable, ExposedTables};
+use crate::schema::model::UntestableDefault;
 use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::sql::write::{self, ChangeStatement, NewValue, ReturnedColumns};
-use crate::statement::Dialect;
+use crate::statement::{Dialect, Fragment};
 use crate::work::session::{Session, Work, WorkError};
 
 /// The reason if a trigger or a policy prevented a change.
@@ -29,8 +33,10 @@ pub(crate) struct ChangeContext {
     pub(crate) exposed: Arc<ExposedTable>,
     /// The index of the table.
     pub(crate) index: usize,
-    pub(crate) tables: Vec<Arc<ExposedTable>>,
+    pub(crate) tables: ExposedTables,
     pub(crate) references: Arc<[Relationship]>,
+    /// Tables whose rows must not be mentioned, because policy restricts reading them.
+    pub(crate) unreadable: HashSet<usize>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
@@ -39,6 +45,11 @@ pub(crate) struct ChangeContext {
 impl ChangeContext {
     pub(super) fn scope(&self) -> Scope<'_> {
         Scope::new(&self.exposed, self.dialect, self.now)
+    }
+
+    /// Whether rows of the referring table may be mentioned and counted.
+    pub(super) fn is_readable(&self, reference: &Relationship) -> bool {
+        !reference.conceals_from && !self.unreadable.contains(&reference.from)
     }
 
     /// All fields and the version.
@@ -119,28 +130,50 @@ impl Work for Create {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
-        let Create { context, values } = self;
-        let given = values
-            .iter()
-            .filter_map(|(name, value)| Some((context.exposed.table.column(name)?, NewValue::Value(value))));
-        let predicted = match context.predicted_defaults(values)? {
-            Some(predicted) => predicted,
-            None => return Ok((context.check_only(session, values).await?, false)),
-        };
-        let change = write::insert(&context.scope(), given.collect(), &predicted, &context.all_fields());
-        let made = context.apply(session, change).await?;
-        let row = made.unwrap_or_else(|| b"{}".to_vec());
-        if context.dry_run {
-            let row: Map<String, Value> = serde_json::from_slice(&row).unwrap_or_default();
-            context.check_references(session, &row).await?;
+        if self.context.dry_run {
+            let (row, warnings) = self.try_out(session).await?;
             let data = json!({ "dry_run": true, "would": "create", "after": row });
-            return Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false));
+            return Ok((OperationOutput { data: data.into(), warnings }, false));
         }
+        let row = self.insert(session, &[]).await?;
         Ok((OperationOutput::from_json_text(row, Vec::new())?, true))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
-        self.context.explain_error(session, error, &self.values, &self.values, false).await
+        let versions = RowVersions { current: Map::new(), intended: self.values.clone(), is_removed: false };
+        self.context.explain_error(session, error, &self.values, &versions).await
+    }
+}
+
+impl Create {
+    /// Inserts the row. The columns in `predicted` get these values.
+    async fn insert<S: Session>(
+        &self,
+        session: &mut S,
+        predicted: &[(&UntestableDefault, &Fragment)],
+    ) -> Result<Vec<u8>, WorkError> {
+        let Create { context, values } = self;
+        let given = values
+            .iter()
+            .filter_map(|(name, value)| Some((context.exposed.table.column(name)?, NewValue::Value(value))));
+        let change = write::insert(&context.scope(), given.collect(), predicted, &context.all_fields());
+        Ok(context.apply(session, change).await?.unwrap_or_else(|| b"{}".to_vec()))
+    }
+
+    /// Creates the row as a dry run, and returns it.
+    pub(super) async fn try_out<S: Session>(
+        &self,
+        session: &mut S,
+    ) -> Result<(Map<String, Value>, Vec<Warning>), WorkError> {
+        let Create { context, values } = self;
+        let Some(predicted) = context.predicted_defaults(values)? else {
+            let warning = context.check_only(session, values).await?;
+            return Ok((values.clone(), vec![warning]));
+        };
+        let row = self.insert(session, &predicted).await?;
+        let row: Map<String, Value> = serde_json::from_slice(&row).unwrap_or_default();
+        context.check_references(session, &row).await?;
+        Ok((row, Vec::new()))
     }
 }
 
@@ -165,47 +198,71 @@ impl Work for Update {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
-        let Update { context, key, input, if_match } = self;
-        let (text, before) = context.read_current(session, key, if_match.as_deref(), true).await?;
-        let after = if input.is_empty() {
-            text
-        } else {
-            let stored = Members::parse(&text);
-            let given = input.iter().filter_map(|(name, change)| {
-                let column = context.exposed.table.column(name)?;
-                let is_merged = column.of == FieldType::Json && !change.is_null();
-                let stored = || stored.as_ref().and_then(|stored| stored.get(name));
-                Some((
-                    column,
-                    if is_merged { NewValue::Json(merge(stored(), change)) } else { NewValue::Value(change) },
-                ))
-            });
-            let change = write::update(&context.scope(), given.collect(), key, &context.all_fields());
-            // A trigger or a policy may have prevented it.
-            let nothing =
-                || SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
-            context.apply(session, change).await?.ok_or_else(nothing)?
-        };
-        if !context.dry_run {
+        if !self.context.dry_run {
+            let (_, after) = self.apply(session).await?;
             return Ok((OperationOutput::from_json_text(after, Vec::new())?, true));
         }
-        let after: Map<String, Value> = serde_json::from_slice(&after).unwrap_or_default();
-        context.check_references(session, &after).await?;
-        let changes: Map<String, Value> = after
-            .iter()
-            // Names that begin with an underscore are not columns.
-            .filter(|(name, value)| !name.starts_with('_') && before.get(*name) != Some(value))
-            .map(|(name, value)| (name.clone(), json!({ "from": before.get(name), "to": value })))
+        let (before, after) = self.try_out(session).await?;
+        let changes: Map<String, Value> = changed_fields(&before, &after)
+            .map(|(name, from, to)| (name.clone(), json!({ "from": from, "to": to })))
             .collect();
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });
         Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
-        let mut row = self.context.row(session, &self.key).await.unwrap_or_default();
-        row.extend(self.input.clone());
-        self.context.explain_error(session, error, &self.input, &row, false).await
+        let current = self.context.row(session, &self.key).await.unwrap_or_default();
+        let mut intended = current.clone();
+        intended.extend(self.input.clone());
+        let versions = RowVersions { current, intended, is_removed: false };
+        self.context.explain_error(session, error, &self.input, &versions).await
     }
+}
+
+impl Update {
+    /// Updates the row. Returns it as it was and as it is then.
+    async fn apply<S: Session>(&self, session: &mut S) -> Result<(Map<String, Value>, Vec<u8>), WorkError> {
+        let Update { context, key, input, if_match } = self;
+        let (text, before) = context.read_current(session, key, if_match.as_deref(), true).await?;
+        if input.is_empty() {
+            return Ok((before, text));
+        }
+        let stored = Members::parse(&text);
+        let given = input.iter().filter_map(|(name, change)| {
+            let column = context.exposed.table.column(name)?;
+            let is_merged = column.of == FieldType::Json && !change.is_null();
+            let stored = || stored.as_ref().and_then(|stored| stored.get(name));
+            Some((column, if is_merged { NewValue::Json(merge(stored(), change)) } else { NewValue::Value(change) }))
+        });
+        let change = write::update(&context.scope(), given.collect(), key, &context.all_fields());
+        // A trigger or a policy may have prevented it.
+        let nothing =
+            || SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
+        let after = context.apply(session, change).await?.ok_or_else(nothing)?;
+        Ok((before, after))
+    }
+
+    /// Updates the row as a dry run. Returns it as it was and as it would be.
+    pub(super) async fn try_out<S: Session>(
+        &self,
+        session: &mut S,
+    ) -> Result<(Map<String, Value>, Map<String, Value>), WorkError> {
+        let (before, after) = self.apply(session).await?;
+        let after: Map<String, Value> = serde_json::from_slice(&after).unwrap_or_default();
+        self.context.check_references(session, &after).await?;
+        Ok((before, after))
+    }
+}
+
+/// The fields that differ, with their values before and after.
+pub(super) fn changed_fields<'r>(
+    before: &'r Map<String, Value>,
+    after: &'r Map<String, Value>,
+) -> impl Iterator<Item = (&'r String, &'r Value, &'r Value)> {
+    // Names that begin with an underscore are not columns.
+    let fields = after.iter().filter(|(name, _)| !name.starts_with('_'));
+    let pairs = fields.map(|(name, value)| (name, before.get(name).unwrap_or(&Value::Null), value));
+    pairs.filter(|(name, from, to)| from != to || !before.contains_key(*name))
 }
 
 /// Deletes a row.
@@ -229,10 +286,37 @@ impl Work for Delete {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
-        let Delete { context, key, if_match } = self;
-        let (text, row) = context.read_current(session, key, if_match.as_deref(), false).await?;
-        let also = if context.dry_run { cascade::count_cascaded(context, session, &row).await? } else { Map::new() };
-        if session.execute(&write::delete(&context.scope(), key)).await? == 0 {
+        let (text, row) = self.read(session).await?;
+        if !self.context.dry_run {
+            self.remove(session).await?;
+            return Ok((OperationOutput::from_json_text(text, Vec::new())?, true));
+        }
+        let (also, effects) = cascade::count_cascaded(&self.context, session, &row).await?;
+        self.remove(session).await?;
+        self.context.check_no_referring_rows(session, &effects).await?;
+        let mut data = json!({ "dry_run": true, "would": "delete", "before": row });
+        if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
+            data.insert("also".to_owned(), Value::Object(also));
+        }
+        Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        let row = self.context.row(session, &self.key).await.unwrap_or_default();
+        let versions = RowVersions { current: row, intended: Map::new(), is_removed: true };
+        self.context.explain_error(session, error, &Map::new(), &versions).await
+    }
+}
+
+impl Delete {
+    /// Reads the row that is deleted.
+    pub(super) async fn read<S: Session>(&self, session: &mut S) -> Result<(Vec<u8>, Map<String, Value>), WorkError> {
+        self.context.read_current(session, &self.key, self.if_match.as_deref(), false).await
+    }
+
+    /// Deletes the row.
+    pub(super) async fn remove<S: Session>(&self, session: &mut S) -> Result<(), WorkError> {
+        if session.execute(&write::delete(&self.context.scope(), &self.key)).await? == 0 {
             let cause = "a delete touched no row".to_owned();
             return Err(SqlError::PermissionDenied {
                 reason: "a trigger or a policy of the database prevented the deletion",
@@ -240,19 +324,6 @@ impl Work for Delete {
             }
             .into());
         }
-        if context.dry_run {
-            context.check_no_referring_rows(session, &row).await?;
-            let mut data = json!({ "dry_run": true, "would": "delete", "before": row });
-            if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
-                data.insert("also".to_owned(), Value::Object(also));
-            }
-            return Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false));
-        }
-        Ok((OperationOutput::from_json_text(text, Vec::new())?, true))
-    }
-
-    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
-        let row = self.context.row(session, &self.key).await.unwrap_or_default();
-        self.context.explain_error(session, error, &Map::new(), &row, true).await
+        Ok(())
     }
 }

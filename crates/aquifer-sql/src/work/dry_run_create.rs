@@ -1,10 +1,9 @@
 //! Dry runs of creations that must not advance sequences, because sequences do not roll back.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use aquifer_protocol::warning::Warning;
 
-use super::OperationOutput;
 use super::change::ChangeContext;
 use super::explain::read_count;
 use crate::error::{Constraint, SqlError, Violation};
@@ -36,12 +35,13 @@ impl ChangeContext {
         Ok(Some(predicted))
     }
 
-    /// A dry run that only validates: whether the database accepts the values, and whether its rules hold.
+    /// A dry run that only validates: whether the database accepts the values, and whether its rules hold. Returns the
+    /// warning about that.
     pub(super) async fn check_only<S: Session>(
         &self,
         session: &mut S,
         given: &Map<String, Value>,
-    ) -> Result<OperationOutput, WorkError> {
+    ) -> Result<Warning, WorkError> {
         let table = &self.exposed.table;
         let columns = || given.iter().filter_map(|(name, value)| Some((table.column(name)?, value)));
         session.rows(&write::read_values(&self.scope(), columns().collect()), &[]).await?;
@@ -71,8 +71,7 @@ impl ChangeContext {
             }
         }
         let words = "The row was validated but not inserted: one of its defaults cannot be rolled back. Values from defaults and triggers are not shown";
-        let warnings = vec![Warning::new("DRY_RUN_NOT_TRIED", words)];
-        Ok(OperationOutput { data: json!({ "dry_run": true, "would": "create", "after": given }).into(), warnings })
+        Ok(Warning::new("DRY_RUN_NOT_TRIED", words))
     }
 
     async fn count_rows<S: Session>(&self, session: &mut S, statement: Statement) -> Result<i64, WorkError> {
@@ -85,5 +84,5 @@ fn violation(kind: Constraint, name: &str, columns: &[std::sync::Arc<str>], othe
     let constraint = Some(name.to_owned()).filter(|name| !name.is_empty());
     let columns = columns.iter().map(|column| column.to_string()).collect();
     let cause = "a rule would not hold".to_owned();
-    SqlError::Violation(Violation { kind, constraint, columns, other, cause }).into()
+    SqlError::Violation(Violation { kind, constraint, columns, other, referring: None, cause }).into()
 }

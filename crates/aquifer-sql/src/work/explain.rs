@@ -3,14 +3,25 @@
 
 use serde_json::{Map, Value};
 
+use super::cascade::{DeletionEffects, MAX_COUNTED_ROWS};
 use super::change::ChangeContext;
 use super::read::read_row;
-use crate::error::{ANOTHER_TABLE, Constraint, SqlError, Violation};
+use crate::error::{Constraint, Referring, SqlError, Violation};
 use crate::rows::CellType;
 use crate::schema::model::{Column, ForeignKey, OnDelete, Store};
 use crate::sql::{operand, write};
 use crate::statement::{Dialect, Name, Statement};
 use crate::work::session::{Session, WorkError};
+
+/// A row before and after a change that failed.
+pub(super) struct RowVersions {
+    /// As it is. Empty if there is none.
+    pub(super) current: Map<String, Value>,
+    /// As it would be.
+    pub(super) intended: Map<String, Value>,
+    /// Whether it would be deleted.
+    pub(super) is_removed: bool,
+}
 
 impl ChangeContext {
     /// The current row with a key.
@@ -19,18 +30,17 @@ impl ChangeContext {
         serde_json::from_slice(&text).ok()
     }
 
-    /// The error, completed with the columns and tables it is about. `row` is the intended row.
+    /// The error, completed with the columns and tables it is about.
     pub(super) async fn explain_error<S: Session>(
         &self,
         session: &mut S,
         error: SqlError,
         given: &Map<String, Value>,
-        row: &Map<String, Value>,
-        removed: bool,
+        versions: &RowVersions,
     ) -> SqlError {
         match error {
             SqlError::Violation(mut violation) if violation.kind.is_reference() => {
-                self.explain_reference(session, &mut violation, row, removed).await;
+                self.explain_reference(session, &mut violation, versions).await;
                 SqlError::Violation(violation)
             }
             SqlError::InvalidValue { problem, column: None, cause } => {
@@ -42,18 +52,12 @@ impl ChangeContext {
     }
 
     /// The errors for both directions of a broken reference look alike.
-    async fn explain_reference<S: Session>(
-        &self,
-        session: &mut S,
-        violation: &mut Violation,
-        row: &Map<String, Value>,
-        removed: bool,
-    ) {
+    async fn explain_reference<S: Session>(&self, session: &mut S, violation: &mut Violation, versions: &RowVersions) {
         let table = &self.exposed.table;
         let missing = match violation.constraint.as_deref() {
-            _ if removed => None,
+            _ if versions.is_removed => None,
             Some(name) => table.foreign.iter().find(|known| known.name.as_deref() == Some(name)),
-            None => self.find_missing_parent(session, row).await,
+            None => self.find_missing_parent(session, &versions.intended).await,
         };
         match missing {
             Some(foreign) => {
@@ -64,7 +68,8 @@ impl ChangeContext {
             None => {
                 violation.kind = Constraint::HasChildren;
                 violation.columns = Vec::new();
-                violation.other = self.find_referring_table(session, row).await;
+                let referring = self.find_obstacles(session, versions).await;
+                violation.referring = Some(Box::new(referring));
             }
         }
     }
@@ -84,22 +89,35 @@ impl ChangeContext {
                 Constraint::MissingParent,
                 foreign.columns.iter().map(|column| column.to_string()).collect(),
                 self.parent_name(foreign),
+                None,
             )),
         }
     }
 
-    /// The same for a row to be deleted.
+    /// The rows that prevent a change, because they refer to the current row or to rows that are deleted with it.
+    async fn find_obstacles<S: Session>(&self, session: &mut S, versions: &RowVersions) -> Referring {
+        let RowVersions { current, is_removed, .. } = versions;
+        let effects = match is_removed {
+            true => DeletionEffects::find(self, session, current, MAX_COUNTED_ROWS).await.ok(),
+            false => None,
+        };
+        let effects = effects.unwrap_or_else(|| DeletionEffects::of_row(self, current));
+        effects.find_obstacles(self, session, *is_removed).await
+    }
+
+    /// The same for rows that were deleted.
     pub(super) async fn check_no_referring_rows<S: Session>(
         &self,
         session: &mut S,
-        row: &Map<String, Value>,
+        effects: &DeletionEffects<'_>,
     ) -> Result<(), WorkError> {
         if self.dialect == Dialect::Postgres {
             return Ok(());
         }
-        match self.find_referring_table(session, row).await {
-            None => Ok(()),
-            other => Err(deferred_violation(Constraint::HasChildren, Vec::new(), other)),
+        let referring = effects.find_obstacles(self, session, true).await;
+        match referring.is_empty() {
+            true => Ok(()),
+            false => Err(deferred_violation(Constraint::HasChildren, Vec::new(), None, Some(referring))),
         }
     }
 
@@ -110,7 +128,7 @@ impl ChangeContext {
         row: &Map<String, Value>,
     ) -> Option<&ForeignKey> {
         let table = &self.exposed.table;
-        for foreign in &table.foreign {
+        for foreign in table.foreign.iter().filter(|foreign| foreign.on_delete != OnDelete::Nothing) {
             let pairs = foreign.columns.iter().zip(&foreign.to_columns);
             let on: Option<Vec<(Name, &Column, &Value)>> = pairs
                 .map(|(own, to)| {
@@ -139,29 +157,6 @@ impl ChangeContext {
         Some(target.words.plural.clone())
     }
 
-    /// A table whose rows refer to this one and prevent its deletion.
-    async fn find_referring_table<S: Session>(&self, session: &mut S, row: &Map<String, Value>) -> Option<String> {
-        let table = &self.exposed.table;
-        let incoming = self.references.iter().filter(|known| known.to == self.index);
-        for reference in incoming.filter(|known| known.on_delete == OnDelete::Refuse) {
-            let from = self.tables.get(reference.from)?;
-            let pairs = reference.columns.iter().zip(&reference.to_columns);
-            let on: Option<Vec<(Name, &Column, &Value)>> = pairs
-                .map(|(theirs, own)| {
-                    let value = row.get(&**own).filter(|value| !value.is_null())?;
-                    Some((from.table.column(theirs)?.quoted.clone(), table.column(own)?, value))
-                })
-                .collect();
-            let Some(on) = on else { continue };
-            let rows = read_count(session, &write::count_matches(&self.scope(), &from.table.quoted, &on)).await;
-            if rows.is_some_and(|rows| rows > 0) {
-                let name = (!reference.conceals_from).then(|| from.words.plural.clone());
-                return Some(name.unwrap_or_else(|| ANOTHER_TABLE.to_owned()));
-            }
-        }
-        None
-    }
-
     /// The column whose value PostgreSQL rejects, found by trying the values one by one.
     async fn find_rejected_column<S: Session>(&self, session: &mut S, given: &Map<String, Value>) -> Option<String> {
         if let (1, Some(only)) = (given.len(), given.keys().next()) {
@@ -185,9 +180,15 @@ impl ChangeContext {
     }
 }
 
-fn deferred_violation(kind: Constraint, columns: Vec<String>, other: Option<String>) -> WorkError {
+fn deferred_violation(
+    kind: Constraint,
+    columns: Vec<String>,
+    other: Option<String>,
+    referring: Option<Referring>,
+) -> WorkError {
     let cause = "a deferred reference would not hold".to_owned();
-    SqlError::Violation(Violation { kind, constraint: None, columns, other, cause }).into()
+    let referring = referring.map(Box::new);
+    SqlError::Violation(Violation { kind, constraint: None, columns, other, referring, cause }).into()
 }
 
 pub(super) async fn read_count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {

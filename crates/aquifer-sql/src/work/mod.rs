@@ -4,11 +4,14 @@ mod cascade;
 pub(crate) mod change;
 mod dry_run_create;
 mod explain;
+mod labels;
 mod merge;
 mod output;
 pub(crate) mod probe;
 pub(crate) mod read;
+pub(crate) mod rehearsal;
 pub(crate) mod relationships;
+pub(crate) mod sample;
 pub(crate) mod session;
 
 pub(crate) use output::OperationOutput;

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
-use aquifer_query::evaluate::page_truncated;
-use aquifer_query::plan::{Path, Plan};
+use aquifer_query::budget::Budget;
+use aquifer_query::groups::AggregateWriter;
+use aquifer_query::plan::{Embed, Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::OperationOutput;
 use crate::rows::RowCollector;
-use crate::schema::exposed_table::ExposedTable;
+use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::time_style::TimeStyle;
-use crate::sql::scope::{ColumnStyle, PathTarget, Scope, TimeStyles};
+use crate::sql::joins::Joins;
+use crate::sql::scope::{ColumnStyle, PathTarget, Scope};
 use crate::sql::time_checks::{PageSpan, page_span, time_uses};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
+use crate::work::sample::count_rows;
 use crate::work::session::{Session, Work, WorkError};
 
 /// A list or search, with its aggregates.
@@ -27,6 +30,9 @@ pub(crate) struct Query {
     pub(crate) now: Timestamp,
     pub(crate) plan: Plan,
     pub(crate) key: CursorKey,
+    /// The tables that references lead to.
+    pub(crate) tables: ExposedTables,
+    pub(crate) joins: Joins,
 }
 
 impl Query {
@@ -57,7 +63,7 @@ impl Work for Query {
             styles.push((one.column.name.clone(), style));
         }
         for attempt in 1.. {
-            let scope = Scope { times: TimeStyles::Checked(&styles), ..scope };
+            let scope = scope.with_times(&styles);
             let (mut done, span) = self.answer(session, &scope).await?;
             let mut found = styles.clone();
             for (one, (_, style)) in uses.iter().zip(&mut found).filter(|(_, (_, style))| style.is_sortable()) {
@@ -85,9 +91,22 @@ fn mixed_formats((column, _): &ColumnStyle) -> Warning {
     Warning::new("TIME_FORMATS_MIXED", message).detail("field", &**column)
 }
 
+/// Up to this many rows, reading every row takes so little time that it needs no warning.
+const MAX_ROWS_WITHOUT_WARNING: u64 = 10_000;
+
 impl Query {
+    /// Whether the table is so large that reading all of it is worth a warning.
+    async fn has_many_rows<S: Session>(&self, session: &mut S) -> Result<bool, WorkError> {
+        let known = self.exposed.sample.get().and_then(|sample| sample.rows);
+        let rows = match known {
+            Some(rows) => Some(rows),
+            None => count_rows(session, self.dialect, &self.exposed.table.quoted).await?,
+        };
+        Ok(rows.is_some_and(|rows| rows.exceeds(MAX_ROWS_WITHOUT_WARNING)))
+    }
+
     fn scope(&self) -> Scope<'_> {
-        Scope::new(&self.exposed, self.dialect, self.now)
+        Scope::across(&self.exposed, self.dialect, self.now, &self.tables, &self.joins)
     }
 
     /// The answer, and the range of the order that it covers.
@@ -99,7 +118,7 @@ impl Query {
         let Query { exposed, plan, key, .. } = self;
         let mut span = PageSpan::Nothing;
         let mut warnings = Vec::new();
-        if plan.text.is_some() && exposed.table.index.is_none() {
+        if plan.text.is_some() && exposed.table.index.is_none() && self.has_many_rows(session).await? {
             warnings.push(Warning::new(
                 "SEARCH_NOT_INDEXED",
                 "There is no full-text index: every row was read, and rows are ranked by how many of the words they contain",
@@ -107,20 +126,22 @@ impl Query {
         }
         let mut out = Vec::with_capacity(4096);
         out.push(b'{');
+        let mut budget = plan.max_tokens.map(Budget::new);
         let (mut results, mut total) = (Vec::new(), None);
         for query in aggregate::build_queries(scope, plan) {
             let rows = session.rows(&query.statement, &query.cell_types).await?;
-            let count = query.collect(rows, &plan.aggregates, &mut results, &mut warnings);
-            total = total.or(count);
+            total = total.or(query.collect(rows, &plan.aggregates, &mut results));
         }
         if !plan.aggregates.is_empty() {
-            out.extend_from_slice(b"\"aggregations\":{");
-            for (index, (aggregate, result)) in plan.aggregates.iter().zip(results).enumerate() {
-                let comma = if index > 0 { "," } else { "" };
-                let value = result.unwrap_or(Value::Null);
-                out.extend_from_slice(format!("{comma}{}:{value}", Value::from(&*aggregate.name)).as_bytes());
+            let mut writer = AggregateWriter::new(plan, budget.as_mut());
+            for (aggregate, result) in plan.aggregates.iter().zip(results) {
+                result.unwrap_or_default().write(aggregate, &mut writer, &mut warnings);
             }
-            out.push(b'}');
+            let (groups, results) = writer.finish();
+            if let Some(groups) = groups {
+                out.extend_from_slice(format!("\"groups\":{},", Value::Object(groups)).as_bytes());
+            }
+            out.extend_from_slice(format!("\"aggregations\":{}", Value::Object(results)).as_bytes());
         }
         if plan.items {
             if !plan.aggregates.is_empty() {
@@ -129,15 +150,16 @@ impl Query {
             let query = select::build_page(scope, plan)?;
             let pages = exposed.collection.pages;
             let mut collector = RowCollector::new(query.shape, query.max_rows, pages.max_bytes, plan.edges);
+            if let Some(budget) = budget {
+                collector = collector.within(plan, budget);
+            }
             for statement in &query.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
                     break;
                 }
             }
-            if let Some(shown) = collector.truncated_after() {
-                warnings.push(page_truncated(&plan.page, shown, query.max_rows, pages.max_bytes));
-            }
+            warnings.extend(collector.warnings(plan));
             span = page_span(plan, collector.last_cursor_values().as_deref(), collector.is_full());
             collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);
         }
@@ -153,6 +175,10 @@ pub(crate) struct Get {
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
     pub(crate) select: Arc<[Path]>,
+    pub(crate) embeds: Vec<Embed>,
+    /// The tables that references lead to.
+    pub(crate) tables: ExposedTables,
+    pub(crate) joins: Joins,
 }
 
 impl Work for Get {
@@ -167,9 +193,10 @@ impl Work for Get {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
-        let Get { exposed, dialect, now, key, select, .. } = self;
-        let scope = Scope::new(exposed, *dialect, *now);
-        let row = read_row(session, &scope, select, key, false).await?.ok_or_else(|| not_found(exposed, key))?;
+        let Get { exposed, dialect, now, key, select, embeds, tables, joins } = self;
+        let scope = Scope::across(exposed, *dialect, *now, tables, joins);
+        let row =
+            read_row_with(session, &scope, select, embeds, key, false).await?.ok_or_else(|| not_found(exposed, key))?;
         Ok((OperationOutput::from_json_text(row, Vec::new())?, false))
     }
 }
@@ -182,7 +209,19 @@ pub(super) async fn read_row<S: Session>(
     key: &[Value],
     lock: bool,
 ) -> Result<Option<Vec<u8>>, WorkError> {
-    let query = select::build_single_row(scope, select, key, lock);
+    read_row_with(session, scope, select, &[], key, lock).await
+}
+
+/// Like [`read_row`], with the rows that refer to it.
+async fn read_row_with<S: Session>(
+    session: &mut S,
+    scope: &Scope<'_>,
+    select: &[Path],
+    embeds: &[Embed],
+    key: &[Value],
+    lock: bool,
+) -> Result<Option<Vec<u8>>, WorkError> {
+    let query = select::build_single_row(scope, select, embeds, key, lock);
     let mut collector = RowCollector::for_single_row(query.shape);
     for statement in &query.statements {
         session.fetch(statement, &mut collector).await?;

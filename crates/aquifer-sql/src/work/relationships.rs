@@ -5,9 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::response::Data;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
+use aquifer_query::budget::{Budget, estimate_text, estimate_value};
 use aquifer_query::collection::Collection;
+use aquifer_query::evaluate::{PageEnd, page_truncated};
 use aquifer_query::plan::{Page, Plan};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -15,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::OperationOutput;
 use super::read::{format_key, not_found};
 use crate::rows::CellType;
-use crate::schema::exposed_table::ExposedTable;
+use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::relationship::{Direction, Relationship};
 use crate::sql::scope::{PathTarget, Scope};
 use crate::sql::select::write_equals;
@@ -29,7 +32,7 @@ const VALUES_PER_STATEMENT: usize = 500;
 
 /// A walk along references.
 pub(crate) struct RelationshipWalk {
-    pub(crate) tables: Vec<Arc<ExposedTable>>,
+    pub(crate) tables: ExposedTables,
     pub(crate) relationships: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
@@ -43,6 +46,8 @@ pub(crate) struct RelationshipWalk {
     /// The requested parts of the answer; empty means all.
     pub(crate) include: Vec<String>,
     pub(crate) key: CursorKey,
+    /// How many tokens the answer may take.
+    pub(crate) max_tokens: Option<usize>,
 }
 
 /// A row: its table, its key, and the values of its references.
@@ -83,8 +88,11 @@ impl RelationshipWalk {
             aggregates: Vec::new(),
             items: true,
             page: Page::Forward { size: 0, after: None },
+            table: false,
+            embeds: Vec::new(),
             edges: false,
             total: false,
+            max_tokens: None,
         };
         (collection, plan)
     }
@@ -220,11 +228,34 @@ impl RelationshipWalk {
         Value::Object(reference)
     }
 
+    /// The answer, with a smaller page if the whole one would exceed the budget.
     fn answer(&self, root: &Node, mut edges: Vec<Edge>) -> OperationOutput {
         let cut = edges.len() > MAX_RELATIONSHIPS;
         edges.truncate(MAX_RELATIONSHIPS);
-        let more = edges.len() > self.skip + self.first;
-        let page: Vec<Edge> = edges.into_iter().skip(self.skip).take(self.first).collect();
+        let asked = edges.len().saturating_sub(self.skip).min(self.first);
+        let Some(max_tokens) = self.max_tokens else { return self.page(root, &edges, asked, cut) };
+        let room = Budget::new(max_tokens).remaining();
+        let mut shown = asked;
+        loop {
+            let mut output = self.page(root, &edges, shown, cut);
+            let tokens = match &output.data {
+                Data::Value(data) => estimate_value(data),
+                Data::Text(data) => estimate_text(data.get().as_bytes()),
+            };
+            if tokens <= room || shown <= 1 {
+                if shown < asked {
+                    let page = Page::Forward { size: self.first, after: None };
+                    output.warnings.push(page_truncated(&page, shown, asked, PageEnd::Tokens(max_tokens)));
+                }
+                return output;
+            }
+            shown = (shown * room / tokens).clamp(1, shown - 1);
+        }
+    }
+
+    fn page(&self, root: &Node, edges: &[Edge], first: usize, cut: bool) -> OperationOutput {
+        let more = edges.len() > self.skip + first;
+        let page: Vec<&Edge> = edges.iter().skip(self.skip).take(first).collect();
         let shows = |part: &str| self.include.is_empty() || self.include.iter().any(|wanted| wanted == part);
         let mut data = Map::new();
         if shows("root") {
@@ -232,7 +263,7 @@ impl RelationshipWalk {
         }
         let name = |edge: &Edge| self.relationships.get(edge.relationship).map(|known| known.name.to_string());
         if shows("relationships") {
-            let record = |edge: &Edge| {
+            let record = |edge: &&Edge| {
                 let direction = if edge.outgoing { "outgoing" } else { "incoming" };
                 json!({ "type": name(edge), "direction": direction, "target": self.reference(&edge.to), "depth": edge.depth })
             };

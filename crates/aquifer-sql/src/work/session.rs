@@ -78,6 +78,11 @@ pub(crate) trait Work: Send + Sync + 'static {
         false
     }
 
+    /// Whether it is tried only to find out whether it can succeed, so that others must not wait for it.
+    fn is_rehearsal(&self) -> bool {
+        false
+    }
+
     /// Runs the work, perhaps more than once: a slow inline read is restarted on another thread. Also returns whether
     /// to commit.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), WorkError>> + Send;
@@ -108,6 +113,10 @@ impl<W: Work> Work for GuardedWork<W> {
 
     fn is_dry_run(&self) -> bool {
         self.work.is_dry_run()
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        self.work.is_rehearsal()
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, bool), WorkError> {

@@ -8,7 +8,7 @@ use crate::engines::{EngineSet, Extras, Participant};
 use crate::shop::field;
 use crate::tables::Table;
 
-fn table(
+pub(crate) fn table(
     name: &'static str,
     singular: &'static str,
     columns: [&'static str; 2],

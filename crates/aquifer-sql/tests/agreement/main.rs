@@ -4,13 +4,19 @@
 
 mod answers;
 mod awkward;
+mod budget;
+mod calculations;
 mod cases;
+mod embeds;
 mod engines;
 mod grains;
+mod groups;
 mod kinds;
 mod memory;
 mod null_order;
 mod properties;
+mod references;
+mod related;
 mod scans;
 mod search;
 mod shop;

@@ -9,9 +9,10 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
+use aquifer_query::collection::{QueryRoot, Related};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::parameters::{parameters, types};
-use aquifer_query::{Collection, CursorKey, FieldType, QueryKind, parse_query};
+use aquifer_query::{Collection, CursorKey, FieldType, Plan, QueryKind, parse_query};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ use crate::tables::Table;
 pub(crate) struct Memory {
     key: CursorKey,
     tables: BTreeMap<&'static str, StoredCollection>,
+    /// The tables in the order of their declaration, by which references name them.
+    order: Vec<&'static str>,
 }
 
 struct StoredCollection {
@@ -37,7 +40,8 @@ impl Memory {
             collection: table.collection.clone(),
             rows: Mutex::default(),
         };
-        Arc::new(Self { key, tables: tables.iter().map(|table| (table.name, stored(table))).collect() })
+        let order = tables.iter().map(|table| table.name).collect();
+        Arc::new(Self { key, tables: tables.iter().map(|table| (table.name, stored(table))).collect(), order })
     }
 
     pub(crate) fn fill(&self, table: &str, rows: &[Value]) {
@@ -58,8 +62,11 @@ impl Memory {
                 (QueryKind::Get, stored)
             }
         };
-        let wanted = parse_query(&stored.collection, family, &params, &self.key)?;
-        let found = evaluate(&stored.collection, &wanted.plan, &stored.rows.lock().unwrap(), &self.key);
+        let wanted = parse_query(QueryRoot::new(&stored.collection, self), family, &params, &self.key)?;
+        // A single row is shortened by the engine.
+        let max_tokens = call.max_tokens.filter(|_| family != QueryKind::Get);
+        let plan = Plan { max_tokens, ..wanted.plan };
+        let found = evaluate(&stored.collection, &plan, &stored.rows.lock().unwrap(), &self.key);
         let data = match family {
             QueryKind::Get => {
                 found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(stored.singular, "?"))?
@@ -68,6 +75,12 @@ impl Memory {
         };
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
         Ok(Outcome::Done(Answer { data: data.into(), warnings, attachments: Vec::new() }))
+    }
+}
+
+impl Related for Memory {
+    fn collection(&self, index: usize) -> Option<&Collection> {
+        self.order.get(index).map(|name| &self.tables[name].collection)
     }
 }
 
@@ -97,7 +110,8 @@ impl Source for Memory {
                 Some(Parameter::required(name, schema))
             });
             let selection = parameters(collection, QueryKind::List);
-            let selection = selection.into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+            let selection =
+                selection.into_iter().filter(|one| ["fields", "preset", "max_tokens"].contains(&&*one.name));
             define(format!("get_{}", stored.singular), key.chain(selection).collect());
         }
         Offering { operations, types: types(), ..Offering::default() }

@@ -14,8 +14,18 @@ pub(crate) fn check_law<S: Strategy>(
     strategy: &S,
     law: impl AsyncFn(&EngineSet, S::Value) -> Result<(), String>,
 ) {
+    check_law_with(cases, grains::engines(), strategy, law);
+}
+
+/// Like `check_law`, with other tables.
+pub(crate) fn check_law_with<S: Strategy>(
+    cases: u32,
+    engines: impl Future<Output = EngineSet>,
+    strategy: &S,
+    law: impl AsyncFn(&EngineSet, S::Value) -> Result<(), String>,
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let engines = runtime.block_on(grains::engines());
+    let engines = runtime.block_on(engines);
     let cases = cases * Config::default().cases / 256;
     let config = Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config)

@@ -83,7 +83,7 @@ impl<'b> Walk<'b> {
 }
 
 /// Both directions visit the same rows as one page.
-async fn check_walk_visits_all(
+pub(crate) async fn check_walk_visits_all(
     engines: &EngineSet,
     operation: &str,
     params: &Value,
@@ -91,7 +91,8 @@ async fn check_walk_visits_all(
 ) -> Result<(), String> {
     let mut whole = params.clone();
     whole["limit"] = 100.into();
-    let whole = engines.agreed_answer(operation, &whole).await?["data"]["items"].as_array().unwrap().clone();
+    let answer = engines.agreed_answer(operation, &whole).await?;
+    let whole = answer["data"]["items"].as_array().ok_or_else(|| format!("{operation} {whole}: {answer}"))?.clone();
     for forwards in [true, false] {
         let seen = Walk::new(engines, operation, params, size, forwards).rest().await?;
         if !same(&json!(seen), &json!(whole)) {

@@ -16,8 +16,14 @@ mod hidden_sqlite;
 mod injection;
 mod needs;
 mod outcomes;
+mod overview;
+mod path_refusals;
+mod path_rights;
+mod path_targets;
 mod persistent_names;
+mod query_sql;
 mod reconfiguration;
+mod rehearsals;
 mod relationships;
 mod schema_changes;
 mod schema_facts;
@@ -45,5 +51,7 @@ mod postgres_reflection;
 mod postgres_rights;
 #[cfg(feature = "test-postgres")]
 mod postgres_tls;
+#[cfg(feature = "test-postgres")]
+mod query_sql_postgres;
 #[cfg(feature = "test-postgres")]
 mod server;

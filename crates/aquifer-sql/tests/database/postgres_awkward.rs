@@ -1,5 +1,6 @@
 //! A schema with 500 tables: one small set of operations for all of them.
 
+use aquifer_sql::Style;
 use serde_json::{Value, json};
 
 use crate::support::Fixture;
@@ -24,7 +25,7 @@ fn many() -> String {
 
 #[tokio::test]
 async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
-    let fixture = Fixture::postgres(&many()).await;
+    let fixture = Fixture::postgres_with(&many(), |settings| settings.style = Style::Generic).await;
     let names = fixture.operations();
     assert_eq!(
         names,

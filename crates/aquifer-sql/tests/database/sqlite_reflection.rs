@@ -360,7 +360,10 @@ async fn r_col_2_full_text_indexes_are_found_and_used() {
          CREATE VIRTUAL TABLE notes USING fts5(subject, body, tag UNINDEXED);
          INSERT INTO notes VALUES ('Milk', 'buy milk and eggs', 'milk'), ('Walk', 'walk the dog', 'x');
          CREATE TABLE unindexed (id INTEGER PRIMARY KEY, words TEXT);
-         INSERT INTO unindexed (words) VALUES ('hello there');",
+         INSERT INTO unindexed (words) VALUES ('hello there');
+         CREATE TABLE large (id INTEGER PRIMARY KEY, words TEXT);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+         INSERT INTO large SELECT i, 'hello ' || i FROM n;",
     )
     .await;
     let names = fixture.operations();
@@ -376,7 +379,12 @@ async fn r_col_2_full_text_indexes_are_found_and_used() {
     assert!(!names.contains(&"create_note".to_owned()), "a full-text table is read only: {names:?}");
     let answer = fixture.call("search_unindexeds", json!({ "query": "HELLO" })).await;
     assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 1);
-    assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
+    assert_eq!(answer["warnings"], Value::Null, "a small table is read quickly");
+    let search = async || fixture.call("search_larges", json!({ "query": "hello", "first": 1 })).await;
+    assert_eq!(search().await["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
+    // A large table can become small while the server runs.
+    fixture.run_sql("DELETE FROM large WHERE id = 1").await;
+    assert_eq!(search().await["warnings"], Value::Null);
 }
 
 #[tokio::test]
@@ -411,7 +419,7 @@ async fn an_empty_database_reports_it_and_shows_new_tables() {
 
 #[tokio::test]
 async fn many_tables_share_one_set_of_operations() {
-    let tables: String = (0..60)
+    let tables: String = (0..1_001)
         .map(|n| {
             format!(
                 "CREATE TABLE item_{n} (id INTEGER PRIMARY KEY, name TEXT NOT NULL, size INTEGER CHECK (size > 0));"
@@ -424,7 +432,12 @@ async fn many_tables_share_one_set_of_operations() {
         fixture.call_ok("create_record", json!({ "table_name": "item_7", "values": { "name": "x", "size": 1 } })).await;
     assert_eq!(made["id"], 1);
     let fixture = Fixture::sqlite_with(&tables, |settings| settings.style = Style::Tables).await;
-    assert!(fixture.operations().len() > 300);
+    assert!(fixture.operations().len() > 5_000);
+    let fewer: String = tables.split_inclusive(';').take(1_000).collect();
+    let fixture = Fixture::sqlite(&fewer).await;
+    assert!(fixture.operations().contains(&"create_item_7".to_owned()), "1,000 tables keep operations of their own");
+    let fixture = Fixture::sqlite_with(&fewer, |settings| settings.style = Style::Generic).await;
+    assert!(fixture.operations().contains(&"list_records".to_owned()), "the generic style is a choice");
 }
 
 /// On a real file that other processes may write: the answer warns about mixed formats, and introspection describes

@@ -289,15 +289,19 @@ async fn broken_rules(fixture: &Fixture) {
     let error = fixture.call_err("create_thing", json!({ "name": "x", "owner_id": 99 }), "CONFLICT_CONSTRAINT").await;
     assert!(error["message"].as_str().unwrap().contains("'owners'"), "{error}");
     let error = fixture.call_err("delete_owner", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
-    assert!(error["message"].as_str().unwrap().contains("rows of 'things' still refer"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("cannot be deleted: 1 row of 'things' (owner_id) refers to it"),
+        "{error}"
+    );
     let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
-    assert!(error["message"].as_str().unwrap().contains("still refer"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("cannot be deleted: "), "{error}");
+    assert_eq!(error["details"]["referring"].as_array().map(Vec::len), Some(2), "{error}");
     fixture.run_sql("DELETE FROM loans").await;
     // Only the deferred one is left, which is checked at the commit.
     let error = fixture.call_err("delete_thing", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await;
-    assert!(error["message"].as_str().unwrap().contains("rows of 'laters' still refer"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("1 row of 'laters' (thing_id) refers to it"), "{error}");
     let error = fixture.call_err("delete_thing", json!({ "id": 1, "dry_run": true }), "CONFLICT_CONSTRAINT").await;
-    assert!(error["message"].as_str().unwrap().contains("'laters'"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("1 row of 'laters' (thing_id) refers to it"), "{error}");
     // The message of a trigger is shown.
     let error = fixture.call_err("create_thing", json!({ "name": "gold" }), "UPSTREAM_ERROR").await;
     assert_eq!(error["details"]["upstream_error"], "Gold must be at least 18 carat", "{error}");

@@ -69,6 +69,8 @@ pub(crate) fn refusals() -> Vec<(&'static str, Value, &'static str)> {
     let value = "VALIDATION_INVALID_VALUE";
     let of_type = "VALIDATION_INVALID_TYPE";
     let mut all = vec![];
+    all.push(("list_things", json!({ "shape": "grid" }), value));
+    all.push(("list_things", json!({ "shape": "table", "edges": true }), value));
     for (filter, code) in [
         (json!({ "titel": "x" }), unknown),
         (json!({ "title.x": "x" }), unknown),

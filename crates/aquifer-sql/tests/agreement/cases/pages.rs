@@ -16,6 +16,23 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let ids = |ids: &[i64]| -> Value { ids.iter().map(|id| json!({ "id": id })).collect() };
     let only = |fields: Value, id: i64| json!({ "filter": { "id": id }, "fields": fields });
     let mut all = vec![
+        // Tables.
+        (
+            "list_things",
+            json!({ "filter": { "id": [1, 3, 4] }, "shape": "table",
+                "fields": ["id", "title", "meta.floor", "meta.tags.-1", "meta.size", "_computed.age_days", "urgent"] }),
+            json!({ "columns": ["id", "title", "meta.floor", "meta.tags.-1", "meta.size", "_computed.age_days", "urgent"],
+                "rows": [[1, "Broken door", 1, "blue", { "w": 2.5 }, 59, true], [3, "Broken window and door", null, null, null, null, null],
+                    [4, null, "2", "blue", null, 45, true]],
+                "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } }),
+        ),
+        (
+            "list_things",
+            json!({ "shape": "table", "fields": "brief", "sort": "-id", "limit": 2, "offset": 1 }),
+            json!({ "columns": ["id", "status"], "rows": [[9, "open"], [8, "closed"]],
+                "pagination": { "limit": 2, "offset": 1, "returned": 2, "has_more": true } }),
+        ),
+        ("list_things", json!({ "shape": "items", "filter": { "id": 1 }, "fields": ["id"] }), one(json!({ "id": 1 }))),
         // Selected fields.
         ("list_things", json!({ "filter": { "id": 1 } }), one(first.clone())),
         ("list_things", only(json!("standard"), 1), one(first.clone())),

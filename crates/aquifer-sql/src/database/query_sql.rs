@@ -1,0 +1,51 @@
+//! Answers `query_sql`: one SELECT that a caller wrote (R-EXT-5).
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
+use serde_json::{Map, Value};
+
+use super::backend::Backend;
+use super::source::Database;
+use crate::error::SqlError;
+use crate::exposure::Mismatch;
+use crate::offer::Offer;
+use crate::query_sql::{SqlAccess, SqlRequest, SqlText, parse_binds};
+use crate::schema::model::Model;
+use crate::work::OperationOutput;
+
+impl Database {
+    /// Runs a statement. Policy has decided about the operations that list the tables it reads.
+    pub(super) async fn query_sql(
+        &self,
+        offer: &Offer,
+        operation: &Operation,
+        params: &Map<String, Value>,
+    ) -> Result<OperationOutput, Failure> {
+        let Some(access) = &offer.sql_access else {
+            return Err(Failure::internal("a statement was sent to a source that runs none"));
+        };
+        let dialect = self.backend.dialect();
+        let sql = SqlText::parse(params.get("sql").and_then(Value::as_str).unwrap_or_default(), dialect)?;
+        // The tables may have changed since policy decided.
+        let needed = offer.lists_of(offer.tables_read_by(&sql));
+        if !needed.iter().all(|name| operation.may_reach.contains(name)) {
+            let cause = "a table that policy has not seen".to_owned();
+            return Err(self.failure_from(SqlError::SchemaChanged { cause }.into(), None));
+        }
+        let binds = parse_binds(params.get("params"), dialect)?;
+        let request = SqlRequest { sql, binds, limits: self.settings.pages };
+        self.backend.query_sql(access.clone(), request).await.map_err(|error| self.failure_from(error, None))
+    }
+
+    /// What keeps `query_sql` from being offered. In PostgreSQL only permissions limit what a statement reads, so the user
+    /// may read nothing that is not served.
+    pub(super) async fn check_query_sql(&self, model: &Model) -> Result<Vec<Mismatch>, Failure> {
+        let Backend::Postgres(postgres) = &self.backend else { return Ok(Vec::new()) };
+        if !self.settings.query_sql {
+            return Ok(Vec::new());
+        }
+        let access = SqlAccess::new(model.tables.iter().map(|table| (table, true)), None);
+        let problems = postgres.query_sql_problems(&access).await.map_err(|error| self.failure_from(error, None))?;
+        Ok(problems.into_iter().map(Mismatch).collect())
+    }
+}

@@ -1,0 +1,144 @@
+//! What the database user may read and call: the catalog as it is now.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+
+use super::super::catalog::{text, texts};
+use super::super::safe_code::extension_names;
+use super::super::session::PostgresSession;
+use crate::error::SqlError;
+use crate::query_sql::SqlAccess;
+use crate::rows::CellType;
+use crate::statement::{Bind, Dialect, Statement};
+use crate::work::session::Session as _;
+
+/// How many columns are named in a message.
+const MAX_NAMED: usize = 5;
+
+/// Every column that the user may read, by table; a partition counts as the table it belongs to. Names that begin with
+/// `pg_` cannot be used in a statement.
+const READABLE: &str = "
+    SELECT json_build_object('schema', n.nspname, 'table', r.relname,
+        'columns', json_agg(DISTINCT a.attname))::text
+    FROM pg_class c
+    JOIN pg_class r ON r.oid = CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END
+    JOIN pg_namespace n ON n.oid = r.relnamespace
+    JOIN pg_namespace o ON o.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND o.nspname <> 'information_schema' AND left(o.nspname, 3) <> 'pg_'
+        AND left(c.relname, 3) <> 'pg_'
+        AND has_schema_privilege(o.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+    GROUP BY r.oid, n.nspname, r.relname";
+/// The user, and the names of sequences and of functions that are not built in.
+const FACTS: &str = "
+    SELECT json_build_object(
+        'superuser', (SELECT u.rolsuper FROM pg_roles u WHERE u.rolname = current_user),
+        'powers', (SELECT json_agg(g.rolname) FROM pg_roles g
+            WHERE g.rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
+            AND pg_has_role(current_user, g.oid, 'MEMBER')),
+        'sequences', (SELECT json_agg(DISTINCT c.relname) FROM pg_class c WHERE c.relkind = 'S'),
+        'functions', (SELECT json_agg(DISTINCT f.proname) FROM functions f WHERE NOT f.is_known),
+        'known_functions', (SELECT json_agg(DISTINCT f.proname) FROM functions f WHERE f.is_known))::text";
+const FUNCTIONS: &str = "
+    WITH functions AS (
+        SELECT p.proname, EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+            WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND e.extname = ANY(";
+const FUNCTIONS_END: &str = "::text[])) AS is_known
+        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname <> 'information_schema'
+        AND (n.nspname <> 'pg_catalog' OR p.oid >= 16384))";
+
+/// The texts of a list in a row; none if it is missing.
+fn list(row: &Value, name: &str) -> Vec<String> {
+    row.get(name).map(texts).unwrap_or_default()
+}
+
+/// What the user may read and call.
+pub(super) struct Readable {
+    is_superuser: bool,
+    /// Predefined roles that reach files and programs of the server.
+    powers: Vec<String>,
+    tables: Vec<(String, String, Vec<String>)>,
+    pub(super) sequences: HashSet<String>,
+    /// Functions that are neither built in nor of an extension that only computes.
+    pub(super) functions: HashSet<String>,
+    /// Functions of extensions that only compute.
+    pub(super) known_functions: HashSet<String>,
+}
+
+impl Readable {
+    pub(super) async fn read(session: &mut PostgresSession<'_>) -> Result<Self, SqlError> {
+        let mut readable = Statement::new(Dialect::Postgres);
+        readable.push(READABLE);
+        let tables = session.rows(&readable, &[CellType::Json]).await?;
+        let extensions = crate::sql::json::array_literal(extension_names().map(Some));
+        let mut facts = Statement::new(Dialect::Postgres);
+        facts.push(FUNCTIONS).bind(Bind::Text(extensions)).push(FUNCTIONS_END).push(FACTS);
+        let facts = session.rows(&facts, &[CellType::Json]).await?;
+        let facts = facts.into_iter().flatten().next().unwrap_or(Value::Null);
+        let set = |name: &str| list(&facts, name).into_iter().collect();
+        let entry =
+            |row: Value| (text(&row, "schema").to_owned(), text(&row, "table").to_owned(), list(&row, "columns"));
+        Ok(Self {
+            // What cannot be read counts as the worst.
+            is_superuser: facts.get("superuser") != Some(&Value::Bool(false)),
+            powers: list(&facts, "powers"),
+            tables: tables.into_iter().flatten().map(entry).collect(),
+            sequences: set("sequences"),
+            functions: set("functions"),
+            known_functions: set("known_functions"),
+        })
+    }
+
+    /// Why `query_sql` cannot be offered with this user.
+    pub(super) fn problems(&self, access: &SqlAccess) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.is_superuser {
+            problems.push(
+                "query_sql is on, but the database user is a superuser, whom no permission restricts: connect with a \
+                 role that may read only what is served"
+                    .to_owned(),
+            );
+        } else if !self.powers.is_empty() {
+            let powers = self.powers.join(", ");
+            problems.push(format!(
+                "query_sql is on, but the database user is a member of {powers}: connect with another role"
+            ));
+        }
+        let unserved = self.unserved(access);
+        if !unserved.is_empty() && !self.is_superuser {
+            let names: Vec<&str> = unserved.iter().take(MAX_NAMED).map(String::as_str).collect();
+            let more = match unserved.len() - names.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            problems.push(format!(
+                "query_sql is on, and its statements can read whatever the database user may read, but {}{more} would not be \
+                 served: revoke SELECT on them, connect with another role, or serve them ('show', 'include', 'schemas')",
+                names.join(", ")
+            ));
+        }
+        problems
+    }
+
+    /// Columns and tables that the user may read and that are not served.
+    fn unserved(&self, access: &SqlAccess) -> BTreeSet<String> {
+        let mut unserved = BTreeSet::new();
+        for (schema, table, columns) in &self.tables {
+            let is_meant = |known: &&crate::query_sql::SqlTable| {
+                known.schema.as_deref() == Some(&**schema) && *known.name == **table
+            };
+            let Some(served) = access.tables.iter().find(is_meant) else {
+                unserved.insert(format!("table '{schema}.{table}'"));
+                continue;
+            };
+            let is_served = |column: &str| {
+                let own = served.columns.iter().map(|known| &known.name);
+                own.chain(&served.index_columns).any(|known| **known == *column)
+            };
+            let missing = columns.iter().filter(|column| !is_served(column));
+            unserved.extend(missing.map(|column| format!("column '{schema}.{table}.{column}'")));
+        }
+        unserved
+    }
+}

@@ -1,0 +1,88 @@
+//! What callers are told about a statement that cannot be run. Messages are ours: those of the databases may name what
+//! callers do not see.
+
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::error::{Code, Failure, FailureReason};
+use aquifer_protocol::suggest;
+
+use super::SqlText;
+
+/// The longest part of a message of a database, and of a name, that is shown.
+const MAX_MESSAGE_CHARS: usize = 300;
+const MAX_NAME_CHARS: usize = 64;
+
+/// A name as it is shown.
+fn shown(name: &str) -> String {
+    let name: String = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME_CHARS).collect();
+    if looks_like_a_leak(&name) { "…".to_owned() } else { name }
+}
+
+/// A problem with the parameter `sql`.
+pub(super) fn invalid_sql(problem: impl std::fmt::Display) -> Failure {
+    Failure::invalid_value("sql", problem.to_string())
+}
+
+/// The number of the character at this byte, from 1.
+pub(super) fn position_of(sql: &str, byte: usize) -> usize {
+    sql.char_indices().take_while(|(index, _)| *index < byte).count() + 1
+}
+
+/// The statement does not parse at this byte.
+pub(crate) fn syntax_error(sql: &SqlText, byte: Option<usize>, near: &str) -> Failure {
+    match byte {
+        Some(byte) if !near.is_empty() => {
+            let (position, near) = (sql.position_of(byte), shown(near));
+            invalid_sql(format_args!("has a syntax error near '{near}' (character {position})"))
+                .detail("position", position)
+        }
+        _ => invalid_sql("has a syntax error: it ends too early"),
+    }
+}
+
+/// The statement names a table that does not exist, or that is not served.
+pub(crate) fn no_such_table<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let (near, name) = (suggest::near(name, known, 3), shown(name));
+    let hint = match near.first() {
+        Some(first) => format!("Did you mean '{first}'?"),
+        None => "Use introspect with query \"schema\" to see the tables".to_owned(),
+    };
+    invalid_sql(format_args!("names '{name}', which is not a table here. {hint}")).detail("suggestions", near)
+}
+
+/// The statement names a column that does not exist, or that is not served.
+pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let (near, name) = (suggest::near(name, known, 3), shown(name));
+    let hint = match near.first() {
+        Some(first) => format!("Did you mean '{first}'?"),
+        None => "Use introspect with query \"schema\" to see the columns".to_owned(),
+    };
+    invalid_sql(format_args!("names an unknown column: '{name}'. {hint}")).detail("suggestions", near)
+}
+
+/// The statement does what is not allowed.
+pub(crate) fn refused(reason: impl std::fmt::Display) -> Failure {
+    Failure::explained(Code::PermissionDenied, "Permission denied", reason)
+}
+
+/// The database does not accept the statement.
+pub(crate) fn invalid(problem: impl std::fmt::Display, cause: &dyn std::error::Error) -> Failure {
+    invalid_sql(problem).because(cause.to_string())
+}
+
+/// The database does not accept the statement at this byte. Its message is about the caller's own words.
+pub(crate) fn invalid_near(
+    sql: &SqlText,
+    byte: Option<usize>,
+    message: &str,
+    cause: &dyn std::error::Error,
+) -> Failure {
+    let failure = match byte {
+        Some(byte) => {
+            let position = sql.position_of(byte);
+            invalid(format_args!("is not valid near character {position}"), cause).detail("position", position)
+        }
+        None => invalid("is not valid", cause),
+    };
+    let line: String = message.lines().next().unwrap_or_default().chars().take(MAX_MESSAGE_CHARS).collect();
+    failure.with_reason(FailureReason::SourceError(line.into()))
+}

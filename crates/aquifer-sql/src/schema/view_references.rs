@@ -1,0 +1,57 @@
+//! References of views: a column of a view that shows a referring column of a table refers to the same rows. The database
+//! enforces nothing about it, but it can be followed like the reference of the table.
+//!
+//! Only references by one column are taken over. Several columns of a view may come from different rows of the same
+//! table, so together they may refer to nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::model::{ColumnId, Flow, ForeignKey, Model, OnDelete};
+
+/// A view of views of views … is followed this far.
+const MAX_VIEW_DEPTH: usize = 8;
+
+/// Adds references to views. `origins` lead from columns of tables and views to the columns of views that show them
+/// unchanged.
+pub(crate) fn add_view_references(model: &mut Model, origins: &[Flow]) {
+    let origins: HashMap<&ColumnId, &ColumnId> = origins.iter().map(|flow| (&flow.to, &flow.from)).collect();
+    for _ in 0..MAX_VIEW_DEPTH {
+        let known = single_references(model);
+        let mut is_complete = true;
+        for table in &mut model.tables {
+            let columns =
+                table.columns.iter().map(|column| (column.sql_name.clone(), table.column_id(&column.sql_name)));
+            let columns: Vec<(Arc<str>, ColumnId)> = columns.collect();
+            for (name, id) in columns {
+                let has_reference = table.foreign.iter().any(|foreign| foreign.columns == [name.clone()]);
+                let references = origins.get(&id).and_then(|origin| known.get(*origin));
+                for foreign in references.into_iter().flatten().filter(|_| !has_reference) {
+                    is_complete = false;
+                    table.foreign.push(ForeignKey {
+                        name: None,
+                        columns: vec![name.clone()],
+                        on_delete: OnDelete::Nothing,
+                        ..foreign.clone()
+                    });
+                }
+            }
+        }
+        if is_complete {
+            return;
+        }
+    }
+}
+
+/// The references by one column, by that column.
+fn single_references(model: &Model) -> HashMap<ColumnId, Vec<ForeignKey>> {
+    let mut known: HashMap<ColumnId, Vec<ForeignKey>> = HashMap::new();
+    for table in &model.tables {
+        for foreign in &table.foreign {
+            if let [column] = foreign.columns.as_slice() {
+                known.entry(table.column_id(column)).or_default().push(foreign.clone());
+            }
+        }
+    }
+    known
+}

@@ -1,0 +1,168 @@
+//! Rehearsals: dry runs of single changes that are bounded in time and say what the change would do.
+
+use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, FieldChange, Preview, RowFate};
+use serde_json::{Map, Value};
+
+use super::cascade::{DeletionEffects, MAX_COUNTED_ROWS, MAX_LISTED, row_count};
+use super::change::{ChangeContext, Create, Delete, Update};
+use super::labels::labels;
+use crate::error::{Constraint, SqlError, Violation};
+use crate::schema::model::OnDelete;
+use crate::work::session::{Session, Work, WorkError};
+
+/// A rehearsal of a change. The change is a dry run.
+pub(crate) struct Rehearsed<W>(pub(crate) W);
+
+impl Work for Rehearsed<Create> {
+    type Output = Preview;
+
+    fn needs_snapshot(&self) -> bool {
+        self.0.needs_snapshot()
+    }
+
+    fn is_dry_run(&self) -> bool {
+        true
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        true
+    }
+
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
+        let context = &self.0.context;
+        let (row, _) = self.0.try_out(session).await.map_err(|error| match error {
+            WorkError::Sql(SqlError::Violation(violation)) if self.0.is_about_prediction(&violation) => {
+                SqlError::Busy { reason: "another session has taken the predicted key" }.into()
+            }
+            error => error,
+        })?;
+        Ok((context.preview(ChangeKind::Create, &[], &row), false))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        self.0.explain(session, error).await
+    }
+}
+
+impl Work for Rehearsed<Update> {
+    type Output = Preview;
+
+    fn needs_snapshot(&self) -> bool {
+        self.0.needs_snapshot()
+    }
+
+    fn is_dry_run(&self) -> bool {
+        true
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        true
+    }
+
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
+        let Update { context, key, .. } = &self.0;
+        let (before, after) = self.0.try_out(session).await?;
+        let mut preview = context.preview(ChangeKind::Update, key, &before);
+        if context.is_own_table_readable() {
+            let changed = super::change::changed_fields(&before, &after);
+            let change = |(field, from, to): (&String, &Value, &Value)| FieldChange {
+                field: field.clone(),
+                from: from.clone(),
+                to: to.clone(),
+            };
+            preview.fields = Some(changed.map(change).collect());
+        }
+        Ok((preview, false))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        self.0.explain(session, error).await
+    }
+}
+
+impl Work for Rehearsed<Delete> {
+    type Output = Preview;
+
+    fn needs_snapshot(&self) -> bool {
+        self.0.needs_snapshot()
+    }
+
+    fn is_dry_run(&self) -> bool {
+        true
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        true
+    }
+
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
+        let Delete { context, key, .. } = &self.0;
+        let (_, row) = self.0.read(session).await?;
+        let effects = DeletionEffects::find(context, session, &row, MAX_COUNTED_ROWS).await?;
+        // Deleting so many rows and restoring them would take long, and lock all of them meanwhile.
+        if !effects.is_cut {
+            self.0.remove(session).await?;
+            context.check_no_referring_rows(session, &effects).await?;
+        }
+        let mut preview = context.preview(ChangeKind::Delete, key, &row);
+        context.add_effects(&mut preview, &effects);
+        Ok((preview, false))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        self.0.explain(session, error).await
+    }
+}
+
+impl Create {
+    /// Whether a violated constraint is about a value that was predicted. Another session may have drawn the same value
+    /// from the sequence, so that the change itself gets another one.
+    fn is_about_prediction(&self, violation: &Violation) -> bool {
+        let table = &self.context.exposed.table;
+        let named = violation.constraint.as_deref().and_then(|name| table.constraint_columns(name));
+        let is_violated = |name: &str| {
+            violation.columns.iter().any(|column| column == name)
+                || named.is_some_and(|columns| columns.iter().any(|column| **column == *name))
+        };
+        let untestable = table.dry_run.untestable.iter().filter(|column| !self.values.contains_key(&*column.name));
+        violation.kind == Constraint::Unique && untestable.into_iter().any(|column| is_violated(&column.name))
+    }
+}
+
+impl ChangeContext {
+    fn is_own_table_readable(&self) -> bool {
+        !self.unreadable.contains(&self.index)
+    }
+
+    /// What is known of a change of a row by itself.
+    fn preview(&self, change: ChangeKind, key: &[Value], row: &Map<String, Value>) -> Preview {
+        let names = self.exposed.table.key_columns().map(|column| column.name.to_string());
+        Preview {
+            change,
+            noun: self.exposed.words.singular.clone(),
+            key: names.zip(key.iter().cloned()).collect(),
+            labels: if self.is_own_table_readable() { labels(&self.exposed, row) } else { Vec::new() },
+            ..Preview::default()
+        }
+    }
+
+    fn add_effects(&self, preview: &mut Preview, effects: &DeletionEffects<'_>) {
+        for group in &effects.groups {
+            let reference = group.reference;
+            match self.tables.get(reference.from).filter(|_| self.is_readable(reference)) {
+                None => preview.affects_unreadable = true,
+                Some(_) if preview.affected.len() >= MAX_LISTED => preview.more_affected += 1,
+                Some(from) => preview.affected.push(AffectedRows {
+                    singular: from.words.singular.clone(),
+                    plural: from.words.plural.clone(),
+                    fields: reference.columns.iter().map(|column| column.to_string()).collect(),
+                    count: row_count(group.count, group.is_cut, MAX_COUNTED_ROWS),
+                    fate: match reference.on_delete {
+                        OnDelete::Cascade => RowFate::Deleted,
+                        OnDelete::Clear | OnDelete::Refuse | OnDelete::Nothing => RowFate::Cleared,
+                    },
+                }),
+            }
+        }
+    }
+}
