@@ -96,8 +96,9 @@ impl PlainClient {
         let (mut delivery, timeout) = (Delivery::once_only(), self.settings.timeout);
         let answer = self.connection.deliver(&mut delivery, "tools/call", Some(tool), origin, timeout, params).await;
         let Settings { name, max_answer_bytes, .. } = &self.settings;
-        let to_failure =
-            |error: UpstreamError| error.into_call_failure(&delivery, name, &self.sanitizer, *max_answer_bytes);
+        let to_failure = |error: UpstreamError| {
+            error.into_call_failure(delivery.is_in_doubt(), name, &self.sanitizer, *max_answer_bytes)
+        };
         answer.and_then(|answer| parse(&answer)).map_err(to_failure)
     }
 

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::message::{self, IncomingMessage, RpcError};
+use super::message::{self, IncomingMessage};
 use super::pending_calls::{CallOrigin, PendingCalls};
 use super::question;
 use super::roots::Roots;
 use crate::client::http::transport::HttpTransport;
 use crate::client::stdio::pipe::Pipe;
-use crate::error::{Outage, UpstreamError};
+use crate::error::{Outage, RpcError, UpstreamError};
 use crate::sanitize::{Sanitizer, truncated};
 
 /// Questions of one upstream that may be open at once. Further ones are declined.

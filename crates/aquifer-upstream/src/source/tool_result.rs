@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::compact_json::compact;
-use crate::client::message::{Json, RpcError};
-use crate::error::UpstreamError;
+use crate::client::message::Json;
+use crate::error::{RpcError, UpstreamError};
 use crate::sanitize::Sanitizer;
 
 /// The result of `tools/call`.

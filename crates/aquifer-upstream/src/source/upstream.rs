@@ -21,9 +21,8 @@ use crate::catalog::capture::Origin;
 use crate::catalog::snapshot::CatalogSnapshot;
 use crate::client::connection::{Connection, ProtocolMode};
 use crate::client::delivery::Delivery;
-use crate::client::message::RpcError;
 use crate::client::pending_calls::CallOrigin;
-use crate::error::UpstreamError;
+use crate::error::{RpcError, UpstreamError};
 use crate::settings::Settings;
 use crate::supervisor::PinStore;
 use crate::supervisor::lifecycle::Supervisor;
@@ -120,7 +119,7 @@ impl Upstream {
             let operations = supervisor.snapshot.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        let Call { name, operation, params, context, uri_prefix, validity } = call;
+        let Call { name, operation, params, context, uri_prefix, validity, .. } = call;
         // Invalid calls are refused before anything is started.
         let mut arguments = prepare_arguments(&snapshot, &name, &operation, params)?;
         let mut known = snapshot;
@@ -157,7 +156,12 @@ impl Upstream {
                         end_if_dead(connection, supervisor.settings.timeout);
                     }
                     let Settings { name, max_answer_bytes, .. } = &supervisor.settings;
-                    return Err(error.into_call_failure(delivery, name, &supervisor.sanitizer, *max_answer_bytes));
+                    return Err(error.into_call_failure(
+                        delivery.is_in_doubt(),
+                        name,
+                        &supervisor.sanitizer,
+                        *max_answer_bytes,
+                    ));
                 }
             }
         }

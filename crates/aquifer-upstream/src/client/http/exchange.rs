@@ -9,10 +9,10 @@ use reqwest::{Response, StatusCode};
 use super::sse::EventParser;
 use super::transport::{DISCONNECTED, HttpTransport, RequestInfo, SESSION, describe_error, has_media_type};
 use crate::client::delivery::Delivery;
-use crate::client::message::{self, IncomingMessage, Json, RpcError};
+use crate::client::message::{self, IncomingMessage, Json};
 use crate::client::pending_calls::CallOrigin;
 use crate::client::shared_state::SharedState;
-use crate::error::{Outage, UpstreamError};
+use crate::error::{Outage, RpcError, UpstreamError, is_inconclusive};
 
 /// Consecutive resumptions of a stream without a new event.
 const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
@@ -82,7 +82,7 @@ impl HttpTransport {
             self.session.lose();
             return Err(UpstreamError::SessionLost);
         }
-        if message::is_inconclusive(status.as_u16()) {
+        if is_inconclusive(status.as_u16()) {
             return Err(UpstreamError::ServerError { status: status.as_u16(), error: messages.stray });
         }
         let stray = messages.stray.filter(|error| !error.message.is_empty());

@@ -11,9 +11,9 @@ use super::exchange::log_unreadable;
 use super::sse::EventParser;
 use super::transport::HttpTransport;
 use super::transport::{describe_error, has_media_type};
-use crate::client::message::{self, RpcError};
+use crate::client::message;
 use crate::client::shared_state::SharedState;
-use crate::error::UpstreamError;
+use crate::error::{RpcError, UpstreamError};
 
 /// The first and the longest wait before a stream is reopened.
 const REOPEN_DELAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! Errors between us and an upstream, and the failures that callers see.
+//! The errors of requests to an upstream, and the failures that callers see.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,8 +8,7 @@ use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
-use crate::client::delivery::Delivery;
-use crate::client::message::RpcError;
+use super::RpcError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
@@ -155,20 +154,21 @@ impl UpstreamError {
         }
     }
 
-    /// Whether another attempt may succeed. [`Delivery`] decides whether it is allowed.
+    /// Whether another attempt may succeed. Whether it is allowed depends on what was sent.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
     }
 
-    /// The failure for the caller of an operation. Only this function decides whether the outcome is unknown.
+    /// The failure for the caller of an operation. `is_in_doubt` is whether the upstream may have changed something,
+    /// unless it reports a refusal. Only this function decides whether the outcome is unknown.
     pub(crate) fn into_call_failure(
         self,
-        delivery: &Delivery,
+        is_in_doubt: bool,
         source: &str,
         sanitizer: &Sanitizer,
         max_bytes: usize,
     ) -> Failure {
-        let is_unknown = delivery.is_in_doubt() && !self.is_refusal();
+        let is_unknown = is_in_doubt && !self.is_refusal();
         if !is_unknown {
             return self.into_failure(source, sanitizer, max_bytes);
         }
@@ -291,7 +291,7 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
 }
 
 /// The upstream refused the call, with its own text.
-pub(crate) fn refused_failure(source: &str, text: String) -> Failure {
+fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
     failure.detail("source", source).with_reason(FailureReason::SourceError(text.into()))
 }

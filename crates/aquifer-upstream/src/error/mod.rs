@@ -1,0 +1,8 @@
+//! Errors between us and an upstream, and the failures that callers see.
+
+mod rpc_error;
+mod upstream_error;
+
+pub(crate) use rpc_error::{RpcError, is_inconclusive};
+pub use upstream_error::describe_failure;
+pub(crate) use upstream_error::{Outage, UpstreamError, unavailable_failure};
