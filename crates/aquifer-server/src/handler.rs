@@ -24,9 +24,9 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::answer::payload::Payload;
+use crate::answer::splice::Carrier;
 use crate::client::{LogLevelFilter, SessionClient, attended};
-use crate::fast_path::payload::Payload;
-use crate::fast_path::splice::Carrier;
 use crate::paths::{CallCounts, CallPath};
 use crate::progress;
 use crate::question;
@@ -35,11 +35,11 @@ use crate::resources;
 /// How the client is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connection {
-    /// One client on one pair of pipes: a session, whatever it speaks.
+    /// One client on stdio. The connection is a session in every revision of MCP.
     Stdio,
-    /// Requests over HTTP: a session only for clients that open one.
+    /// Requests over HTTP. Only clients that open a session have one.
     Http,
-    /// Requests over HTTP without a session that go the fast path around the SDK.
+    /// Requests over HTTP without a session that take the fast path around the SDK.
     Stateless,
 }
 
@@ -49,7 +49,8 @@ pub(crate) struct McpHandler {
     connection: Connection,
     counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
-    told_of_changes: AtomicBool,
+    /// Whether a task notifies the client of changes.
+    watches_changes: AtomicBool,
     log_level_filter: Arc<LogLevelFilter>,
     /// The client, once the SDK has introduced it.
     peer: OnceLock<Peer<RoleServer>>,
@@ -61,10 +62,10 @@ impl McpHandler {
     pub(crate) fn new(engine: Arc<Engine>, connection: Connection, counts: Arc<CallCounts>) -> Self {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
-        let told_of_changes = AtomicBool::new(false);
+        let watches_changes = AtomicBool::new(false);
         let (session, log_level_filter) = (OnceLock::new(), Arc::default());
         let peer = OnceLock::new();
-        Self { engine, connection, counts, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
+        Self { engine, connection, counts, session, watches_changes, log_level_filter, peer, alive, _ends_watchers }
     }
 
     /// The client, once the SDK has introduced it.
@@ -72,7 +73,7 @@ impl McpHandler {
         self.peer.get()
     }
 
-    /// Who asks. Nothing the client writes is an identity (R-END-6).
+    /// The caller of a request. Nothing the client writes is an identity (R-END-6).
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         if self.connection != Connection::Stdio && stateless {
@@ -90,7 +91,7 @@ impl McpHandler {
         let arguments = request.arguments.unwrap_or_default();
         let asks = question::ElicitationMode::from_context(context);
         let mut answers = question::read(request.input_responses);
-        // Only a client that can be asked while the call waits makes us begin again with the same arguments.
+        // Only a client that can be asked during the call needs the arguments a second time.
         let again = (asks == question::ElicitationMode::Directly).then(|| arguments.clone());
         let mut arguments = arguments;
         loop {
@@ -107,7 +108,7 @@ impl McpHandler {
                     answers.insert(key, answer);
                     arguments = same.clone();
                 }
-                // Nobody can be asked, or somebody has been and would be for ever.
+                // No client can be asked, or it has answered this question already and would be asked forever.
                 _ => return Ok(self.payload(Response::Failure(question.into_failure()))),
             }
         }
@@ -142,7 +143,7 @@ impl McpHandler {
             answers: Arc::new(answers.clone()),
             client,
         };
-        // On the heap: the task that waits for it is moved several times, and this is by far its largest part.
+        // Boxed, because the task that awaits it is moved several times, and this is by far its largest part.
         let call = Box::pin(self.engine.handle(receiver, arguments, inner));
         let call = async {
             match questions {
@@ -168,7 +169,7 @@ impl McpHandler {
         }
     }
 
-    /// Makes a tool call of the fast path.
+    /// Makes a tool call that took the fast path.
     pub(crate) async fn call_directly(
         &self,
         request: CallToolRequestParams,
@@ -190,9 +191,9 @@ impl McpHandler {
     ) -> Result<Payload, ErrorData> {
         self.counts.count(path);
         match self.engine.snapshot().surface().receiver(&request.name) {
-            // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
-            // waiting.
-            // Boxed, because the SDK moves the future of every request several times, and this one is large.
+            // Panics of handlers are caught where the handlers run. This catches all others, because the SDK would
+            // leave the client waiting. Boxed, because the SDK moves the future of every request several times, and
+            // this one is large.
             Some(receiver) => {
                 match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, context))).catch_unwind().await {
                     Ok(answer) => answer,
@@ -203,14 +204,14 @@ impl McpHandler {
         }
     }
 
-    /// Who asks for something that is no tool.
-    fn plainly(&self, context: &RequestContext<RoleServer>) -> Context {
+    /// The context of a request that is not a tool call.
+    fn plain_context(&self, context: &RequestContext<RoleServer>) -> Context {
         let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
         plain.cancelled = context.ct.clone();
         plain
     }
 
-    /// Whether there is a tool of this name.
+    /// Whether there is a tool with this name.
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.engine.snapshot().surface().receiver(name).is_some()
     }
@@ -230,7 +231,7 @@ impl Drop for McpHandler {
     }
 }
 
-/// Sends progress on while the call runs, and what is left of it before the answer.
+/// Forwards progress while the call runs. Updates that are still queued at its end are sent before the answer.
 async fn with_progress(
     call: impl Future<Output = Reply>,
     mut updates: mpsc::Receiver<ProgressUpdate>,
@@ -245,17 +246,17 @@ async fn with_progress(
             Some(update) = updates.recv() => update,
             reply = &mut call => {
                 while let Ok(update) = updates.try_recv() {
-                    tell(update, &mut done, &token, peer).await;
+                    notify_progress(update, &mut done, &token, peer).await;
                 }
                 return reply;
             }
         };
-        tell(update, &mut done, &token, peer).await;
+        notify_progress(update, &mut done, &token, peer).await;
     }
 }
 
-/// Progress must grow, says MCP.
-async fn tell(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, peer: &Peer<RoleServer>) {
+/// Sends a progress notification, unless the progress is not greater than before: MCP requires it to increase.
+async fn notify_progress(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, peer: &Peer<RoleServer>) {
     if update.current <= *done {
         return;
     }
@@ -268,10 +269,10 @@ async fn tell(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, pee
     }
 }
 
-fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
+fn tool(tool: &AqlTool) -> Tool {
     let annotations =
         ToolAnnotations::new().read_only(tool.permissions.read_only).destructive(tool.permissions.destructive);
-    Tool::new(tool.name.clone(), tool.description.clone(), schema.clone()).with_annotations(annotations)
+    Tool::new(tool.name.clone(), tool.description.clone(), Arc::new(tool.input_schema())).with_annotations(annotations)
 }
 
 impl ServerHandler for McpHandler {
@@ -295,10 +296,9 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A client that does not greet us is known by this.
+        // A client of a revision without a handshake becomes known with this request.
         let _ = self.peer.set(context.peer);
-        let schema = Arc::new(AqlTool::input_schema());
-        let tools = self.engine.snapshot().tools().iter().map(|known| tool(known, &schema)).collect();
+        let tools = self.engine.snapshot().tools().iter().map(tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -321,7 +321,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::Resources, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::Resources, self.plain_context(&context)).await;
         Ok(ListResourcesResult::with_all_items(found))
     }
 
@@ -330,7 +330,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plain_context(&context)).await;
         Ok(ListResourceTemplatesResult::with_all_items(found))
     }
 
@@ -340,7 +340,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let wanted = FetchRequest::Resource(request.uri);
-        let found: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        let found: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
         Ok(found.into())
     }
 
@@ -349,7 +349,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::Prompts, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, FetchRequest::Prompts, self.plain_context(&context)).await;
         Ok(ListPromptsResult::with_all_items(found))
     }
 
@@ -359,7 +359,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let wanted = FetchRequest::Prompt { name: request.name, arguments: request.arguments };
-        let found: GetPromptResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        let found: GetPromptResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
         Ok(found.into())
     }
 
@@ -368,10 +368,10 @@ impl ServerHandler for McpHandler {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        resources::fetch(&self.engine, resources::completion(request), self.plainly(&context)).await
+        resources::fetch(&self.engine, resources::completion(request), self.plain_context(&context)).await
     }
 
-    /// Sources log; how much of it a client hears is its own choice.
+    /// Sets the minimum level of the log messages from sources that the client receives.
     #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
     async fn set_level(
         &self,
@@ -382,11 +382,11 @@ impl ServerHandler for McpHandler {
         Ok(())
     }
 
-    /// Older clients are told of changes without asking.
+    /// Notifies older clients of changes to the tool list. They do not subscribe to them.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let _ = self.peer.set(context.peer.clone());
-        // A client may say it more than once.
-        if self.told_of_changes.swap(true, Ordering::SeqCst) {
+        // A client may send `initialized` more than once.
+        if self.watches_changes.swap(true, Ordering::SeqCst) {
             return;
         }
         let (mut changes, alive, peer) = (self.engine.changes(), self.alive.clone(), context.peer);
@@ -405,7 +405,7 @@ impl ServerHandler for McpHandler {
         });
     }
 
-    /// Newer clients subscribe to changes.
+    /// Newer clients subscribe to changes of the tool list.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::default();
         accepted.tools_list_changed = requested.tools_list_changed;
@@ -427,7 +427,7 @@ impl ServerHandler for McpHandler {
         }
     }
 
-    /// What the SDK could not read as the method it names ends here, too.
+    /// Answers unknown methods, and requests that the SDK could not parse as the method they name.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

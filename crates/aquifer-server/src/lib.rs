@@ -3,6 +3,7 @@
 //! The MCP SDK stays inside this crate. It drops messages that it cannot parse without an answer, so every message
 //! passes our own byte scanner first. What the scanner refuses is answered here and never reaches the SDK.
 
+mod answer;
 mod client;
 mod expected;
 mod fast_path;
@@ -11,7 +12,6 @@ mod http;
 mod paths;
 mod progress;
 mod question;
-mod refusal;
 mod resources;
 mod stdio;
 

@@ -18,19 +18,19 @@ use rmcp::{ErrorData, RoleServer};
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::payload::{CallAnswer, ResultForm};
+use crate::answer::payload::{CallAnswer, ResultForm};
 use crate::handler::McpHandler;
 use crate::progress;
 
 /// The calls of one client that take the fast path.
 pub(crate) struct DirectCalls {
     handler: Arc<McpHandler>,
-    under_way: Arc<RunningCalls>,
+    running: Arc<RunningCalls>,
     alive: CancellationToken,
     _ends_calls: DropGuard,
 }
 
-/// How to tell the calls under way that nobody waits for them.
+/// The running calls, with the tokens that cancel them.
 #[derive(Default)]
 struct RunningCalls(Mutex<HashMap<RequestId, CancellationToken>>);
 
@@ -40,7 +40,7 @@ impl RunningCalls {
     }
 }
 
-/// A call as it stands in a message.
+/// The message of a call.
 #[derive(Deserialize)]
 struct CallMessage<'a> {
     #[serde(rename = "jsonrpc")]
@@ -51,13 +51,13 @@ struct CallMessage<'a> {
     params: CallToolRequestParams,
 }
 
-/// A call that was read.
+/// A parsed call.
 pub(crate) struct Call {
     pub(crate) id: RequestId,
     params: CallToolRequestParams,
-    /// What came with it beside its arguments.
+    /// The `_meta` of its parameters.
     pub(crate) meta: RequestMetaObject,
-    /// Whether it is of the newest revision, which has no greeting.
+    /// Whether it uses the newest revision, which has no handshake.
     pub(crate) is_newest: bool,
     peer: Peer<RoleServer>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Call {
 static METHOD: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"tools/call\""));
 
 impl Call {
-    /// Whether its client wants to hear of its progress.
+    /// Whether the client asked for progress notifications.
     pub(crate) fn wants_progress(&self) -> bool {
         let arguments = self.params.arguments.as_ref();
         self.meta.get_progress_token().is_some() || arguments.and_then(progress::token_in).is_some()
@@ -81,11 +81,11 @@ impl DirectCalls {
     pub(crate) fn new(handler: Arc<McpHandler>) -> Self {
         let alive = CancellationToken::new();
         let _ends_calls = alive.clone().drop_guard();
-        Self { handler, under_way: Arc::default(), alive, _ends_calls }
+        Self { handler, running: Arc::default(), alive, _ends_calls }
     }
 
-    /// The call in a message, if it is one and the way is open: for the one client of this connection once it is known,
-    /// or for the one that is given.
+    /// The call in a message, if it is one that can take the fast path. `peer` is its client. `None` stands for the one
+    /// client of this connection, which is known after the handshake.
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
         let peer = peer.or_else(|| self.handler.peer())?;
         METHOD.find(message)?;
@@ -95,21 +95,21 @@ impl DirectCalls {
         }
         let meta = params.meta.take().unwrap_or_default();
         let newest = ProtocolVersion::V_2026_07_28;
-        // Who greeted us need not say more. Who did not has to say everything with every request.
+        // After a handshake, a request needs no metadata. Without one, every request has to contain all of it.
         let is_newest = match meta.protocol_version() {
-            None => peer.peer_info().filter(|greeted| greeted.protocol_version < newest).map(|_| false)?,
-            Some(said) if said == newest && meta.missing_required_keys(&newest).is_empty() => true,
+            None => peer.peer_info().filter(|client| client.protocol_version < newest).map(|_| false)?,
+            Some(version) if version == newest && meta.missing_required_keys(&newest).is_empty() => true,
             Some(_) => return None,
         };
         Some(Call { id, params, meta, is_newest, peer: peer.clone() })
     }
 
-    /// Whether there is a tool of that name.
+    /// Whether the tool of a call exists.
     pub(crate) fn knows(&self, call: &Call) -> bool {
         self.handler.has_tool(&call.params.name)
     }
 
-    /// Fires at the latest when this is dropped.
+    /// A token for a call. It is cancelled when `self` is dropped, if not before.
     pub(crate) fn token(&self) -> CancellationToken {
         self.alive.child_token()
     }
@@ -118,38 +118,38 @@ impl DirectCalls {
     pub(crate) fn answer(
         &self,
         call: Call,
-        leaving: CancellationToken,
+        cancelled: CancellationToken,
     ) -> impl Future<Output = CallAnswer> + Send + use<> {
         let Call { id, params, meta, is_newest, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);
-        context.ct = leaving;
+        context.ct = cancelled;
         context.meta = meta;
         let handler = self.handler.clone();
         async move {
-            // What the SDK does around this for every kind of request is either done (its version, its metadata) or
-            // here.
+            // Nothing that the SDK does around a request is missing: `read` has checked version and metadata, and the
+            // rest is done here.
             let result = handler.call_directly(params, &context).await;
             let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
             CallAnswer { id, result, form }
         }
     }
 
-    /// Makes a call that can be cancelled by its id. Comes to nothing if it was.
+    /// Makes a call that can be cancelled by its id. Returns `None` if it was cancelled.
     pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
-        let (id, leaving, under_way) = (call.id.clone(), self.token(), self.under_way.clone());
-        under_way.lock().insert(id.clone(), leaving.clone());
-        let answer = self.answer(call, leaving.clone());
+        let (id, cancelled, running) = (call.id.clone(), self.token(), self.running.clone());
+        running.lock().insert(id.clone(), cancelled.clone());
+        let answer = self.answer(call, cancelled.clone());
         async move {
             let answer = answer.await;
-            under_way.lock().remove(&id);
-            // Not whether its id was still known: another call may have had the same.
-            (!leaving.is_cancelled()).then_some(answer)
+            running.lock().remove(&id);
+            // The result of `remove` would not tell, because another call may have used the same id.
+            (!cancelled.is_cancelled()).then_some(answer)
         }
     }
 
-    /// Tells a call that nobody waits for its answer. Says whether it is one of those here.
+    /// Cancels a call. Returns `false` if no call with this id is running here.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        let cancelled = self.under_way.lock().remove(id);
+        let cancelled = self.running.lock().remove(id);
         cancelled.inspect(CancellationToken::cancel).is_some()
     }
 }

@@ -5,11 +5,11 @@
 //! specified needs none of this and is handled at once. Everything else, including every invalid message, goes to the
 //! SDK.
 
+use std::io;
 use std::sync::Arc;
 
 use aquifer_engine::Engine;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
@@ -17,9 +17,6 @@ use rmcp::transport::Transport;
 
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
-use crate::http::drain::Entry;
-use crate::http::respond;
-use crate::http::tracked_body::Content;
 use crate::paths::CallCounts;
 
 const JSON: &str = "application/json";
@@ -29,18 +26,19 @@ const STREAM: &str = "text/event-stream";
 pub(crate) struct StatelessHttp {
     direct_calls: DirectCalls,
     peer: Peer<RoleServer>,
-    _nobody: RunningService<RoleServer, SharedHandler>,
+    _unconnected: RunningService<RoleServer, SharedHandler>,
 }
 
 impl StatelessHttp {
     pub(crate) fn new(engine: Arc<Engine>, counts: Arc<CallCounts>) -> Self {
         let handler = Arc::new(McpHandler::new(engine, Connection::Stateless, counts));
-        // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
-        let nobody = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
-        Self { direct_calls: DirectCalls::new(handler), peer: nobody.peer().clone(), _nobody: nobody }
+        // A handler needs a peer. It is never used here, because these calls carry everything in their own metadata, so
+        // it is connected to nothing.
+        let unconnected = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
+        Self { direct_calls: DirectCalls::new(handler), peer: unconnected.peer().clone(), _unconnected: unconnected }
     }
 
-    /// The call in a request, if that is one that can go this way.
+    /// The call in a request without a session, if it can take the fast path.
     pub(crate) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
         let newest = ProtocolVersion::V_2026_07_28;
         let only = |name: &str| {
@@ -55,44 +53,33 @@ impl StatelessHttp {
         if !(is_json && accepted.contains(JSON) && accepted.contains(STREAM)) {
             return None;
         }
-        let is_more = |name: &str| name == crate::http::SESSION || name.starts_with("mcp-param-");
-        if headers.keys().any(|name| is_more(name.as_str())) {
+        if headers.keys().any(|name| name.as_str().starts_with("mcp-param-")) {
             return None;
         }
         let call = self.direct_calls.read(body, Some(&self.peer))?;
-        // Progress would have to be told meanwhile.
+        // Progress notifications need a stream, which only the SDK's path has.
         let is_plain = call.is_newest && !call.wants_progress();
         (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.knows(&call)).then_some(call)
     }
 
-    /// Makes a call. It is told if its client leaves, ends in its own time, and is counted until then.
-    pub(crate) async fn make(&self, call: Call, entry: Entry) -> Response<Content> {
-        let leaving = self.direct_calls.token();
-        let stays = leaving.clone().drop_guard();
-        let answer = self.direct_calls.answer(call, leaving);
+    /// Makes a call and returns the message that answers it. If the client disconnects, the call is cancelled. It may then
+    /// take its time to end; `entry` is dropped when it has.
+    pub(crate) async fn make(&self, call: Call, entry: impl Send + 'static) -> io::Result<Vec<u8>> {
+        let cancelled = self.direct_calls.token();
+        let cancel_on_drop = cancelled.clone().drop_guard();
+        let answer = self.direct_calls.answer(call, cancelled);
         let answer = tokio::spawn(async move {
             let answer = answer.await;
             drop(entry);
             answer
         });
         let answer = answer.await;
-        stays.disarm();
-        let written = answer.map_err(std::io::Error::other).and_then(|answer| Ok(answer.encode()?));
-        match written {
-            Ok(body) => {
-                let mut response = respond(StatusCode::OK, body);
-                response.headers_mut().insert(header::CONTENT_TYPE, crate::http::JSON);
-                response
-            }
-            Err(cause) => {
-                tracing::error!(%cause, "an answer was lost");
-                respond(StatusCode::INTERNAL_SERVER_ERROR, "")
-            }
-        }
+        cancel_on_drop.disarm();
+        answer.map_err(io::Error::other).and_then(|answer| Ok(answer.encode()?))
     }
 }
 
-/// A client that says nothing and hears nothing.
+/// A transport that never receives a message and discards those sent to it.
 struct NullTransport;
 
 impl Transport<RoleServer> for NullTransport {

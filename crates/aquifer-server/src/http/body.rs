@@ -14,7 +14,7 @@ use super::accept::RequestBody;
 use super::connection::Connection;
 use super::tracked_body::Content;
 use super::{RETRY_SOON, respond, respond_busy};
-use crate::refusal;
+use crate::answer::refusal;
 
 /// A body over the limit is read only to find the id to answer, up to this size.
 const READ_ON: usize = 32 * 1024 * 1024;

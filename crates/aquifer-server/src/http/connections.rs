@@ -291,9 +291,9 @@ mod tests {
     #[test]
     fn a_call_is_refused_before_it_runs_when_its_answer_has_no_room() {
         let all = connections(100);
-        let kept: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
+        let reserved: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
         assert!(all.reserve(1).is_none(), "all is reserved");
-        kept.into_iter().for_each(|bytes| all.unreserve(bytes));
+        reserved.into_iter().for_each(|bytes| all.unreserve(bytes));
         assert_eq!(all.reserve(1_000), Some(25), "one call on its own always fits");
         all.charge(76);
         assert!(all.reserve(1).is_none(), "what is held counts as well");

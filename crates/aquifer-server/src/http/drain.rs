@@ -48,7 +48,7 @@ impl InFlight {
         }
         let kind = if is_listener(&request.headers) { Kind::Listener } else { Kind::Call };
         let (max, refusal) = match kind {
-            Kind::Call => (MAX_CALLS, "too many calls are under way"),
+            Kind::Call => (MAX_CALLS, "too many calls are running"),
             Kind::Listener => (MAX_LISTENERS, "too many event streams are open"),
         };
         let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);

@@ -19,12 +19,13 @@ use super::guard::{self, Guard};
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::fast_path::splice::{Carrier, Slot};
+use crate::answer::refusal::FRAME;
+use crate::answer::splice::{Carrier, Slot};
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 use crate::paths::CallCounts;
 
-/// After how many seconds to come back when every session waits for an answer.
+/// `Retry-After` in seconds if every session waits for an answer.
 const RETRY_SESSION: u64 = 10;
 
 pub(super) struct McpEndpoint {
@@ -52,7 +53,7 @@ impl McpEndpoint {
         Ok(Arc::new(Self::new(engine, guard, connections, settings.max_sessions, streams)))
     }
 
-    /// `streams` ends the streams that only wait for news.
+    /// Cancelling `streams` ends the streams that only wait for notifications.
     fn new(
         engine: Arc<Engine>,
         guard: Guard,
@@ -64,7 +65,7 @@ impl McpEndpoint {
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_cancellation_token(streams.clone())
-            .with_max_request_body_bytes(limits.max_request_size + crate::refusal::FRAME)
+            .with_max_request_body_bytes(limits.max_request_size + FRAME)
             // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
@@ -143,18 +144,21 @@ impl McpEndpoint {
             Ok(entry) => entry,
             Err(why) => return respond_busy(why, RETRY_SOON),
         };
+        let has_session = head.headers.contains_key(SESSION);
         if let Some(entry) = &entry
+            && !has_session
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            return self.stateless.make(call, entry.clone()).await.map(|content| content.counted(entry.clone()));
+            let answer = self.stateless.make(call, entry.clone()).await;
+            return respond_json(answer).map(|content| content.counted(entry.clone()));
         }
         // A call in a session continues when its client disconnects, and is counted until it ends.
         if let Some(entry) = &entry {
             head.extensions.insert(entry.clone());
         }
-        // The SDK keeps the messages of a session for resumption, so they must be complete.
-        let carrier = if head.headers.contains_key(SESSION) { Carrier::Tree } else { Carrier::Slot(Slot::default()) };
+        // The SDK stores the messages of a session for resumption, so they must be complete.
+        let carrier = if has_session { Carrier::Tree } else { Carrier::Slot(Slot::default()) };
         head.extensions.insert(carrier.clone());
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
@@ -188,11 +192,26 @@ impl Endpoint for McpEndpoint {
     }
 }
 
+/// The response with a message, if there is one.
+fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
+    match message {
+        Ok(body) => {
+            let mut response = respond(StatusCode::OK, body);
+            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+            response
+        }
+        Err(cause) => {
+            tracing::error!(%cause, "could not encode an answer");
+            respond(StatusCode::INTERNAL_SERVER_ERROR, "")
+        }
+    }
+}
+
 fn refuse(refusal: SessionRefusal) -> Response<Content> {
     match refusal {
         SessionRefusal::TooFast(seconds) => respond_busy("too many sessions are being opened", seconds),
         SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION),
-        SessionRefusal::TooMany => respond_busy("too many requests are under way in this session", RETRY_SOON),
+        SessionRefusal::TooMany => respond_busy("too many requests are running in this session", RETRY_SOON),
         SessionRefusal::TooLarge => {
             respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' is limited to 64 KiB\n")
         }

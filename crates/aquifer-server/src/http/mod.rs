@@ -9,7 +9,7 @@ mod authority;
 mod body;
 mod connection;
 mod connections;
-pub(crate) mod drain;
+mod drain;
 mod endpoint;
 mod guard;
 mod router;
@@ -17,7 +17,7 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 mod throttle;
-pub(crate) mod tracked_body;
+mod tracked_body;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,19 +42,19 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long connections may take to close after that.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often to look for connections and sessions that are to be closed, at most.
+/// The longest interval between two searches for connections and sessions to close.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The budget for bytes is never smaller than this many of the largest answers.
+/// The byte budget always has room for at least this many answers of the maximum size.
 const MIN_ANSWERS: usize = 4;
 
-/// After how many seconds to come back when calls are done.
+/// `Retry-After` in seconds if there will be room as soon as calls finish.
 const RETRY_SOON: u64 = 1;
 
 /// The header by which a client names its session.
-pub(crate) const SESSION: &str = "mcp-session-id";
+const SESSION: &str = "mcp-session-id";
 
-pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub use router::router;
 
@@ -67,12 +67,12 @@ pub struct HttpSettings {
     pub allowed_hosts: Vec<String>,
     /// Origins of browser pages that may call. None by default.
     pub allowed_origins: Vec<String>,
-    /// The most sessions of older clients held in memory.
+    /// The maximum number of sessions in memory. Only older clients open sessions.
     pub max_sessions: usize,
-    /// Bytes held for all connections together: bodies while they arrive, answers until they are read, and what is kept
-    /// for sessions. At least four times the largest answer is used.
+    /// The maximum bytes held for all connections together: bodies while they arrive, answers until they are read, and
+    /// the messages stored for sessions. A value below four times the largest answer is raised to that.
     pub max_unread_bytes: usize,
-    /// How long a client may take nothing of what waits for it before its connection is closed.
+    /// How long a client may leave its answer unread before its connection is closed.
     pub write_timeout: Duration,
 }
 
@@ -93,13 +93,13 @@ impl HttpSettings {
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The address is taken, or not ours.
+    /// The address is in use or does not belong to this machine.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
-    /// An allowed host is not one.
+    /// An allowed host is not a valid host.
     #[error("'{0}' is not a host: allowed hosts have the form name, name:port, 192.0.2.1 or [2001:db8::1]")]
     InvalidHost(String),
-    /// An allowed origin is not one.
+    /// An allowed origin is not a valid origin.
     #[error("'{0}' is not an origin: allowed origins have the form https://name or https://name:port")]
     InvalidOrigin(String),
 }
@@ -114,7 +114,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Takes the address.
+    /// Binds the address.
     pub async fn bind(engine: Arc<Engine>, settings: HttpSettings) -> Result<Self, HttpError> {
         let streams = CancellationToken::new();
         let endpoint = McpEndpoint::from_settings(engine, &settings, &streams)?;
@@ -124,7 +124,7 @@ impl HttpServer {
         Ok(Self { listener, address, endpoint, settings, streams })
     }
 
-    /// Where it listens: the port is known even if any was asked for.
+    /// The address it listens on. If port 0 was requested, this is the port that was assigned.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -134,7 +134,7 @@ impl HttpServer {
         self.endpoint.counts().clone()
     }
 
-    /// Serves until `stop` fires, then finishes the calls under way.
+    /// Serves until `stop` is cancelled, then lets running calls finish.
     pub async fn serve(self, stop: CancellationToken) {
         let Self { listener, endpoint, settings, streams, .. } = self;
         let limits = ConnectionLimits::with_sessions(settings.max_sessions);
@@ -158,7 +158,7 @@ async fn finish(stop: CancellationToken, in_flight: InFlight, streams: Cancellat
     tokio::time::sleep(CLOSE_TIMEOUT).await;
 }
 
-/// Closes what has kept us waiting for too long, again and again.
+/// Periodically closes connections and sessions that have been waiting for too long.
 async fn sweep(endpoint: &McpEndpoint, interval: Duration) {
     let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -169,18 +169,18 @@ async fn sweep(endpoint: &McpEndpoint, interval: Duration) {
     }
 }
 
-/// An answer that is in memory as a whole.
-pub(crate) fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
+/// A response whose body is complete in memory.
+fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
     let mut response = Response::new(Content::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
 
-/// The answer to one too many.
-pub(crate) fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
-    let words = format!("Service Unavailable: {why}. Retry in {seconds} s\n");
-    let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, words);
+/// The response to a request that exceeds a limit.
+fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
+    let message = format!("Service Unavailable: {why}. Retry in {seconds} s\n");
+    let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, message);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
 }

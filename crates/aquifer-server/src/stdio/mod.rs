@@ -1,4 +1,4 @@
-//! MCP over a pair of pipes, one message per line.
+//! MCP over stdio, one message per line.
 //!
 //! The SDK's own transport drops lines that are too long or that it cannot parse, and the client waits forever. This
 //! transport answers them. Memory stays flat: a line over the limit is discarded while it arrives, and only its `id`
@@ -24,11 +24,11 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::refusal;
 use crate::expected::expected_bytes;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
 use crate::paths::CallCounts;
-use crate::refusal;
 use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
@@ -43,14 +43,14 @@ pub enum StdioError {
     Ended(String),
 }
 
-/// Serves the client at our standard input and output until it leaves or `stop` fires. Calls under way are finished,
-/// within reason.
+/// Serves the client on standard input and output until it disconnects or `stop` is cancelled. Running calls get
+/// ten seconds to finish.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
     serve_streams(engine, read, write, Arc::default(), stop).await
 }
 
-/// Serves the client at the other end of any pair of streams, one message a line, and counts its tool calls.
+/// Serves the client on any pair of streams, one message per line, and counts its tool calls.
 pub async fn serve_streams(
     engine: Arc<Engine>,
     read: impl AsyncRead + Send + Unpin + 'static,
@@ -72,7 +72,7 @@ pub async fn serve_streams(
     }
 }
 
-/// Handshake errors quote whole messages.
+/// The start of a handshake error, which may quote a whole message.
 fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
@@ -83,30 +83,30 @@ const DRAIN: Duration = Duration::from_secs(10);
 struct Lines<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// Set while a line over the limit is thrown away.
+    /// Set while a line over the limit is discarded.
     salvage: Option<Salvage>,
-    /// A refusal on its way out. Kept here because `receive` may be dropped at any await and called again.
+    /// A refusal that is being sent. Stored here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
     write: Arc<tokio::sync::Mutex<W>>,
     pending: Arc<Pending>,
     direct_calls: DirectCalls,
-    /// Whether a request has gone on to the SDK: it takes nothing else first.
+    /// Whether the SDK has received a request. It accepts nothing else as the first message.
     begun: bool,
-    /// Set once nothing more will be read: until when to wait for what is under way. Kept here, too, because whatever
-    /// is sent meanwhile drops `receive` and calls it again.
+    /// Set when reading has ended: the deadline for running requests. Stored here for the same reason: each message
+    /// sent in the meantime drops `receive` and calls it again.
     ended: Option<Instant>,
     stop: CancellationToken,
     limits: Limits,
     max_operations: usize,
-    /// What the message that was read last, and its answer, will probably take.
+    /// The expected memory of the message that was read last and of its answer, in bytes.
     expected: usize,
 }
 
-/// What a look at the line so far came to.
+/// The state of the line after reading a chunk.
 enum ReadProgress {
     /// More has to be read.
     More,
-    /// A whole line is there.
+    /// The line is complete.
     Line,
     /// A line over the limit has ended.
     Discarded(Salvage),
@@ -131,7 +131,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// Takes in what has arrived. Safe to drop at its only await: nothing is consumed before it.
+    /// Reads the bytes that have arrived. Safe to drop at its only await, because nothing is consumed before it.
     async fn scan_line(&mut self) -> ReadProgress {
         let longest = self.limits.max_request_size + refusal::FRAME;
         let arrived = tokio::select! {
@@ -173,7 +173,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// The message in the line, unless it took the fast path, or the answer to what is none.
+    /// Parses the line. `Ok(None)`: it is empty or took the fast path. `Err`: it is not a message; contains the answer,
+    /// if there is one.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
@@ -200,7 +201,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         })
     }
 
-    /// Makes a call in a task of its own. `Err`: the answer to one too many.
+    /// Makes a call in a task of its own. `Err`: too many are running; contains the refusal.
     fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
         if self.pending.is_full(self.expected) {
             return Err(refusal::too_many(&call.id, true, &self.limits));
@@ -218,7 +219,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         Ok(())
     }
 
-    /// Takes note of a message that goes on to the SDK. `Ok(false)`: it does not; `Err`: the answer to one too many.
+    /// Decides whether a message goes to the SDK, and counts it if so. `Err`: too many requests are running; contains
+    /// the refusal.
     fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<bool, Vec<u8>> {
         match message {
             JsonRpcMessage::Request(request) => {

@@ -9,9 +9,9 @@ use rmcp::service::TxJsonRpcMessage;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::pending::Pending;
-use crate::fast_path::payload::CallAnswer;
-use crate::fast_path::splice;
-use crate::refusal;
+use crate::answer::payload::CallAnswer;
+use crate::answer::refusal;
+use crate::answer::splice;
 
 /// Writes the answer to a call of the fast path.
 pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
@@ -24,7 +24,7 @@ pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
     send_line(answer.encode()?, answered, write, pending, limits).await
 }
 
-/// Writes a message of the SDK, and takes note if that was an answer.
+/// Writes a message of the SDK. An answer ends its request.
 pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
     mut message: TxJsonRpcMessage<RoleServer>,
     write: Arc<tokio::sync::Mutex<W>>,
@@ -45,13 +45,13 @@ pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
     send_line(line, answered, write, pending, limits).await
 }
 
-/// What a message answers.
+/// The request that a message answers.
 struct Answered {
     id: Option<RequestId>,
     is_call: bool,
 }
 
-/// Writes an answer, or a short failure in its place if too much waits to be read.
+/// Writes an answer, or a short failure in its place if the client has left too much unread.
 async fn send_line<W: AsyncWrite + Send + Unpin>(
     mut line: Vec<u8>,
     Answered { id, is_call }: Answered,
@@ -75,7 +75,7 @@ async fn send_line<W: AsyncWrite + Send + Unpin>(
     written
 }
 
-/// Writes a message that is no answer, unless the client reads so slowly that it would only pile up.
+/// Writes a message that is not an answer, unless too many of these wait for a slow client.
 async fn send_other<W: AsyncWrite + Send + Unpin>(
     line: Vec<u8>,
     write: Arc<tokio::sync::Mutex<W>>,
@@ -109,7 +109,7 @@ mod tests {
     use tokio::io::{AsyncBufReadExt, BufReader};
 
     use super::*;
-    use crate::fast_path::payload::{Payload, ResultForm};
+    use crate::answer::payload::{Payload, ResultForm};
 
     const MIB: usize = 1024 * 1024;
     const MAX: usize = 4 * MIB;

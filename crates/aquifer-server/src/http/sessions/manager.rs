@@ -23,14 +23,14 @@ use crate::http::connections::Connections;
 use crate::http::throttle::WarningThrottle;
 use crate::progress;
 
-/// The maximum size of a request that opens a session. The client's description is kept as long as the session.
+/// The maximum size of a request that opens a session. The client's description is stored as long as the session.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// The approximate memory of a JSON value apart from its text.
 const VALUE_BYTES: usize = 200;
 
-/// Messages up to this size are always kept, so that other sessions over their budget lock nobody out. Their total is
-/// bounded by the number of sessions.
+/// Messages up to this size are always stored, so that sessions over their budget cannot block the others. Their total
+/// is bounded by the number of sessions.
 const SMALL_INTRODUCTION: usize = 16 * 1024;
 const SMALL_MESSAGE: usize = 1024;
 
@@ -95,8 +95,8 @@ impl SharedSessions {
 
     /// Accounts for a message of a session.
     pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<KeptBytes> {
-        let kept = session.keep(bytes)?;
-        (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(kept)
+        let counted = session.keep(bytes)?;
+        (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(counted)
     }
 
     /// Closes an unused session if the total is over the budget with this many more bytes. Returns `false` if that

@@ -84,8 +84,8 @@ struct Request {
 }
 
 impl Request {
-    /// Whether its answer may still come. The SDK discards the answer to a request that was cancelled without a word,
-    /// so that its end is known only by the time that has passed.
+    /// Whether its answer cannot come any more. The SDK discards the answer to a cancelled request silently, so its end
+    /// is known only by the time that has passed.
     fn is_over(&self, now: u64) -> bool {
         matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_AFTER)
     }
@@ -98,8 +98,8 @@ enum RequestState {
     Done(u64),
     /// Its answer is being sent and cannot be cancelled.
     Answering,
-    /// Its client does not wait for it any more, and somebody still works on it. Its id stays in use: the SDK tells
-    /// answers apart by nothing else, and a later request of the same id would get the answer to this one.
+    /// Its client has cancelled it, and its handler still runs. Its id stays in use: the SDK assigns answers by id
+    /// alone, so a later request with the same id would get the answer to this one.
     Cancelled,
     /// It was cancelled and its handler has ended. The answer is being discarded.
     Discarded(u64),
@@ -338,8 +338,8 @@ impl Session {
     pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<KeptBytes> {
         let before = self.kept_bytes.fetch_add(bytes, Ordering::SeqCst);
         self.connections.charge_for_sessions(bytes);
-        let kept = KeptBytes { session: self.clone(), bytes };
-        (before + bytes <= MAX_KEPT_BYTES).then_some(kept)
+        let counted = KeptBytes { session: self.clone(), bytes };
+        (before + bytes <= MAX_KEPT_BYTES).then_some(counted)
     }
 
     /// The number of bytes kept for it.

@@ -319,10 +319,10 @@ mod tests {
     fn the_unused_session_for_which_most_is_kept_makes_room() {
         let mut all = Sessions::new(10);
         let now = 1_000 * SECOND;
-        let mut kept = Vec::new();
+        let mut counted = Vec::new();
         for (id, bytes) in [("small", 10), ("large", 100), ("middle", 50), ("used", 1_000)] {
             all.open(id, SECOND).unwrap();
-            kept.push(all.table.get(&id.into()).unwrap().keep(bytes));
+            counted.push(all.table.get(&id.into()).unwrap().keep(bytes));
         }
         all.use_session("used", now);
         let mut shed = |bytes| all.table.shed(bytes, now).map(|id| id.to_string());

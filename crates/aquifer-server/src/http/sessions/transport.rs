@@ -1,8 +1,9 @@
-//! Limits what a session sends to its client before the SDK keeps it.
+//! Limits the messages of a session to its client before the SDK stores them.
 //!
-//! The SDK keeps the last messages of every stream, so that a client that lost its connection can fetch them again, and
-//! queues any number of messages while nobody reads. It also keeps answers that nobody waits for, whatever their size.
-//! None of this is bounded in bytes, so the messages that go in are.
+//! The SDK stores the last messages of every stream, so that a client that lost its connection can fetch them again,
+//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests,
+//! whatever their size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the
+//! SDK.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use rmcp::{ErrorData, RoleServer};
 
 use super::manager::SharedSessions;
 use super::session::{AnswerSlot, RequestKey, Session, WaitingMessage};
-use crate::refusal::{self, SERVER_BUSY};
+use crate::answer::refusal::{self, SERVER_BUSY};
 
 /// The maximum size of a notification, and of a question to a client.
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
@@ -83,7 +84,7 @@ impl SessionTransport {
             JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, SendDecision::Refused),
         };
         let bytes = size(message);
-        let Some(kept) = (bytes <= max_bytes).then(|| self.shared.keep(&self.session, bytes)).flatten() else {
+        let Some(counted) = (bytes <= max_bytes).then(|| self.shared.keep(&self.session, bytes)).flatten() else {
             tracing::debug!(bytes, "dropped a message to a client: its session already holds too many bytes");
             return otherwise;
         };
@@ -91,14 +92,14 @@ impl SessionTransport {
             tracing::debug!("dropped a message to a client: too many messages are waiting for it");
             return otherwise;
         };
-        // The count lasts as long as the message, wherever the SDK keeps it.
-        let kept = Arc::new(kept);
+        // Its bytes count as long as the message exists, wherever the SDK stores it.
+        let counted = Arc::new(counted);
         match message {
             JsonRpcMessage::Notification(notification) => {
-                notification.notification.extensions_mut().insert(kept);
+                notification.notification.extensions_mut().insert(counted);
             }
             JsonRpcMessage::Request(request) => {
-                request.request.extensions_mut().insert(kept);
+                request.request.extensions_mut().insert(counted);
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
@@ -139,10 +140,10 @@ impl Transport<RoleServer> for SessionTransport {
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let passage = self.judge(&mut message);
-        let sent = matches!(passage, SendDecision::Sent(_)).then(|| self.inner.send(message));
+        let decision = self.judge(&mut message);
+        let sent = matches!(decision, SendDecision::Sent(_)).then(|| self.inner.send(message));
         async move {
-            match (sent, passage) {
+            match (sent, decision) {
                 (Some(sent), SendDecision::Sent(_sending)) => sent.await,
                 (_, SendDecision::Refused) => Err(LocalSessionWorkerError::TransportClosed),
                 _ => Ok(()),
@@ -249,12 +250,12 @@ mod tests {
         for _ in 0..200 {
             opened.transport.send(log(60_000)).await.unwrap();
         }
-        let kept = opened.session.kept_bytes();
-        assert!((60_000..=17 * 64 * 1024).contains(&kept), "{kept} bytes");
-        assert_eq!(opened.connections.held(), kept);
+        let bytes = opened.session.kept_bytes();
+        assert!((60_000..=17 * 64 * 1024).contains(&bytes), "{bytes} bytes");
+        assert_eq!(opened.connections.held(), bytes);
         // A message that is too large is skipped and evicts nothing.
         opened.transport.send(log(100_000)).await.unwrap();
-        assert_eq!(opened.session.kept_bytes(), kept);
+        assert_eq!(opened.session.kept_bytes(), bytes);
         drop(opened.transport);
         drop(opened.handle);
         let released = async {

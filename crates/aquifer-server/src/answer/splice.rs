@@ -1,10 +1,10 @@
-//! Carries a payload past the SDK.
+//! Passes a payload around the SDK's serializer.
 //!
-//! The SDK takes `structuredContent` as a tree of values, so the text of a response would have to be parsed only to be
-//! written again, which is half the cost of a list of rows. Instead, the SDK gets a placeholder, and the code that sends
-//! the SDK's message on replaces the placeholder by the encoded payload.
+//! The SDK takes `structuredContent` as a tree of values. The response is already JSON text, so it would be parsed only
+//! to be serialized again, which takes half the time of returning a list of rows. Instead, the SDK gets a placeholder,
+//! and our code replaces the placeholder with the encoded payload before it sends the SDK's message.
 //!
-//! Nothing else in a message can be mistaken for the placeholder: it is random and never leaves this process.
+//! The placeholder is random and never leaves this process, so nothing else in a message can be mistaken for it.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -37,19 +37,19 @@ fn placeholder() -> CallToolResult {
     result
 }
 
-/// How the SDK carries a payload from the handler to the code that sends the message.
+/// How a payload gets through the SDK, from the handler to the code that sends the message.
 #[derive(Debug, Clone)]
 pub(crate) enum Carrier {
-    /// Inside the message. Our own transport takes it out again and encodes it: pipes.
+    /// For stdio: inside the SDK's message. Our transport takes it out again and encodes it.
     Message,
-    /// Beside the message, in a slot that travels with the request. The endpoint inserts it into the body that the SDK
-    /// has written: HTTP without a session.
+    /// For HTTP without a session: in a slot attached to the request. The endpoint inserts it into the body that the
+    /// SDK has written.
     Slot(Slot),
-    /// As a result in the SDK's own form, which the SDK stores in order to send it again: HTTP sessions.
+    /// For HTTP sessions: as a complete result, because the SDK stores messages to send them again after a reconnect.
     Tree,
 }
 
-/// Where the payload of a request over HTTP waits for the body of the response.
+/// Holds the payload of an HTTP request until the SDK has written the response body.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Slot(Arc<OnceLock<Envelope>>);
 
@@ -59,7 +59,7 @@ impl Carrier {
         context.extensions.get::<axum::http::request::Parts>()?.extensions.get()
     }
 
-    /// The result that the SDK is given for a payload.
+    /// Turns a payload into the result that is handed to the SDK.
     pub(crate) fn load(&self, payload: Payload) -> CallToolResponse {
         let response = match payload {
             Payload::Response(response) => response,
@@ -69,7 +69,7 @@ impl Carrier {
             Carrier::Tree => tree(response).into(),
             Carrier::Message => in_message(response.into()).into(),
             Carrier::Slot(Slot(slot)) => {
-                // There is one answer to a request.
+                // The slot is empty, because a request has only one answer.
                 let _ = slot.set(response.into());
                 placeholder().into()
             }
@@ -83,14 +83,14 @@ fn tree(mut response: RenderedResponse) -> CallToolResult {
     let mut content = Vec::with_capacity(1 + response.attachments.len());
     content.push(ContentBlock::text(response.text));
     content.extend(response.attachments.into_iter().map(block));
-    // The constructor fills in what newer revisions want; the data goes in once, as it is.
+    // `success` sets the fields that newer revisions require. `structured` would serialize the value again.
     let mut result = CallToolResult::success(content);
     result.structured_content = Some(structured);
     result.is_error = Some(response.is_error);
     result
 }
 
-/// A result that holds an envelope. The mark instead of `structuredContent` says so.
+/// A result that holds an envelope, marked by `MARK` in place of `structuredContent`.
 fn in_message(envelope: Envelope) -> CallToolResult {
     let mut content = Vec::with_capacity(1 + envelope.blocks.len());
     content.push(ContentBlock::text(envelope.text));
@@ -115,7 +115,7 @@ fn take_envelope(message: &mut TxJsonRpcMessage<RoleServer>) -> Option<Envelope>
     Some(Envelope { text, blocks, is_error: result.is_error.take().unwrap_or_default() })
 }
 
-/// A message of the SDK as bytes, with the payload it carries.
+/// Encodes a message of the SDK, including the payload it carries.
 pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
     let envelope = take_envelope(message);
     let bytes = serde_json::to_vec(message)?;
@@ -123,16 +123,16 @@ pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::R
 }
 
 impl Slot {
-    /// The body that the SDK has written, with the payload. Each message is in one frame.
+    /// Inserts the payload into the body that the SDK has written. Each message is in one frame.
     pub(crate) async fn restore(self, body: Body) -> Body {
         if body.size_hint().exact().is_none() {
             return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.insert(data))));
         }
-        // It is here already, and its length is to be told.
+        // The body is complete. It is not streamed, so that the response states its length.
         match body.collect().await {
             Ok(whole) => self.insert(whole.to_bytes()).into(),
             Err(cause) => {
-                tracing::error!(%cause, "an answer was lost");
+                tracing::error!(%cause, "could not read the SDK's response body; the client gets an empty one");
                 Body::empty()
             }
         }
@@ -162,7 +162,7 @@ mod tests {
     use rmcp::model::{JsonRpcResponse, NumberOrString};
 
     use super::*;
-    use crate::fast_path::payload::{ResultForm, encode};
+    use crate::answer::payload::{ResultForm, encode};
 
     fn response() -> RenderedResponse {
         let failure = Failure::new(Code::NotFoundOperation, "There is no \"structuredContent\"");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_res_3_every_carrier_brings_the_bytes_of_the_fast_path() {
+    async fn r_res_3_every_carrier_produces_the_same_bytes_as_the_fast_path() {
         let expected = encode(&1, response(), ResultForm::Typed).unwrap();
         let expected = String::from_utf8(expected).unwrap();
         let written = |carrier: &Carrier| String::from_utf8(write(&mut message(carrier)).unwrap()).unwrap();
@@ -188,13 +188,13 @@ mod tests {
         assert_eq!(written(&Carrier::Tree), expected);
         let slot = Slot::default();
         let by_sdk = written(&Carrier::Slot(slot.clone()));
-        assert!(!by_sdk.contains("structuredContent"), "the SDK sees the placeholder only: {by_sdk}");
+        assert!(!by_sdk.contains("structuredContent"), "the SDK sees only the placeholder: {by_sdk}");
         let body = slot.restore(Body::from(by_sdk)).await.collect().await.unwrap().to_bytes();
         assert_eq!(std::str::from_utf8(&body).unwrap(), expected);
     }
 
     #[test]
-    fn what_has_no_placeholder_stays_as_it_is() {
+    fn a_message_without_a_placeholder_is_unchanged() {
         let mut plain: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::Response(JsonRpcResponse {
             jsonrpc: Default::default(),
             id: NumberOrString::Number(1),

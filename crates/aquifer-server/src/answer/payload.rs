@@ -2,7 +2,7 @@
 //!
 //! The handler makes a [`Payload`], whichever path the call took. The fast path writes the message around it with
 //! [`encode`]. On the SDK's path, the SDK writes the message and [`splice`](super::splice) inserts the payload. Either
-//! way, [`Envelope::encode`] is what writes it.
+//! way, [`Envelope::encode`] encodes the payload.
 
 use aquifer_protocol::response::{Attachment, RenderedResponse};
 use rmcp::model::{ContentBlock, InputRequiredResult, JsonRpcMessage, RequestId, Resource, ServerResult};
@@ -15,7 +15,8 @@ use serde::Serialize;
 pub(crate) enum Payload {
     /// A response of the engine.
     Response(RenderedResponse),
-    /// A question to a person. The client repeats the call with the answer.
+    /// A question for a person. The client repeats the call with the answer. It has a form of its own and is encoded by
+    /// the SDK's serializer, not by [`Envelope`].
     InputRequired(InputRequiredResult),
 }
 
@@ -71,8 +72,8 @@ pub(crate) fn encode(id: &impl Serialize, response: RenderedResponse, form: Resu
     Ok(message)
 }
 
-/// A response as MCP has it: its text twice, as the first block of content and as `structuredContent` (R-RES-3), and
-/// further blocks.
+/// A response in the form of an MCP result. Its text appears twice: as the first content block and as
+/// `structuredContent` (R-RES-3). Further blocks follow the first.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) text: String,
@@ -88,12 +89,12 @@ impl From<RenderedResponse> for Envelope {
 }
 
 impl Envelope {
-    /// About how many bytes a message with this envelope has, attachments apart.
+    /// The approximate size of a message with this envelope, without attachments.
     pub(crate) fn expected_bytes(&self) -> usize {
         256 + self.text.len() * 2 + self.text.len() / 4
     }
 
-    /// Writes the result from the value of `content` on: the content, `structuredContent` and `isError`.
+    /// Writes the value of `content`, followed by the fields `structuredContent` and `isError`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
         quote(&self.text, out);
@@ -105,7 +106,8 @@ impl Envelope {
         out.extend_from_slice(b"],\"structuredContent\":");
         let start = out.len();
         out.extend_from_slice(self.text.as_bytes());
-        // Only between values can an end of line stand as it is. Messages are lines.
+        // A message must be a single line. Raw line breaks in JSON text are always whitespace between tokens, so a
+        // space can replace them.
         if memchr::memchr2(b'\n', b'\r', self.text.as_bytes()).is_some() {
             for byte in out.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
                 *byte = b' ';
@@ -121,12 +123,12 @@ pub(crate) fn block(attachment: Attachment) -> ContentBlock {
         Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
         Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
         Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
-        // What the SDK does not know is still there to be read.
+        // A kind of block that the SDK does not know is passed on as text.
         Attachment::Verbatim(json) => serde_json::from_str(&json).unwrap_or_else(|_| ContentBlock::text(json)),
     }
 }
 
-/// Writes text as a JSON string. Our own text is JSON itself and full of quotes, which are all that needs care.
+/// Writes text as a JSON string. The text is JSON itself, so quotes are the characters that are escaped most often.
 fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for &byte in text.as_bytes() {
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn r_res_3_messages_are_those_of_the_sdk_to_the_byte() {
+    fn r_res_3_messages_equal_those_of_the_sdk_byte_for_byte() {
         let limits = Limits::default();
         let refused =
             || Response::Failure(Failure::new(Code::NotFoundOperation, "There is no \"x\"\n")).render(&limits);
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn r_res_3_the_text_is_there_twice_and_the_message_is_a_line() {
+    fn r_res_3_a_message_is_one_line_and_contains_the_text_twice() {
         for text in [
             r#"{"success":true,"data":{"name":"ü\"\\"}}"#,
             r#"{"data":"\"structuredContent\":\"x\""}"#,
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_quoted_as_json_wants_it() {
+    fn quoted_text_parses_back_to_the_same_text() {
         let text: String = (0..=0x2FF).chain([0x2028, 0x1F600]).filter_map(char::from_u32).collect();
         let mut quoted = Vec::new();
         quote(&text, &mut quoted);

@@ -11,7 +11,7 @@ use rmcp::model::RequestId;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::fast_path::payload::{self, ResultForm};
+use super::payload::{self, ResultForm};
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
