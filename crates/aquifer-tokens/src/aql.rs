@@ -19,6 +19,18 @@ pub(crate) struct AqlServer<'a, S> {
     tools: Vec<String>,
     /// The tool that answers `introspect`.
     introspect_tool: String,
+    /// Whether it answers a search with signatures, so that the next request can be the call.
+    has_signatures: bool,
+}
+
+/// What a search has found.
+pub(crate) enum Found {
+    /// Not the operation.
+    Nothing,
+    /// The operation, whose parameters have to be looked up.
+    Name,
+    /// The operation as a signature, with its endpoint.
+    Signature(Value),
 }
 
 /// The answer to a request, with the tokens of both.
@@ -71,9 +83,13 @@ impl<'a, S: Server> AqlServer<'a, S> {
         };
         let connect = TokenCounts::count(&model_view::tools(tools));
         for name in &names {
-            let found = Self { server, kind, connect, tools: names.clone(), introspect_tool: name.clone() };
+            let (tools, introspect_tool) = (names.clone(), name.clone());
+            let mut found = Self { server, kind, connect, tools, introspect_tool, has_signatures: false };
             let reply = found.introspect(json!({ "query": "operations" })).await?;
             if reply.data().is_some_and(|data| data.get("operations").is_some_and(Value::is_array)) {
+                let reply = found.introspect(json!({ "query": "signatures", "search": "introspect" })).await?;
+                found.has_signatures =
+                    reply.data().is_some_and(|data| data.get("signatures").is_some_and(Value::is_array));
                 return Ok(Some(found));
             }
         }
@@ -124,6 +140,30 @@ impl<'a, S: Server> AqlServer<'a, S> {
         let listed = reply.data().and_then(|data| data.get("operations")).and_then(Value::as_array);
         let mut names = listed.into_iter().flatten().filter_map(|one| one.get("name")?.as_str());
         let found = names.any(|name| name == operation);
+        Ok((reply, found))
+    }
+
+    /// Searches in the way that answers with most: by signatures, where the server has them.
+    pub(crate) async fn find(&self, words: &str, operation: &str) -> Result<(AqlReply, Found), ServerError> {
+        if !self.has_signatures {
+            let (reply, is_found) = self.search(words, operation).await?;
+            return Ok((reply, if is_found { Found::Name } else { Found::Nothing }));
+        }
+        let reply = self.introspect(json!({ "query": "signatures", "search": words })).await?;
+        let lines = reply.data().and_then(|data| data.get("signatures")).and_then(Value::as_array);
+        let mut lines = lines.into_iter().flatten().filter_map(Value::as_str);
+        let parameters = lines.find_map(|line| line.strip_prefix(operation)?.strip_prefix('('));
+        let found = match parameters {
+            // Behind the parameters stands the endpoint.
+            Some(rest) => {
+                let end = rest.split(") ").skip(1).find_map(|rest| {
+                    let word = rest.split([' ', ':']).next()?;
+                    self.tools.iter().any(|tool| tool.ends_with(&format!("_{word}"))).then_some(word)
+                });
+                Found::Signature(json!({ "endpoint": end }))
+            }
+            None => Found::Nothing,
+        };
         Ok((reply, found))
     }
 

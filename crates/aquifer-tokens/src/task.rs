@@ -133,8 +133,8 @@ const ITEM_PARAMS: &[&str] =
 /// Merges the parameters of a task with those of a shape.
 pub(crate) fn merge_params(params: &Map<String, Value>, shape: &Map<String, Value>) -> Map<String, Value> {
     let has_items = !shape.contains_key("aggregate") || shape.get("include_items") == Some(&Value::Bool(true));
-    let kept = params.iter().filter(|(name, _)| has_items || !ITEM_PARAMS.contains(&name.as_str()));
-    kept.chain(shape).map(|(name, value)| (name.clone(), value.clone())).collect()
+    let accepted = params.iter().filter(|(name, _)| has_items || !ITEM_PARAMS.contains(&name.as_str()));
+    accepted.chain(shape).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]

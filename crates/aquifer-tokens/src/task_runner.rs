@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::aql::AqlServer;
+use crate::aql::{AqlServer, Found};
 use crate::catalog::Catalog;
 use crate::count::TokenCounts;
 use crate::model_view::{self, NonText};
@@ -120,7 +120,7 @@ impl<S: Server> TaskRunner<'_, S> {
         }
     }
 
-    /// Runs a task through MCP-AQL: search, detail, call.
+    /// Runs a task through MCP-AQL: search, detail unless the search has shown the signature, call.
     async fn run_on(
         &self,
         aql: &AqlServer<'_, S>,
@@ -128,14 +128,20 @@ impl<S: Server> TaskRunner<'_, S> {
         shape: Option<&Map<String, Value>>,
     ) -> Result<CompletedRun, ServerError> {
         let mut steps = vec![Step { kind: StepKind::Connect, wrote: TokenCounts::default(), read: aql.connect }];
-        let mut found = None;
+        let (mut found, mut described) = (None, None);
         if let Some(words) = &task.search {
-            let (reply, is_found) = aql.search(words, &task.operation).await?;
+            let (reply, result) = aql.find(words, &task.operation).await?;
             steps.push(reply.step(StepKind::Search));
-            found = Some(is_found);
+            found = Some(!matches!(result, Found::Nothing));
+            if let Found::Signature(signature) = result {
+                described = Some(signature);
+            }
         }
-        let detail = aql.detail(&task.operation).await?;
-        steps.push(detail.step(StepKind::Detail));
+        if described.is_none() {
+            let detail = aql.detail(&task.operation).await?;
+            steps.push(detail.step(StepKind::Detail));
+            described = detail.data().and_then(|data| data.get("operation")).cloned();
+        }
         let mut run = TaskRun {
             surface: aql.kind,
             shaped: shape.is_some(),
@@ -149,8 +155,7 @@ impl<S: Server> TaskRunner<'_, S> {
         let (mut data, mut read) = (None, None);
         if run.reason.is_none() {
             let params = shape.map_or_else(|| task.params.clone(), |shape| merge_params(&task.params, shape));
-            let described = detail.data().and_then(|data| data.get("operation"));
-            let reply = aql.call(&task.operation, &params, described).await?;
+            let reply = aql.call(&task.operation, &params, described.as_ref()).await?;
             run.steps.push(reply.step(StepKind::Call));
             run.non_text = reply.view.non_text;
             (run.outcome, run.reason) = match reply.data() {

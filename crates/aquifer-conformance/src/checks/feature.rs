@@ -132,10 +132,10 @@ fn is_long(parameter: &crate::description::Parameter) -> bool {
     parameter.name.contains('_')
 }
 
-/// Whether the description of `filter` mentions comparisons.
+/// Whether the description of `filter`, or of its type, mentions comparisons.
 pub(crate) fn documents_ranges(operation: &Operation) -> bool {
-    let filter = operation.parameter("filter").map(|filter| filter.description.as_str()).unwrap_or_default();
-    ["gte", "$gt", ">="].iter().any(|word| filter.contains(word))
+    let filter = operation.parameter("filter");
+    filter.is_some_and(|filter| ["gte", "$gt", ">="].iter().any(|word| filter.describes(word)))
 }
 
 /// The computed fields that an operation declares.
@@ -149,7 +149,7 @@ pub(crate) fn presets(operation: &Operation) -> Vec<&'static str> {
     const KNOWN: [&str; 3] = ["minimal", "standard", "full"];
     let describes = |name: &str, preset: &str| {
         operation.parameter(name).is_some_and(|parameter| {
-            parameter.allowed.iter().any(|allowed| allowed == preset) || parameter.description.contains(preset)
+            parameter.allowed.iter().any(|allowed| allowed == preset) || parameter.describes(preset)
         })
     };
     KNOWN.into_iter().filter(|preset| describes("fields", preset) || describes("preset", preset)).collect()

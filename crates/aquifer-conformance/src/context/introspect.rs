@@ -1,5 +1,7 @@
 //! Reads the description of a server through introspection.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::context::AnswerMonitor;
@@ -26,8 +28,10 @@ pub(super) async fn read_description(
     description.types_reply = Some(types);
 
     let names = names(&description.operations_list);
-    description.left_out = names.len().saturating_sub(max);
-    for name in sample(names, max) {
+    let all = names.len();
+    let sampled = sample_operations(names, max);
+    description.left_out = all - sampled.len();
+    for name in sampled {
         let reply = introspect(client, monitor, &description.tool, json!({"query": "operations", "name": name})).await;
         description.operations.extend(reply.data().get("operation").and_then(Operation::parse));
         description.operation_replies.push((name, reply));
@@ -35,14 +39,32 @@ pub(super) async fn read_description(
     let tools = client.aql_tools();
     let placed = |operation: &Operation| tools.contains(&operation.tool);
     (description.operations, description.unplaced) = description.operations.into_iter().partition(placed);
-    for name in sample(self::names(&description.types_list), max) {
+    for name in types_to_read(&description, max) {
         let reply = introspect(client, monitor, &description.tool, json!({"query": "types", "name": name})).await;
         if let Some(details) = reply.data().get("type").filter(|details| details.is_object()) {
             description.types.insert(name.clone(), Type::parse(details));
         }
         description.type_replies.push((name, reply));
     }
+    description.expand_named_types();
     description
+}
+
+/// The names of the types of parameters, which requests are made from, and of others up to `max`.
+fn types_to_read(description: &ServerDescription, max: usize) -> Vec<String> {
+    let all = names(&description.types_list);
+    let parameters = description.operations.iter().flat_map(|operation| &operation.parameters);
+    let of_parameters: BTreeSet<&str> = parameters.flat_map(|parameter| parameter.named_types()).collect();
+    let (first, others): (Vec<String>, Vec<String>) =
+        all.into_iter().partition(|name| of_parameters.contains(name.as_str()));
+    let mut read = first;
+    match max.checked_sub(read.len()) {
+        // 0 is no limit.
+        _ if max == 0 => read.extend(others),
+        Some(room) if room > 0 => read.extend(sample(others, room)),
+        _ => {}
+    }
+    read
 }
 
 /// Finds the tool that answers introspection. Tools whose names suggest reading are tried first.
@@ -94,12 +116,110 @@ fn names(items: &[Value]) -> Vec<String> {
     items.iter().filter_map(|item| item.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
-/// At most `max` names, evenly spaced, and always `introspect`.
+/// At most `max` names, evenly spaced.
 fn sample(names: Vec<String>, max: usize) -> Vec<String> {
     if names.len() <= max || max == 0 {
         return names;
     }
     let all = names.len();
-    let chosen = |index: usize, name: &str| name == "introspect" || (index * max) / all != ((index + 1) * max) / all;
-    names.into_iter().enumerate().filter(|(index, name)| chosen(*index, name)).map(|(_, name)| name).collect()
+    let is_chosen = |index: usize| (index * max) / all != ((index + 1) * max) / all;
+    names.into_iter().enumerate().filter(|(index, _)| is_chosen(*index)).map(|(_, name)| name).collect()
+}
+
+/// About `max` operations, in their order. Operations on the same things stay together, because checks need what creates a
+/// thing and what reads it; and every verb occurs, because some operations exist only once.
+fn sample_operations(names: Vec<String>, max: usize) -> Vec<String> {
+    if names.len() <= max || max == 0 {
+        return names;
+    }
+    let things: BTreeSet<String> = names.iter().map(|name| thing(name)).collect();
+    // The number of things so that their operations are about as many as allowed.
+    let room = (max * things.len() / names.len()).max(1);
+    // One of each kind, then others: `ledger_1` and `ledger_2` are of one kind.
+    let mut kinds = BTreeSet::new();
+    let kind = |thing: &String| thing.split('_').next().unwrap_or_default().to_owned();
+    let (first, others): (Vec<String>, Vec<String>) = things.into_iter().partition(|thing| kinds.insert(kind(thing)));
+    let mut chosen: BTreeSet<String> = sample(first, room).into_iter().collect();
+    match room - chosen.len() {
+        0 => {}
+        left => chosen.extend(sample(others, left)),
+    }
+    let mut verbs: BTreeSet<String> =
+        names.iter().filter(|name| chosen.contains(&thing(name))).map(|name| verb(name)).collect();
+    let is_chosen = |name: &String| chosen.contains(&thing(name)) || verbs.insert(verb(name));
+    names.into_iter().filter(is_chosen).collect()
+}
+
+/// What an operation does: the first word of its name.
+fn verb(name: &str) -> String {
+    words(name).into_iter().next().unwrap_or_default()
+}
+
+/// What an operation acts on: the other words of its name, each in the singular.
+fn thing(name: &str) -> String {
+    words(name).iter().skip(1).map(|word| singular(word)).collect::<Vec<_>>().join("_")
+}
+
+fn singular(word: &str) -> String {
+    if let Some(stem) = word.strip_suffix("ies") {
+        return format!("{stem}y");
+    }
+    let hisses = ["sses", "xes", "zes", "ches", "shes"].iter().any(|ending| word.ends_with(ending));
+    let stem = match word {
+        word if hisses => word.strip_suffix("es"),
+        word if word.ends_with("ss") => None,
+        word => word.strip_suffix('s'),
+    };
+    stem.unwrap_or(word).to_owned()
+}
+
+/// The words of `list_orders`, `list-orders` or `listOrders`, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars() {
+        if letter.is_uppercase() || !letter.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if letter.is_alphanumeric()
+            && let Some(last) = words.last_mut()
+        {
+            last.extend(letter.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{sample_operations, thing};
+
+    #[test]
+    fn operations_on_the_same_things_are_sampled_together() {
+        let tables = ["order", "entry", "box", "house", "address", "person"];
+        for name in tables {
+            let plural = match name {
+                "entry" => "entries".to_owned(),
+                "box" | "address" => format!("{name}es"),
+                name => format!("{name}s"),
+            };
+            assert_eq!(thing(&format!("create_{name}")), thing(&format!("list_{plural}")));
+        }
+        assert_eq!(thing("createOrderLine"), thing("list-order-lines"));
+        let mut names = vec!["introspect".to_owned(), "query_relationships".to_owned()];
+        for number in 0..100 {
+            let of = |verb: &str, plural: &str| format!("{verb}_ledger{plural}_{number}");
+            names.extend([of("create", ""), of("get", ""), of("list", "s"), of("update", ""), of("delete", "")]);
+        }
+        let sampled = sample_operations(names.clone(), 100);
+        assert!((90..=110).contains(&sampled.len()), "{}", sampled.len());
+        assert!(sampled.contains(&"introspect".to_owned()) && sampled.contains(&"query_relationships".to_owned()));
+        let created: Vec<&String> = sampled.iter().filter(|name| name.starts_with("create_")).collect();
+        assert!(created.len() >= 15, "{}", created.len());
+        for name in created {
+            assert!(sampled.contains(&name.replace("create", "get")), "{name} without what reads it");
+        }
+        assert_eq!(sample_operations(names.clone(), 0), names, "0 is no limit");
+        assert_eq!(sample_operations(names.clone(), 1000), names);
+    }
 }

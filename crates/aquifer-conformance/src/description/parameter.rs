@@ -12,6 +12,8 @@ pub(crate) struct Parameter {
     /// The type as introspection writes it.
     pub(crate) type_text: String,
     pub(crate) description: String,
+    /// The descriptions of the types that it names.
+    pub(crate) type_descriptions: Vec<String>,
     pub(crate) default: Option<Value>,
     pub(crate) allowed: Vec<Value>,
     pub(crate) minimum: Option<f64>,
@@ -66,6 +68,7 @@ impl Parameter {
             kinds: type_text.split('|').map(|word| ValueKind::parse(word.trim())).collect(),
             type_text,
             description: word("description").unwrap_or_default(),
+            type_descriptions: Vec::new(),
             default: raw.get("default").cloned(),
             allowed: raw.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
             minimum: raw.get("minimum").and_then(Value::as_f64),
@@ -77,6 +80,11 @@ impl Parameter {
             items: raw.get("items").filter(|items| items.is_object()).map(|items| Box::new(Self::parse_element(items))),
             sensitive: raw.get("sensitive").and_then(Value::as_bool).unwrap_or_default(),
         }
+    }
+
+    /// Whether its description, or that of its type, contains a word.
+    pub(crate) fn describes(&self, word: &str) -> bool {
+        std::iter::once(&self.description).chain(&self.type_descriptions).any(|text| text.contains(word))
     }
 
     pub(crate) fn accepts(&self, kind: &ValueKind) -> bool {

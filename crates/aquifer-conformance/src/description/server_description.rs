@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Binding, Parameter};
+use super::{Binding, Parameter, ValueKind};
 use crate::mcp::Reply;
 
 /// The semantic categories.
@@ -75,6 +75,26 @@ impl ServerDescription {
     }
 
     /// The tools of the operations, without duplicates.
+    /// Adds to each parameter what the types that it names say: their descriptions, and the alternatives of unions.
+    pub(crate) fn expand_named_types(&mut self) {
+        let listed = self.types_list.iter().filter_map(|listed| {
+            Some((listed.get("name")?.as_str()?.to_owned(), listed.get("description")?.as_str()?.to_owned()))
+        });
+        let descriptions: BTreeMap<String, String> = listed.collect();
+        for parameter in self.operations.iter_mut().flat_map(|operation| &mut operation.parameters) {
+            let named: Vec<String> = parameter.named_types().into_iter().map(str::to_owned).collect();
+            for name in named {
+                parameter.type_descriptions.extend(descriptions.get(&name).cloned());
+                let members = self.types.get(&name).map(|known| known.members.as_slice()).unwrap_or_default();
+                // The elements of a list are no alternatives of the list.
+                let is_alternative = parameter.accepts(&ValueKind::Named(name));
+                parameter
+                    .kinds
+                    .extend(members.iter().filter(|_| is_alternative).map(|member| ValueKind::parse(member)));
+            }
+        }
+    }
+
     pub(crate) fn tools(&self) -> Vec<&str> {
         let mut tools: Vec<&str> = self.operations.iter().map(|operation| operation.tool.as_str()).collect();
         tools.sort_unstable();

@@ -54,17 +54,17 @@ async fn level_1_leaves_out_the_checks_of_level_2() {
 #[tokio::test]
 async fn r_con_1_the_exchanges_for_the_evidence_are_recorded() {
     let record = run_with_writes(&Library::default()).await.record;
-    let kept = |holds: fn(&Purpose) -> bool| record.exchanges.iter().filter(|seen| holds(&seen.purpose)).count();
+    let count = |matches: fn(&Purpose) -> bool| record.exchanges.iter().filter(|seen| matches(&seen.purpose)).count();
     let required = record.operation_details.iter().flat_map(|details| details["parameters"].as_array().unwrap());
     let required = required.filter(|parameter| parameter["required"] == true).count();
-    assert_eq!(kept(|purpose| matches!(purpose, Purpose::MissingParameter { .. })), required);
-    assert!(kept(|purpose| matches!(purpose, Purpose::UnknownParameter { .. })) > 5);
-    assert!(kept(|purpose| matches!(purpose, Purpose::Default { .. })) > 0);
-    assert!(kept(|purpose| matches!(purpose, Purpose::Error { .. })) > 5);
-    assert_eq!(kept(|purpose| matches!(purpose, Purpose::RoundTrip { .. })), 2);
-    assert_eq!(kept(|purpose| matches!(purpose, Purpose::UpdatePreservation { .. })), 2);
-    assert!(kept(|purpose| matches!(purpose, Purpose::Constraint { documented: true, .. })) > 1);
-    assert_eq!(kept(|purpose| matches!(purpose, Purpose::Batch)), 1);
+    assert_eq!(count(|purpose| matches!(purpose, Purpose::MissingParameter { .. })), required);
+    assert!(count(|purpose| matches!(purpose, Purpose::UnknownParameter { .. })) > 5);
+    assert!(count(|purpose| matches!(purpose, Purpose::Default { .. })) > 0);
+    assert!(count(|purpose| matches!(purpose, Purpose::Error { .. })) > 5);
+    assert_eq!(count(|purpose| matches!(purpose, Purpose::RoundTrip { .. })), 2);
+    assert_eq!(count(|purpose| matches!(purpose, Purpose::UpdatePreservation { .. })), 2);
+    assert!(count(|purpose| matches!(purpose, Purpose::Constraint { documented: true, .. })) > 1);
+    assert_eq!(count(|purpose| matches!(purpose, Purpose::Batch)), 1);
     assert_eq!(record.surfaces.len(), 2);
     assert_eq!(record.operations_list["data"]["operations"].as_array().unwrap().len(), record.operation_details.len());
 }

@@ -104,6 +104,6 @@ fn truncate(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(longest.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let start: String = text.chars().take(longest.saturating_sub(1)).collect();
+    format!("{start}…")
 }

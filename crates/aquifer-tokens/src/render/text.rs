@@ -124,6 +124,6 @@ fn truncate(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{start}…")
 }

@@ -78,15 +78,15 @@ async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
             json!({"operation": "introspect", "params": {"query": "operations", "name": "x".repeat(size)}}),
             limit.is_some(),
         ),
-        ("a deep nesting", json!({"operation": "introspect", "params": {"query": "operations", "name": deep}}), true),
+        ("deep nesting", json!({"operation": "introspect", "params": {"query": "operations", "name": deep}}), true),
     ];
     for (case, arguments, must_refuse) in cases {
         let reply = context.send_malformed(&tool, arguments).await;
         let orderly = !matches!(reply.kind, ReplyKind::Malformed | ReplyKind::Lost);
         tally.expect(orderly, case, "it was not answered properly", Some(&reply));
         if orderly && must_refuse {
-            let problem = "it was not refused, though it is over the limit that is told, or over the most that may be \
-                           told (64 levels)";
+            let problem = "it was not refused, although it exceeds the declared limit, or the highest limit that may be \
+                           declared (64 levels)";
             tally.expect(reply.is_refused(), case, problem, Some(&reply));
         }
     }
@@ -98,9 +98,9 @@ async fn garbage(context: &mut CheckContext<'_>, tally: &mut Tally) {
         return;
     }
     for (case, bytes) in [
-        ("no JSON", b"{\"jsonrpc\": \"2.0\", \"id\": ".as_slice()),
-        ("no UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".as_slice()),
-        ("JSON that is no message", b"[1, 2, 3]".as_slice()),
+        ("invalid JSON", b"{\"jsonrpc\": \"2.0\", \"id\": ".as_slice()),
+        ("invalid UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".as_slice()),
+        ("JSON that is not a message", b"[1, 2, 3]".as_slice()),
     ] {
         let survived = context.client.send_garbage(bytes).await;
         tally.expect(survived, case, "the server did not survive it", None);

@@ -299,8 +299,11 @@ fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(St
 
 async fn aliases(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
-    for operation in description.read_operations().take(10) {
-        let parameters = long_parameters(context, operation);
+    let works = |operation: &&Operation| context.valid_requests.contains_key(&operation.name);
+    let named =
+        description.read_operations().filter(works).map(|operation| (operation, long_parameters(context, operation)));
+    let named: Vec<_> = named.filter(|(_, parameters)| !parameters.is_empty()).take(10).collect();
+    for (operation, parameters) in named {
         let Some(base) = context.valid_requests.get(&operation.name).cloned() else { continue };
         for (name, value) in parameters {
             let mut snake = base.clone();

@@ -124,12 +124,12 @@ async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let subject = format!("{}.{name}", resource.noun);
             match row.get(name) {
                 None => tally.fail(subject, "it was submitted, but is missing", Some(&reply)),
-                Some(kept) if !values_equal(kept, value) => {
-                    tally.fail(subject, format!("{value} became {kept}"), Some(&reply))
+                Some(returned) if !values_equal(returned, value) => {
+                    tally.fail(subject, format!("{value} became {returned}"), Some(&reply))
                 }
-                Some(kept) => {
-                    let flat = reply.data().get(name).is_some() && is_scalar(kept);
-                    expected.extend(flat.then(|| (format!("data.{name}"), kept.clone())));
+                Some(returned) => {
+                    let flat = reply.data().get(name).is_some() && is_scalar(returned);
+                    expected.extend(flat.then(|| (format!("data.{name}"), returned.clone())));
                 }
             }
         }
