@@ -1,5 +1,4 @@
-//! Cargo features that a build may leave out. Each optional backend is one module with a stand-in of the same signature;
-//! this is what a person reads who asks for one that is not there.
+//! Cargo features that a build may leave out, and the error for a user who needs one that was left out.
 
 /// The error of a build without a feature.
 pub(crate) fn missing(support: &str, feature: &str) -> anyhow::Error {

@@ -18,12 +18,12 @@ mod lifetime;
 mod reload;
 mod safety;
 mod setup;
-mod shop;
 mod sources;
 mod state;
 #[path = "../../aquifer-adapter/examples/task_board.rs"]
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
+mod terminal;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Ok(Ending::Code(code)) => ExitCode::from(code),
         Err(error) => {
             // Files and servers chose some of the words.
-            eprintln!("aquifer: {}", command::call::escape_hidden(&format!("{error:#}")));
+            eprintln!("aquifer: {}", terminal::escape_hidden(&format!("{error:#}")));
             ExitCode::from(if error.is::<sources::UnreachableError>() { 1 } else { 2 })
         }
     }

@@ -16,13 +16,13 @@ use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
-use crate::command::call::escape_hidden;
-use crate::config::{self, Config, ProfileConfig};
-use crate::safety::{Safety, SourceFacts, StoreSetting};
+use crate::config::{self, Config, ProfileConfig, SourceConfig};
+use crate::safety::{Safety, SourceFacts};
 use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
 use crate::sources::{self, Absence, OpenSource, Plan, Plans};
-use crate::state::{self, StateFiles};
+use crate::state::{self, StateFiles, StoreSetting};
+use crate::terminal::escape_hidden;
 
 /// Logs to stderr: stdout belongs to results and to MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -96,18 +96,24 @@ impl SourceSelection<'_> {
 
     /// What the gate needs to know about the sources.
     pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
-        Ok(self.plan()?.facts())
+        Ok(SourceFacts::new(&self.plan()?))
     }
 
     /// What would be opened, where these are served already.
     pub(crate) fn plan_after(&self, served: &[OpenSource]) -> anyhow::Result<Plans> {
-        let kept = StateFiles::new(&self.config.state)?;
-        let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept, served)?;
+        let state_files = StateFiles::new(&self.config.state)?;
+        let named = self.upstream.sources(self.targets)?;
+        let is_configured = named.is_empty();
+        let mut chosen: Vec<SourceConfig> = if is_configured { self.config.source.clone() } else { named };
+        if self.upstream.read_only {
+            chosen.iter_mut().for_each(|source| source.read_only = true);
+        }
+        let mut plans = Plans::make(&chosen, is_configured, &state_files, served)?;
         if self.config.gate.names_sources() {
             plans.refuse_numbered_names()?;
         }
         plans.files.extend(self.config.env_file.clone());
-        plans.log_in(self, &kept);
+        plans.log_in(self.config.path.as_deref(), &state_files);
         plans.pin(self.config);
         Ok(plans)
     }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::config::SourceConfig;
-use crate::safety::TrustSetting;
+use crate::config::target::is_adapter;
+use crate::config::{SourceConfig, TrustSetting};
 pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
     ReportOutput,
@@ -25,7 +25,7 @@ pub(crate) use gateway::{
 pub(crate) use safety::{
     ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
-pub(crate) use targets::{choose_config, default_config, is_config};
+pub(crate) use targets::{choose_config, default_config};
 pub(crate) use tokens::TokensArgs;
 
 /// Put MCP servers, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.
@@ -140,6 +140,8 @@ Examples:
   aquifer introspect demo: get_order             one operation and its parameters
   aquifer introspect demo: --search \"late orders\"
   aquifer introspect demo: --json                the JSON that a model gets
+  aquifer call introspect '{\"query\": \"signatures\", \"search\": \"late orders\"}' --source demo:
+  aquifer call introspect '{\"query\": \"schema\"}' --source demo:
   aquifer introspect                             the sources in ./aquifer.toml"
     )]
     Introspect(IntrospectArgs),
@@ -335,8 +337,25 @@ pub(crate) struct UpstreamArgs {
 }
 
 impl UpstreamArgs {
+    /// Builds the configurations of the sources that the command line names: the targets, and the command after `--`.
+    pub(crate) fn sources(&self, targets: &[String]) -> anyhow::Result<Vec<SourceConfig>> {
+        let named = targets.iter().map(|target| self.source(target));
+        let mut named: Vec<SourceConfig> = named.collect::<anyhow::Result<_>>()?;
+        match (self.command.is_empty(), named.as_mut_slice()) {
+            (true, _) => {}
+            // The command that a reviewed adapter is for.
+            (false, [adapter]) if adapter.target.as_deref().is_some_and(is_adapter) => self.start(adapter),
+            (false, _) => {
+                let mut started = SourceConfig::default();
+                self.start(&mut started);
+                named.push(started);
+            }
+        }
+        Ok(named)
+    }
+
     /// Builds the configuration of a source from its target and these arguments.
-    pub(crate) fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
+    fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
         let mut source = SourceConfig::from_target(target);
         for header in &self.headers {
             // The message does not repeat the value: it may be a secret.
@@ -352,7 +371,7 @@ impl UpstreamArgs {
     }
 
     /// Adds the command after `--` to a source.
-    pub(crate) fn start(&self, source: &mut SourceConfig) {
+    fn start(&self, source: &mut SourceConfig) {
         if let Some((program, arguments)) = self.command.split_first() {
             source.trust = self.trust;
             source.command = Some(escaped(program));

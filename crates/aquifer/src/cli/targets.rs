@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use super::{CallArgs, IntrospectArgs};
-use crate::sources::is_source;
+use crate::config::target::{is_config, is_source};
 
 /// The configuration file that is used if none is named.
 const DEFAULT_CONFIG: &str = "aquifer.toml";
@@ -37,11 +37,6 @@ pub(crate) fn choose_config(
         *config = default_config();
     }
     Ok(())
-}
-
-/// Whether an argument names a configuration.
-pub(crate) fn is_config(argument: &str) -> bool {
-    argument.ends_with(".toml")
 }
 
 /// `./aquifer.toml`, if it exists and belongs to the current user or to root. The file decides which programs are

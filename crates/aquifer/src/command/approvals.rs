@@ -16,8 +16,10 @@ use super::table::count;
 use crate::Ending;
 use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
+use crate::safety;
 use crate::safety::admin::Admin;
-use crate::safety::{self, StoreLocation, pager, terminal};
+use crate::state::{self, StoreLocation};
+use crate::terminal::{self, pager};
 
 pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
     match command {
@@ -76,7 +78,7 @@ fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>,
         bail!("there is no admin secret yet. Create one with 'aquifer approvals secret'");
     };
     admin.ask()?;
-    let clock = safety::steady_clock();
+    let clock = state::steady_clock();
     let store = found.open(&config.state, &clock)?;
     Ok((config, store, clock))
 }

@@ -12,12 +12,13 @@ use aquifer_gate::audit::{self, Heads, Report};
 use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
 
-use super::call::escape_hidden;
 use super::table::columns;
 use crate::Ending;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
-use crate::config::Config;
-use crate::safety::{self, AuditPlace, StoreLocation};
+use crate::config::{AuditPlace, Config};
+use crate::safety;
+use crate::state::{self, StoreLocation};
+use crate::terminal::escape_hidden;
 
 /// The maximum length of a line.
 const MAX_LINE_LEN: u64 = 1024 * 1024;
@@ -146,7 +147,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
 fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
     match StoreLocation::new(&config.state)? {
         StoreLocation::Memory => Ok(None),
-        place => place.open(&config.state, &safety::steady_clock()).map(Some),
+        place => place.open(&config.state, &state::steady_clock()).map(Some),
     }
 }
 

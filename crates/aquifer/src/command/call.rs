@@ -1,6 +1,5 @@
 //! `aquifer call`: sends one request and prints its envelope.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{IsTerminal as _, Read, Write};
 use std::sync::Arc;
@@ -12,7 +11,6 @@ use aquifer_protocol::introspect::OperationClass;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
-use aquifer_protocol::text::{is_clean, is_hidden};
 use serde_json::{Map, Value};
 
 use crate::Ending;
@@ -21,6 +19,7 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::{Absence, OpenSource};
+use crate::terminal::escape_hidden;
 
 pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
     arguments.sort_words()?;
@@ -108,25 +107,6 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Escapes control characters and invisible characters as in JSON, so that they are safe in a terminal. JSON stays
-/// equivalent JSON.
-pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
-    if is_clean(text) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => escaped.push(letter),
-            letter if letter.is_control() || is_hidden(letter) => {
-                letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
-            }
-            letter => escaped.push(letter),
-        }
-    }
-    Cow::Owned(escaped)
-}
-
 fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
     if arguments.operation.trim_start().starts_with('{') {
         if arguments.params.is_some() {
@@ -167,19 +147,4 @@ fn receiver(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Receiver> {
         let tools: Vec<&str> = snapshot.tools().iter().map(|tool| tool.name.as_str()).collect();
         format!("unknown tool '{tool}'. Tools: {}", tools.join(", "))
     })
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn r_dis_7a_a_terminal_gets_no_hidden_characters_and_the_same_json() {
-        let value = serde_json::json!({ "a": "x\u{9b}2J\u{202e}\u{e0041}\u{7}ä\n" });
-        let text = serde_json::to_string_pretty(&value).unwrap();
-        let shown = escape_hidden(&text);
-        assert!(is_clean(&shown) && shown.contains("\\u202e") && shown.contains('ä'), "{shown}");
-        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
-    }
 }

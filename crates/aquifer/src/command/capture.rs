@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::cli::UpstreamArgs;
 use crate::config::Config;
+use crate::config::target::is_source;
 use crate::setup::SourceSelection;
 use crate::sources;
 
@@ -19,7 +20,7 @@ pub(super) fn server(
     upstream: &UpstreamArgs,
     config: &Config,
 ) -> anyhow::Result<Settings> {
-    let configured = source.filter(|source| !sources::is_source(source) && !config.source.is_empty());
+    let configured = source.filter(|source| !is_source(source) && !config.source.is_empty());
     let targets: Vec<String> = source.filter(|_| configured.is_none()).map(str::to_owned).into_iter().collect();
     if configured.is_none() && targets.is_empty() && upstream.command.is_empty() {
         bail!(

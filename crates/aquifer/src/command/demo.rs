@@ -46,8 +46,8 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let folder = TempDir::new()?;
     let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
     // Where --state looks for them.
-    let kept = folder.0.join("state.sqlite").display().to_string();
-    config.state.store = Some(format!("sqlite:{}", kept.replace("${", "$${")));
+    let store = folder.0.join("state.sqlite").display().to_string();
+    config.state.store = Some(format!("sqlite:{}", store.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));
     let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];

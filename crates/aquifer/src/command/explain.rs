@@ -2,6 +2,7 @@
 
 use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::reference;
 use aquifer_protocol::request::{ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value, json};
@@ -24,9 +25,20 @@ pub(super) async fn run(
             explanations.push(explain_request(engine, safety, receiver, Ok(request), &context).await);
             false
         }
-        Ok(ParsedRequest::Batch(items)) => {
-            for item in items {
-                explanations.push(explain_request(engine, safety, receiver, item.request, &context).await);
+        Ok(ParsedRequest::Batch(batch)) => {
+            let names: Vec<String> = batch.items.iter().map(|item| item.operation.clone()).collect();
+            for (index, item) in batch.items.into_iter().enumerate() {
+                let request = item.request.and_then(|request| {
+                    let is_complete = reference::referenced(&request, index)?.is_empty();
+                    Ok((request, is_complete))
+                });
+                explanations.push(match request {
+                    Ok((request, false)) => {
+                        explain_incomplete(engine, safety, receiver, &request, &names, &context).await
+                    }
+                    Ok((request, true)) => explain_request(engine, safety, receiver, Ok(request), &context).await,
+                    Err(failure) => refused(&failure),
+                });
             }
             true
         }
@@ -54,6 +66,38 @@ async fn explain_request(
         Err(failure) => refused(&failure),
     }
 }
+
+/// The explanation of a request with `$from`. The answers that its values come from do not exist, because nothing runs.
+async fn explain_incomplete(
+    engine: &Engine,
+    safety: &Safety,
+    receiver: &Receiver,
+    request: &Request,
+    names: &[String],
+    context: &Context,
+) -> Value {
+    let operation = match engine.find_operation(receiver, request) {
+        Ok(operation) => operation,
+        Err(failure) => return refused(&failure),
+    };
+    let mut explanation = safety.gate.explain_without_params(&operation, context).await;
+    let from = reference::references(request).into_iter().map(|(param, text)| {
+        let index = text.split('.').next().and_then(|index| index.parse::<usize>().ok());
+        let earlier = index.and_then(|index| names.get(index));
+        json!({ "param": param, "$from": text, "operation": earlier })
+    });
+    let from: Vec<Value> = from.collect();
+    if let Some(explanation) = explanation.as_object_mut() {
+        explanation.insert("unresolved".to_owned(), from.into());
+        explanation.insert("note".to_owned(), UNRESOLVED.into());
+    }
+    explanation
+}
+
+/// Why the explanation of a request with `$from` is incomplete.
+const UNRESOLVED: &str = "Nothing runs, so the values of 'unresolved' are not known. The decision is that for the operation; \
+                          rules about parameters are applied, and the parameters are checked, when the batch runs. To explain \
+                          it with its parameters, write values instead of '$from'";
 
 /// The explanation of a request that is refused before a decision.
 fn refused(failure: &Failure) -> Value {

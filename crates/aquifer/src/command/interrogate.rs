@@ -5,8 +5,8 @@ use anyhow::Context as _;
 use crate::Ending;
 use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
+use crate::config::target::is_source;
 use crate::sources::gather::gather;
-use crate::sources::is_source;
 
 use super::table::count;
 use super::{call, capture, write};

@@ -15,7 +15,8 @@ use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, quoted};
+use crate::sources::Absence;
+use crate::terminal::quoted;
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     arguments.sort_words()?;

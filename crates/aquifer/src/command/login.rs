@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::Ending;
 use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config};
+use crate::config::target::is_source;
 use crate::config::{Config, LoginConfig};
 use crate::setup::SourceSelection;
-use crate::sources::is_source;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;

@@ -37,7 +37,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
     lines.retain(|line| !line.source.is_empty());
     let totals = Totals::new(&lines);
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
-    let limits = limits(&config.gate.settings(&facts).quota);
+    let limits = limits(&facts.gate_settings(&config.gate).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
     if arguments.json {
@@ -106,10 +106,10 @@ fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
 fn rehearsals(rehearsed: &[Arc<str>]) -> String {
     let shown = match rehearsed {
         [] => return String::new(),
-        [only] => format!("'{only}' asks"),
-        several => format!("{} of the operations that ask first ask", several.len()),
+        [only] => format!("'{only}' needs"),
+        several => format!("{} of the operations that ask first need", several.len()),
     };
-    format!("{shown} nobody when called with dry_run: true, because a dry run changes nothing.\n\n")
+    format!("{shown} no confirmation when called with dry_run: true, because a dry run changes nothing.\n\n")
 }
 
 /// Describes rate limits and quotas.

@@ -14,7 +14,7 @@ use crate::config::{Config, HttpConfig};
 use crate::lifetime;
 use crate::reload::Reloader;
 use crate::reload::watch::{self, WatchedFiles};
-use crate::safety::Safety;
+use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
 use crate::sources::Absence;
 
@@ -26,7 +26,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let plans = wanted.plan()?;
     plans.require_named_files()?;
-    let facts = plans.facts();
+    let facts = SourceFacts::new(&plans);
     let safety = Arc::new(Safety::new(&config, &facts)?);
     plans.report();
     let (files, broken) = (plans.files, plans.broken);

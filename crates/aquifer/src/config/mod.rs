@@ -1,6 +1,10 @@
 //! Reads `aquifer.toml`. Errors name the line, the column and what was expected there.
 
+mod audit;
+mod gate;
 mod results;
+pub(crate) mod target;
+mod trust;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -15,9 +19,12 @@ use aquifer_protocol::limits::Limits;
 use aquifer_protocol::suggest;
 use serde::Deserialize;
 
-use crate::safety::{AuditConfig, GateConfig, TrustSetting};
 use results::{ControlsConfig, OperationConfig, ResultsConfig};
+use target::{is_adapter, is_client_file, is_http_url};
 
+pub(crate) use audit::{AuditConfig, AuditPlace};
+pub(crate) use gate::GateConfig;
+pub(crate) use trust::TrustSetting;
 pub(crate) use variables::Variables;
 
 /// The whole file.
@@ -206,6 +213,9 @@ pub(crate) struct SourceConfig {
     pub(crate) exclude: Vec<String>,
     #[serde(default)]
     pub(crate) read_only: bool,
+    /// Whether callers may run SELECT statements of their own on a database.
+    #[serde(default)]
+    pub(crate) query_sql: bool,
     pub(crate) style: Option<TableStyle>,
     pub(crate) timeout_seconds: Option<u64>,
     pub(crate) max_connections: Option<usize>,
@@ -262,11 +272,8 @@ impl SourceConfig {
 
     /// Whether it may be an MCP server, or several: what a variable holds is not known.
     pub(crate) fn may_be_mcp(&self) -> bool {
-        let is_mcp = |target: &str| {
-            ["http://", "https://"].iter().any(|begin| target.starts_with(begin))
-                || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| target.ends_with(end))
-                || target.contains("${")
-        };
+        let is_mcp =
+            |target: &str| is_http_url(target) || is_client_file(target) || is_adapter(target) || target.contains("${");
         self.target.as_deref().is_none_or(is_mcp)
     }
 }

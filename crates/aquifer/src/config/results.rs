@@ -1,4 +1,4 @@
-//! The `[results]` configuration: page sizes, what is held for later pages and for how long, and where an operation's
+//! The `[results]` configuration: the default budget, page sizes, what is held for later pages and for how long, and where an operation's
 //! rows are.
 
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use aquifer_engine::shape::{Controls, Settings};
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::limits::LimitOutOfRange;
+use aquifer_query::budget::{MAX_BUDGET, MIN_BUDGET};
 use serde::Deserialize;
 
 const KIB: usize = 1_024;
@@ -21,6 +22,7 @@ pub(crate) struct ResultsConfig {
     max_result_bytes: Option<usize>,
     max_held_bytes: Option<usize>,
     held_ttl_seconds: Option<usize>,
+    max_tokens: Option<usize>,
 }
 
 impl ResultsConfig {
@@ -35,6 +37,7 @@ impl ResultsConfig {
             max_result_bytes: self.max_result_bytes.unwrap_or(default.max_result_bytes).min(held_bytes),
             max_held_bytes: held_bytes,
             ttl: self.held_ttl_seconds.map_or(default.ttl, |seconds| Duration::from_secs(seconds as u64)),
+            max_tokens: self.max_tokens.filter(|max_tokens| *max_tokens > 0),
             ..default
         }
     }
@@ -48,6 +51,8 @@ impl ResultsConfig {
             ("max_result_bytes", self.max_result_bytes, 0, 1_024 * MIB),
             ("max_held_bytes", self.max_held_bytes, 0, 16 * 1_024 * MIB),
             ("held_ttl_seconds", self.held_ttl_seconds, 1, 24 * 60 * 60),
+            // 0 sets no budget.
+            ("max_tokens", self.max_tokens.filter(|max_tokens| *max_tokens > 0), MIN_BUDGET, MAX_BUDGET),
         ];
         let wrong = all.into_iter().filter_map(|(name, value, min, max)| {
             let value = value.filter(|value| !(min..=max).contains(value))?;

@@ -77,7 +77,7 @@ impl Reloader {
         let checked = self.safety.gate_of(&config, &self.facts)?;
         let wanted = SourceSelection { targets: &self.targets, upstream: &self.upstream, config: &config };
         let plans = wanted.plan_after(&self.opened)?;
-        let facts = plans.facts();
+        let facts = SourceFacts::new(&plans);
         let gate = match (config.gate == self.config.gate, facts == self.facts) {
             (true, true) => self.gate.clone(),
             (false, true) => checked,
@@ -99,7 +99,8 @@ impl Reloader {
         }
         new.iter().for_each(OpenSource::look_for);
         setup::report_unmatched(&opened);
-        let [before, after] = [&self.config, &config].map(|config| config.gate.settings(&SourceFacts::default()).quota);
+        let [before, after] =
+            [&self.config, &config].map(|config| SourceFacts::default().gate_settings(&config.gate).quota);
         for restarted in describe_counter_resets(&before, &after) {
             tracing::warn!("[gate] {restarted}");
         }

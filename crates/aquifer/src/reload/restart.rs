@@ -1,8 +1,7 @@
 //! Sections that cannot change in a running process: which of them differ from the settings in effect, and whether the
 //! file is stricter.
 
-use crate::config::{BatchConfig, Config, HttpConfig, LimitsConfig, OnConfirmation};
-use crate::safety::AuditConfig;
+use crate::config::{AuditConfig, BatchConfig, Config, HttpConfig, LimitsConfig, OnConfirmation};
 
 /// A section whose changes need a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_for_a_restart_is_named_and_what_is_stricter_too() {
-        // (what was in effect, what the file says, what waits, what of it is stricter)
+    fn sections_that_need_a_restart_are_listed_and_the_stricter_ones_marked() {
+        // (the settings in effect, the file, the sections that differ, those of them that are stricter)
         let table = [
             ("", "[gate.strength]\ndestructive = \"approval\"", "", ""),
             ("", "[[source]]\ntarget = \"demo:\"", "", ""),

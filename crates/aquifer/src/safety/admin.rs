@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::terminal;
 use crate::config::StateConfig;
 use crate::state::{self, StateFiles};
+use crate::terminal;
 
 /// The environment variable with the secret, used if none was created.
 const VARIABLE: &str = "AQUIFER_ADMIN_SECRET";
@@ -27,8 +27,8 @@ impl Admin {
     /// Loads the secret, if there is one: the created one, or else the one in the environment. A created secret takes
     /// precedence, because whoever starts the command controls its environment.
     pub(crate) fn load(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        if let Some(kept) = Self::from_file(state)? {
-            return Ok(Some(kept));
+        if let Some(admin) = Self::from_file(state)? {
+            return Ok(Some(admin));
         }
         let Some(secret) = std::env::var(VARIABLE).ok().filter(|secret| !secret.is_empty()) else { return Ok(None) };
         if secret.len() < MIN_LEN {

@@ -2,10 +2,14 @@
 //! declare.
 
 use aquifer_discovery::adapter::{LimitScope, RateLimits, Window};
+use aquifer_gate::GateSettings;
 use aquifer_gate::policy::PatternList;
 use aquifer_gate::quota::{
     CostSettings, CounterScope, DeclaredLimits, RateLimitSettings, ThresholdSettings, WindowUnit,
 };
+
+use crate::config::GateConfig;
+use crate::sources::{Plans, gateway};
 
 /// What the gate needs to know about the sources.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,8 +20,24 @@ pub(crate) struct SourceFacts {
 }
 
 impl SourceFacts {
+    /// What is known of planned sources, before any of them is opened.
+    pub(crate) fn new(plans: &Plans) -> Self {
+        let mut facts = Self { has_several: plans.are_several(), ..Self::default() };
+        for plan in &plans.plans {
+            if let Some(limits) = plan.upstream().and_then(gateway::rate_limits) {
+                facts.add(&plan.name, limits);
+            }
+        }
+        facts
+    }
+
+    /// The settings of a gate in front of these sources.
+    pub(crate) fn gate_settings(&self, gate: &GateConfig) -> GateSettings {
+        gate.settings(self.has_several, &self.limits)
+    }
+
     /// Adds the limits that the adapter file of a source declares. Limits of an API apply to all callers together.
-    pub(crate) fn add(&mut self, source: &str, declared: &RateLimits) {
+    fn add(&mut self, source: &str, declared: &RateLimits) {
         let limits = declared.limits.iter().map(|limit| RateLimitSettings {
             name: format!("{}: {}", source.replace('/', "_"), limit.name),
             limit: limit.limit,

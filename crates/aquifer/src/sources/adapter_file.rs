@@ -4,11 +4,6 @@ use std::path::{Path, PathBuf};
 
 use aquifer_discovery::Adapter;
 
-/// Whether a target is an adapter file.
-pub(super) fn is_adapter(target: &str) -> bool {
-    target.ends_with(".md")
-}
-
 /// Where the sidecar of an adapter file stands.
 pub(crate) fn sidecar_of(file: &Path) -> PathBuf {
     let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

@@ -10,13 +10,13 @@ use super::{InvalidSource, Plans, gateway};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
-/// Whether a target is such a file.
-pub(super) fn is_client_file(target: &str) -> bool {
-    [".json", ".jsonc", ".json5"].iter().any(|ending| target.ends_with(ending))
-}
-
 /// Plans every server of the file that the client uses.
-pub(super) fn add(file: &str, source: &SourceConfig, kept: &StateFiles, plans: &mut Plans) -> anyhow::Result<()> {
+pub(super) fn add(
+    file: &str,
+    source: &SourceConfig,
+    state_files: &StateFiles,
+    plans: &mut Plans,
+) -> anyhow::Result<()> {
     let path = Path::new(file);
     let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
     let found = match Servers::read(&text) {
@@ -48,7 +48,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &StateFiles, plans: &
             plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }
-        plans.push(gateway::of_client(server, file, &environment, source, kept));
+        plans.push(gateway::of_client(server, file, &environment, source, state_files));
     }
     if plans.plans.is_empty() && plans.broken.is_empty() {
         bail!("{file} has no MCP server that is enabled");

@@ -21,6 +21,7 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
         bail!("source '{name}': {problem}");
     }
     settings.read_only = config.read_only;
+    settings.query_sql = config.query_sql;
     settings.style = match config.style {
         None | Some(config::TableStyle::Auto) => Style::Auto,
         Some(config::TableStyle::Tables) => Style::Tables,

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::source::{Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{
+    Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus, TableLines, TableSummary,
+};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
@@ -61,6 +63,14 @@ impl Source for FilteredSource {
 
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
         self.source.collection(operation)
+    }
+
+    fn tables(&self) -> Vec<TableSummary> {
+        self.source.tables()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.source.describe_tables(tables, is_whole)
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {

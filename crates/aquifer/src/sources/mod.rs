@@ -6,14 +6,13 @@
 mod adapter_file;
 mod client_file;
 mod database;
-mod facts;
 #[cfg_attr(not(feature = "gateway"), path = "no_gateway.rs")]
 pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
 mod naming;
 mod place;
-mod shell_word;
+mod shop;
 mod store;
 mod trust;
 mod unreached;
@@ -34,19 +33,17 @@ use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
 
-use crate::cli::UpstreamArgs;
-use crate::command::call::escape_hidden;
+use crate::config::target::{is_adapter, is_client_file, is_http_url};
 use crate::config::{self, Config, SourceConfig, StateConfig};
-use crate::shop;
 use crate::state::StateFiles;
 use crate::task_board::Board;
+use crate::terminal::escape_hidden;
 use gateway::Upstream;
 use unreached::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use naming::problem as name_problem;
-pub(crate) use shell_word::quoted;
 pub(crate) use store::LOOK_ONLY;
 pub(crate) use unreached::UnreachableError;
 
@@ -148,41 +145,19 @@ impl std::fmt::Display for NameConflict {
 impl std::error::Error for NameConflict {}
 
 impl Plans {
-    /// Plans what the command line names, else what the configuration names. Sources that are `served` already keep
-    /// their names.
+    /// Plans the sources of a command. Sources that are `served` already keep their names.
     pub(crate) fn make(
-        targets: &[String],
-        arguments: &UpstreamArgs,
-        configured: &[SourceConfig],
-        kept: &StateFiles,
+        chosen: &[SourceConfig],
+        is_configured: bool,
+        state_files: &StateFiles,
         served: &[OpenSource],
     ) -> anyhow::Result<Self> {
-        let named = targets.iter().map(|target| arguments.source(target));
-        let mut named: Vec<SourceConfig> = named.collect::<anyhow::Result<_>>()?;
-        match (arguments.command.is_empty(), named.as_mut_slice()) {
-            (true, _) => {}
-            // The command that a reviewed adapter is for.
-            (false, [adapter]) if adapter.target.as_deref().is_some_and(adapter_file::is_adapter) => {
-                arguments.start(adapter);
-            }
-            (false, _) => {
-                let mut started = SourceConfig::default();
-                arguments.start(&mut started);
-                named.push(started);
-            }
-        }
-        let is_configured = named.is_empty();
-        let mut chosen = if is_configured { configured.to_vec() } else { named };
-        if arguments.read_only {
-            chosen.iter_mut().for_each(|source| source.read_only = true);
-        }
-        let chosen = chosen.as_slice();
         let mut plans = Self { files: files_of(chosen), is_configured, ..Self::default() };
         if let Some(name) = repeated_name(chosen) {
             return Err(NameConflict(format!("two sources have the name '{name}'. Give each a different name")).into());
         }
         for source in chosen.iter().filter(|source| !source.disabled) {
-            plans.add(source, kept)?;
+            plans.add(source, state_files)?;
         }
         if let Some(problem) = plans.plans.iter().find_map(|plan| naming::problem(&plan.name)) {
             return Err(NameConflict(format!("{problem}. Choose another name")).into());
@@ -207,9 +182,9 @@ impl Plans {
         Ok(plans)
     }
 
-    fn add(&mut self, source: &SourceConfig, kept: &StateFiles) -> anyhow::Result<()> {
+    fn add(&mut self, source: &SourceConfig, state_files: &StateFiles) -> anyhow::Result<()> {
         if source.target.is_none() && (source.command.is_some() || source.url.is_some()) {
-            self.push(gateway::plan(source, kept));
+            self.push(gateway::plan(source, state_files));
             return Ok(());
         }
         let Some(written) = &source.target else {
@@ -219,16 +194,16 @@ impl Plans {
         match target.as_str() {
             "demo:" | "demo" => self.plans.push(Plan::new(source, "shop", Kind::Demo)?),
             "tasks:" | "tasks" => self.plans.push(Plan::new(source, "tasks", Kind::Tasks)?),
-            web if web.starts_with("http://") || web.starts_with("https://") => {
+            web if is_http_url(web) => {
                 let found = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
-                self.push(gateway::plan(&found, kept));
+                self.push(gateway::plan(&found, state_files));
             }
-            file if adapter_file::is_adapter(file) => {
+            file if is_adapter(file) => {
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
-                self.push(gateway::plan(&found, kept));
+                self.push(gateway::plan(&found, state_files));
             }
-            file if client_file::is_client_file(file) => {
-                client_file::add(file, source, kept, self)?;
+            file if is_client_file(file) => {
+                client_file::add(file, source, state_files, self)?;
             }
             target => match Target::parse(target) {
                 Some(found) => {
@@ -237,10 +212,10 @@ impl Plans {
                     self.plans.push(Plan::new(source, &name, Kind::Database(Box::new(settings)))?);
                 }
                 None => bail!(
-                    "unknown source '{}'. Known are: demo: (the sample shop), tasks: (the example adapter), \
+                    "unknown source '{}'. A source is one of: demo: (the sample shop), tasks: (the example adapter), \
                      sqlite:PATH or a path that ends in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP \
                      server), FILE.json (the MCP servers of a client), NAME-adapter.md, and -- COMMAND (an MCP server on \
-                     stdio). Adapters written in Rust are served with the aquifer-server crate: see docs/adapters.md",
+                     stdio). To serve an adapter written in Rust, use the aquifer-adapter crate: see docs/adapters.md",
                     Target::without_secrets(target)
                 ),
             },
@@ -291,7 +266,7 @@ impl Plans {
 
     /// Whether operations get prefixes, counting those that are only broken today: names must not change with their
     /// mending.
-    fn are_several(&self) -> bool {
+    pub(crate) fn are_several(&self) -> bool {
         self.plans.len() + self.broken.len() > 1
     }
 
@@ -502,20 +477,9 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// Whether an argument names a source or a configuration.
-pub(crate) fn is_source(word: &str) -> bool {
-    matches!(word, "demo:" | "tasks:")
-        || ["http://", "https://"].iter().any(|scheme| word.starts_with(scheme))
-        || (!word.trim_start().starts_with('{')
-            && (crate::cli::is_config(word)
-                || adapter_file::is_adapter(word)
-                || client_file::is_client_file(word)
-                || Target::parse(word).is_some()))
-}
-
 /// The name that the configuration gives a source. For a client's file it means nothing.
 pub(crate) fn given_name(source: &SourceConfig) -> Option<&str> {
-    let is_named = !source.disabled && !source.target.as_deref().is_some_and(client_file::is_client_file);
+    let is_named = !source.disabled && !source.target.as_deref().is_some_and(is_client_file);
     source.name.as_deref().filter(|_| is_named)
 }
 
@@ -540,9 +504,9 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
         // What cannot be expanded is told when it is planned.
         let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
-            Some(web) if web.starts_with("http://") || web.starts_with("https://") => {}
-            Some(file) if adapter_file::is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
-            Some(file) if client_file::is_client_file(file) => files.push(file.into()),
+            Some(web) if is_http_url(web) => {}
+            Some(file) if is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
+            Some(file) if is_client_file(file) => files.push(file.into()),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Stands in for MCP servers in builds without the feature `gateway`: the same types, of which there is no value. A
 //! source that needs one is planned as invalid, so that others of the same configuration are served.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use aquifer_discovery::adapter::RateLimits;
@@ -12,7 +13,6 @@ use aquifer_protocol::error::Failure;
 use super::{Absence, InvalidSource, Plan, Plans};
 use crate::config::{Config, SourceConfig, StateConfig};
 use crate::feature;
-use crate::setup::SourceSelection;
 use crate::state::StateFiles;
 
 pub(crate) enum Settings {}
@@ -37,7 +37,7 @@ impl Upstream {
     }
 }
 
-pub(super) fn plan(source: &SourceConfig, _kept: &StateFiles) -> Result<Plan, InvalidSource> {
+pub(super) fn plan(source: &SourceConfig, _state_files: &StateFiles) -> Result<Plan, InvalidSource> {
     Err(invalid(source.name.as_deref().unwrap_or("mcp")))
 }
 
@@ -46,7 +46,7 @@ pub(super) fn of_client(
     _file: &str,
     _environment: &Environment<'_>,
     _source: &SourceConfig,
-    _kept: &StateFiles,
+    _state_files: &StateFiles,
 ) -> Result<Plan, InvalidSource> {
     Err(invalid(&server.name))
 }
@@ -71,12 +71,12 @@ pub(super) fn place(settings: &Settings) -> String {
     match *settings {}
 }
 
-pub(super) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
     match *settings {}
 }
 
 impl Plans {
-    pub(crate) fn log_in(&mut self, _wanted: &SourceSelection<'_>, _kept: &StateFiles) {}
+    pub(crate) fn log_in(&mut self, _config: Option<&Path>, _state_files: &StateFiles) {}
 
     pub(super) fn pin_definitions(&mut self, _config: &Config) {}
 }

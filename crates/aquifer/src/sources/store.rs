@@ -9,7 +9,7 @@ use aquifer_engine::store::{MemoryStore, StateStore};
 
 use super::Absence;
 use crate::config::StateConfig;
-use crate::safety::{self, StoreLocation};
+use crate::state::{self, StoreLocation};
 
 /// Set for a server that is started only to be measured: it pins nothing.
 pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
@@ -38,7 +38,7 @@ pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
 }
 
 fn open(state: &StateConfig) -> Arc<dyn StateStore> {
-    StoreLocation::new(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
+    StoreLocation::new(state).and_then(|place| place.open(state, &state::steady_clock())).unwrap_or_else(|error| {
         tracing::error!("accepted definitions and table names are kept in memory and lost on exit: {error:#}");
         in_memory()
     })

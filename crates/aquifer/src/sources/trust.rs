@@ -5,7 +5,7 @@ use std::path::Path;
 use aquifer_discovery::Adapter;
 use aquifer_protocol::trust::Trust;
 
-use crate::safety::TrustSetting;
+use crate::config::TrustSetting;
 
 /// Resolves the trust level of a source. The operator's setting takes precedence. Without one, an adapter file has the
 /// level it claims up to `generated`, or the level that `aquifer trust` recorded for exactly this file; other sources

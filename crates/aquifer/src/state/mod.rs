@@ -3,6 +3,7 @@
 
 mod directory;
 mod recorded_trust;
+mod store;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -17,6 +18,7 @@ use crate::config::StateConfig;
 
 pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
+pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
 
 /// The files in the state directory, apart from the store, which manages its own files.
 const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit", "trust"];

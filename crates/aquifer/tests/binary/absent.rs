@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::sqlite::LIBRARY;
-use crate::support::{Folder, Piped, alter, run, signal, text, until};
+use crate::support::{Folder, StdioServer, alter, run, signal, text, until};
 
 const BY_TABLE: [&str; 5] = ["list_books", "search_books", "get_book", "create_book", "query_relationships"];
 
-fn serve(target: &str) -> Piped {
-    Piped::initialized(&["serve", target], "2025-06-18")
+fn serve(target: &str) -> StdioServer {
+    StdioServer::initialized(&["serve", target], "2025-06-18")
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn asking_for_the_tables_looks_at_once() {
     let folder = Folder::new();
     let file = folder.path("library.db");
     let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{file}\"\nstyle = \"generic\"\n"));
-    let mut piped = Piped::initialized(&["serve", "--config", &config], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", "--config", &config], "2025-06-18");
     assert_eq!(piped.error("read", "list_tables", json!({}))["code"], "UPSTREAM_UNAVAILABLE");
     folder.database("library.db", LIBRARY);
     let tables = piped.data("read", "list_tables", json!({ "fields": ["name"] }));

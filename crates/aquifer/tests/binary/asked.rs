@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, aquifer, forgetful, text};
+use crate::support::{Folder, StdioServer, aquifer, forgetful, text};
 
 /// The scripted server that asks whatever it is told to.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../aquifer-upstream/tests/upstream/server.py");
@@ -14,7 +14,7 @@ fn config(folder: &Folder, allow: &str) -> String {
 }
 
 /// Calls an operation as a client that can be asked, and gives its data and what was asked meanwhile.
-fn call(piped: &mut Piped, operation: &str) -> (Value, Vec<Value>) {
+fn call(piped: &mut StdioServer, operation: &str) -> (Value, Vec<Value>) {
     let arguments = json!({ "operation": operation });
     let params = json!({ "name": "mcp_aql", "arguments": arguments });
     piped.send(&json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }));
@@ -37,9 +37,9 @@ fn call(piped: &mut Piped, operation: &str) -> (Value, Vec<Value>) {
     }
 }
 
-fn serve(folder: &Folder, allow: &str) -> Piped {
+fn serve(folder: &Folder, allow: &str) -> StdioServer {
     let config = config(folder, allow);
-    let mut piped = Piped::spawn(forgetful(folder).args(["serve", "--mode", "single", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(folder).args(["serve", "--mode", "single", "--config", &config]));
     let capabilities = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
     let client = json!({ "name": "tests", "version": "1" });
     piped.request(

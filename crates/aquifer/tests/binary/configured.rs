@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::sqlite::LIBRARY;
-use crate::support::{Folder, Piped, aquifer, confirmed, text};
+use crate::support::{Folder, StdioServer, aquifer, confirmed, text};
 
 /// A library and what an operator says about it.
 struct Desk {
@@ -72,6 +72,10 @@ fn which_operations_there_are() {
             &["list_books", "search_books", "get_book", "query_relationships"],
             &["create_book", "update_book", "delete_book", "create_author"],
         ),
+        ("query_sql = true", &["query_sql", "list_books"], &[]),
+        ("query_sql = false", &["list_books"], &["query_sql"]),
+        ("query_sql = true\nread_only = true\nprefix = \"lib_\"", &["lib_query_sql"], &["query_sql"]),
+        ("query_sql = true\nstyle = \"generic\"", &["query_sql", "list_records"], &["list_books"]),
         ("style = \"tables\"", &["list_books"], &["list_records", "list_tables"]),
         ("style = \"auto\"", &["list_books"], &["list_records", "list_tables"]),
         (
@@ -115,7 +119,7 @@ fn what_is_read_only_cannot_be_changed_under_any_name() {
     let refused = desk.call("read_only = true", "delete_book", json!({ "id": 1 }));
     assert_eq!(refused["error"]["code"], "NOT_FOUND_OPERATION");
     let config = desk.config("read_only = true");
-    let mut piped = Piped::initialized(&["serve", "--config", &config], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", "--config", &config], "2025-06-18");
     assert_eq!(piped.tools(), ["mcp_aql_read"]);
 }
 
@@ -267,7 +271,7 @@ fn a_statement_has_the_configured_timeout() {
     let config = desk.config(&format!(
         "timeout_seconds = 1\nmax_connections = 1\ntables.books.computed.endless = {{ sql = \"{endless}\", type = \"integer\" }}"
     ));
-    let mut piped = Piped::initialized(&["serve", "--config", &config], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", "--config", &config], "2025-06-18");
     let error = piped.error("read", "list_books", json!({ "fields": ["_computed.endless"] }));
     assert_eq!(error["code"], "UPSTREAM_TIMEOUT", "{error}");
     assert_eq!(count(&piped.data("read", "list_books", json!({}))), 3);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, alter, confirmed, forgetful, text, until};
+use crate::support::{Folder, StdioServer, alter, confirmed, forgetful, text, until};
 
 const USERS: &str = "
     CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, password_hash TEXT);
@@ -14,14 +14,14 @@ fn config(folder: &Folder, file: &str, keys: &str) -> String {
     folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{file}\"\n{keys}\n"))
 }
 
-fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
-    let mut piped = Piped::spawn(forgetful(folder).arg("serve").args(arguments));
+fn serve(folder: &Folder, arguments: &[&str]) -> StdioServer {
+    let mut piped = StdioServer::spawn(forgetful(folder).arg("serve").args(arguments));
     piped.initialize("2025-06-18");
     piped
 }
 
 /// What a call of an operation answers, refused or not.
-fn answer(piped: &mut Piped, family: &str, operation: &str, params: &Value) -> Value {
+fn answer(piped: &mut StdioServer, family: &str, operation: &str, params: &Value) -> Value {
     piped.call(&format!("mcp_aql_{family}"), json!({ "operation": operation, "params": params }))
 }
 

@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::safety::Fixture;
-use crate::support::{HttpServer, Piped, run, shell, text, token, until};
+use crate::support::{HttpServer, StdioServer, run, shell, text, token, until};
 
-fn demo() -> Piped {
-    Piped::initialized(&["demo", "--stdio"], "2025-06-18")
+fn demo() -> StdioServer {
+    StdioServer::initialized(&["demo", "--stdio"], "2025-06-18")
 }
 
 /// The operations and parameters that stand behind this beginning of a line.
@@ -30,7 +30,7 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
         || served.call("mcp_aql_read", json!({ "operation": "get_tag", "params": { "id": 3 } }))["success"] == true;
     let asked = delete(&params);
     let details = &asked["error"]["details"];
-    assert!(details["confirmation_message"].as_str().unwrap().contains("delete_tag"), "{asked}");
+    assert!(details["confirmation_message"].as_str().unwrap().contains("Delete tag 3"), "{asked}");
     assert!(details["reasons"][0].is_string() && there(), "{asked}");
     params["confirmation_token"] = token(&asked).unwrap().into();
     assert_eq!(delete(&params)["success"], true);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::support::{Folder, Piped, children, forgetful, server, text, tools};
+use crate::support::{Folder, StdioServer, children, forgetful, server, text, tools};
 
 /// Two servers that can be asked for their environment, each with a variable of the file.
 fn configured(folder: &Folder, values: &str) -> String {
@@ -25,7 +25,7 @@ fn put(folder: &Folder, values: &str) {
     std::fs::rename(path, folder.path("values.env")).unwrap();
 }
 
-fn seen(piped: &mut Piped, source: &str, name: &str) -> String {
+fn seen(piped: &mut StdioServer, source: &str, name: &str) -> String {
     let answer = piped.data("read", &format!("{source}_environment"), json!({ "name": name }));
     answer["wanted"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
@@ -37,7 +37,7 @@ fn values_come_from_the_file_and_change_with_it() {
     let config = configured(&folder, "# mine\nONE='first one'\nTWO=two\nOTHER=other\n");
     let mut command = forgetful(&folder);
     let mut piped =
-        Piped::spawn(command.args(["serve", "--config", &config]).env("ONE", "of the shell").env("OTHER", "x"));
+        StdioServer::spawn(command.args(["serve", "--config", &config]).env("ONE", "of the shell").env("OTHER", "x"));
     piped.initialize("2025-06-18");
     assert_eq!(seen(&mut piped, "one", "SEEN"), "<first one>");
     assert_eq!(seen(&mut piped, "two", "SEEN"), "<two>");
@@ -49,8 +49,8 @@ fn values_come_from_the_file_and_change_with_it() {
     piped.says("the changed configuration is in effect");
     assert_eq!(seen(&mut piped, "one", "SEEN"), "<second>");
     assert_eq!(seen(&mut piped, "two", "SEEN"), "<two>");
-    let kept = children(piped.pid()).iter().filter(|child| before.contains(child)).count();
-    assert_eq!(kept, 1, "the server that does not use what changed goes on");
+    let same = children(piped.pid()).iter().filter(|child| before.contains(child)).count();
+    assert_eq!(same, 1, "the server that does not use what changed goes on");
     // What nobody refers to changes nothing, and a value that is gone is an error that changes nothing, either.
     put(&folder, "ONE=second\n");
     piped.says("TWO");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Folder, HttpServer, Piped, children, confirmed, forgetful, server, text, tools, unguarded, until,
+    Folder, HttpServer, StdioServer, children, confirmed, forgetful, server, text, tools, unguarded, until,
 };
 
 /// A client's file as people have it: five servers, one of them broken.
@@ -32,16 +32,16 @@ const ARGUMENT: &str = "hush-argument-4712";
 const QUERY: &str = "hush-query-4713";
 const HEADER: &str = "hush-header-4714";
 
-fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
+fn serve(folder: &Folder, arguments: &[&str]) -> StdioServer {
     let mut command = forgetful(folder);
     command.args(arguments).env("GATEWAY_TEST_TOKEN", HEADER).env("GATEWAY_TEST_STRANGER", "not for children");
-    let mut piped = Piped::spawn(&mut command);
+    let mut piped = StdioServer::spawn(&mut command);
     piped.initialize("2025-06-18");
     piped
 }
 
 /// Waits until an operation is offered.
-fn offered(piped: &mut Piped, operation: &str) {
+fn offered(piped: &mut StdioServer, operation: &str) {
     until(operation, || piped.operations().iter().any(|known| known == operation).then_some(()));
 }
 
@@ -122,8 +122,8 @@ fn r_dis_2_no_secret_of_a_client_comes_out() {
         everything.push_str(&std::fs::read_to_string(&bundle).unwrap_or_default());
     }
     // What is kept for the next time, too.
-    let kept = Command::new("grep").args(["-rIh", "hush-", &folder.path("state")]).output().unwrap();
-    everything.push_str(&text(&kept.stdout));
+    let leaked = Command::new("grep").args(["-rIh", "hush-", &folder.path("state")]).output().unwrap();
+    everything.push_str(&text(&leaked.stdout));
     for built in std::fs::read_dir(folder.path("built")).unwrap() {
         everything.push_str(&std::fs::read_to_string(built.unwrap().path()).unwrap());
     }
@@ -161,7 +161,7 @@ fn r_dis_7_one_command_and_a_url_need_no_file() {
     let url = format!("http://{}/mcp", board.authority);
     let both = run(&folder, &[&["introspect", "--source", &url][..], &command].concat());
     let shown = text(&both.stdout);
-    assert!(shown.contains("mcp_mcp_aql_create") && shown.contains("frobnicate"), "{shown}{}", text(&both.stderr));
+    assert!(shown.contains("mcp_aql_create") && shown.contains("frobnicate"), "{shown}{}", text(&both.stderr));
     let away = run(&folder, &["call", "list_tasks", "--source", "http://127.0.0.1:9/mcp"]);
     assert_eq!(away.status.code(), Some(1), "{}", text(&away.stderr));
     assert!(text(&away.stderr).contains("is unavailable"), "{}", text(&away.stderr));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Piped, envelope, memory, processor_time, until};
+use crate::support::{HttpServer, StdioServer, envelope, memory, processor_time, until};
 
 /// A tool call with this text in place of its arguments.
 fn call(id: u64, arguments: &str) -> String {
@@ -94,7 +94,7 @@ fn code(answer: &Value) -> Option<String> {
 
 #[test]
 fn r_req_7_and_r_req_8_hold_on_pipes() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     for (what, bytes, expected) in calls() {
         piped.send_bytes(&bytes);
         let answer = piped.receive();
@@ -136,7 +136,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 
 #[test]
 fn r_req_7_details_name_the_limit() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     piped.send_bytes(call(9, &nested(40)).as_bytes());
     assert_eq!(
         envelope(&piped.receive())["error"]["details"],
@@ -165,7 +165,7 @@ fn r_req_7_details_name_the_limit() {
 
 #[test]
 fn junk_between_messages_is_answered_or_ignored_and_never_fatal() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     for (line, code) in [
         (&b"hello"[..], Some(-32700)),
         (b"\xff\xfe\x00", Some(-32700)),
@@ -217,7 +217,7 @@ fn r_req_7_memory_stays_flat() {
     const BATCH: usize = 8;
     let big = call_id_last(3, &format!(r#"{{"operation":"{}"}}"#, "x".repeat(24 << 20)));
 
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     let flat = levels_off(|| {
         for _ in 0..BATCH {
             piped.send_bytes(big.as_bytes());

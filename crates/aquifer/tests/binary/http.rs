@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde_json::json;
 
-use crate::support::{HttpServer, Piped, envelope, read_answer, stateless_body, terminate, until};
+use crate::support::{HttpServer, StdioServer, envelope, read_answer, stateless_body, terminate, until};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -234,7 +234,7 @@ fn a_listening_client_does_not_delay_the_shutdown() {
 
 #[test]
 fn the_same_answers_as_on_pipes() {
-    let (served, mut piped) = (HttpServer::tasks(), Piped::tasks());
+    let (served, mut piped) = (HttpServer::tasks(), StdioServer::tasks());
     for (tool, arguments) in [
         ("mcp_aql_create", json!({ "operation": "create_task", "title": "a" })),
         ("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "operations" } })),

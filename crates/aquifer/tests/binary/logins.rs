@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, forgetful, shell_in, text, unguarded, until};
+use crate::support::{Folder, StdioServer, forgetful, shell_in, text, unguarded, until};
 
 /// An MCP server that wants a login, with its authorization server.
 struct Guarded {
@@ -129,8 +129,13 @@ fn a_gateway_names_the_login_command_and_picks_up_the_login() {
             other.url()
         ),
     );
-    let mut piped =
-        Piped::spawn(forgetful(&folder).args(["serve", "--config", &folder.path("aquifer.toml"), "--log", "trace"]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args([
+        "serve",
+        "--config",
+        &folder.path("aquifer.toml"),
+        "--log",
+        "trace",
+    ]));
     piped.initialize("2025-06-18");
     let status = until("it says what to run", || {
         let shown = piped.data("read", "introspect", json!({ "query": "operations" })).to_string();

@@ -7,6 +7,7 @@ mod adapter_limits;
 mod architecture;
 mod asked;
 mod attacks;
+mod batches;
 mod captures;
 mod command_line;
 mod configured;

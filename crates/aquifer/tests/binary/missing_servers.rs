@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::sqlite::LIBRARY;
-use crate::support::{Folder, Piped, forgetful, server, text, tools};
+use crate::support::{Folder, StdioServer, forgetful, server, text, tools};
 
 /// A server that answers the greeting with an error.
 const REFUSES: &str = r#"import sys, json
@@ -89,7 +89,7 @@ fn each_missing_server_is_reported_once_in_its_own_words() {
 fn a_gateway_reports_once_why_a_server_is_missing() {
     let fixture =
         Fixture::new(true, &[("git", &["no-such-program-anywhere"]), ("supabase", &["python3", "-c", REFUSES])]);
-    let mut piped = Piped::spawn(forgetful(&fixture.folder).args(["serve", &fixture.config]));
+    let mut piped = StdioServer::spawn(forgetful(&fixture.folder).args(["serve", &fixture.config]));
     piped.initialize("2025-06-18");
     piped.says("no-such-program-anywhere: command not found; used by source 'git'");
     piped.says("SUPABASE_ACCESS_TOKEN is required");

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, forgetful, server, text, until};
+use crate::support::{Folder, StdioServer, forgetful, server, text, until};
 
 fn tools(description: &str) -> Value {
     json!([{ "name": "get_user", "description": description, "annotations": { "readOnlyHint": true },
@@ -57,7 +57,7 @@ fn r_dis_7a_a_configuration_that_is_published_anew_accepts_nothing() {
     assert!(is_refused(&call(&folder, "", "get_user", &["--config", &config])));
 
     // While it is served.
-    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &config]));
     piped.initialize("2025-06-18");
     until("it is served", || (piped.error("read", "get_user", json!({}))["code"] == "PERMISSION_DENIED").then_some(()));
     let more = format!("{content}[[source]]\nname = \"shop\"\ntarget = \"demo:\"\n");

@@ -208,7 +208,7 @@ fn r_saf_2_read_only_leaves_nothing_that_writes() {
     let client = json!({ "mcpServers": { "small": { "command": started[0], "args": started[1..] } } });
     folder.file("mcp.json", &client.to_string());
     folder.file("agent.toml", "[[source]]\ntarget = \"mcp.json\"\nread_only = true\n");
-    for (words, kept, gone) in [
+    for (words, offered, hidden) in [
         (&["library.db", "--read-only"][..], "list_authors", "delete_author"),
         (&["demo:", "--read-only"], "list_tags", "create_tag"),
         (&["tasks:", "--read-only"], "list_tasks", "create_task"),
@@ -222,11 +222,11 @@ fn r_saf_2_read_only_leaves_nothing_that_writes() {
             serde_json::from_str(&succeed(&folder, "", &[&["introspect", "--json"], words].concat())).unwrap();
         let operations = listed["data"]["operations"].as_array().unwrap();
         let names: Vec<&str> = operations.iter().map(|one| one["name"].as_str().unwrap()).collect();
-        assert!(names.contains(&kept) && !names.contains(&gone), "{words:?}: {names:?}");
+        assert!(names.contains(&offered) && !names.contains(&hidden), "{words:?}: {names:?}");
         assert!(operations.iter().all(|one| one["semantic_category"] == "READ"), "{words:?}: {operations:?}");
         let mut call = vec!["call"];
         call.extend(words);
-        call.extend([gone, "{}"]);
+        call.extend([hidden, "{}"]);
         let refused = text(&run_in(&folder, "", &call).stdout);
         assert!(refused.contains("NOT_FOUND_OPERATION"), "{words:?}: {refused}");
     }

@@ -8,7 +8,7 @@ use aquifer_protocol::operation::{MAX_NAME_LEN, is_snake_case};
 use serde_json::{Map, Value, json};
 
 use crate::generated::objects;
-use crate::support::{Folder, Piped, forgetful, server, unguarded, until};
+use crate::support::{Folder, StdioServer, forgetful, server, unguarded, until};
 
 /// As many operations as a batch may have.
 const BATCH: usize = 100;
@@ -21,7 +21,7 @@ pub(crate) fn check(name: &str, tools: &Value, folder: &Folder) -> (usize, usize
     let mut command = forgetful(folder);
     command.args(["serve", "--config", &unguarded(folder), "--mode", "single", "--env", "MCP_RECORD"]);
     command.args(["--", &python, &program, &offered, "echo"]);
-    let mut piped = Piped::spawn(command.env("MCP_RECORD", &record));
+    let mut piped = StdioServer::spawn(command.env("MCP_RECORD", &record));
     piped.initialize("2025-06-18");
     let bundle = bundle(name, tools);
     let operations = &bundle.normalized_bundle.operations;
@@ -89,7 +89,7 @@ fn bundle(name: &str, tools: &Value) -> Bundle {
 }
 
 /// The names of all operations but introspection itself, page by page.
-fn listed(piped: &mut Piped) -> Vec<String> {
+fn listed(piped: &mut StdioServer) -> Vec<String> {
     let mut names = Vec::new();
     let mut params = json!({ "query": "operations", "first": 100 });
     loop {
@@ -106,7 +106,7 @@ fn listed(piped: &mut Piped) -> Vec<String> {
     }
 }
 
-fn parameters_are_all_there(piped: &mut Piped, operation: &str, schema: &Value, ours: impl Fn(&str) -> String) {
+fn parameters_are_all_there(piped: &mut StdioServer, operation: &str, schema: &Value, ours: impl Fn(&str) -> String) {
     let params = json!({ "query": "operations", "name": operation });
     let answer = piped.call("mcp_aql", json!({ "operation": "introspect", "params": params }));
     let shown = answer["data"]["operation"]["parameters"].as_array().unwrap_or_else(|| panic!("{operation}: {answer}"));

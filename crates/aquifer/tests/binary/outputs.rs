@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Piped, forgetful, server, shell_in, text, tools};
+use crate::support::{Folder, StdioServer, forgetful, server, shell_in, text, tools};
 
 /// Every option that names a file, with something in its place that must stay what it is.
 #[test]
@@ -106,7 +106,7 @@ fn every_call_is_one_line_of_the_log_at_info() {
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" serve demo: --log info 2> \"$1\"", env!("CARGO_BIN_EXE_aquifer"), &log]);
     command.env("XDG_STATE_HOME", folder.path("state"));
-    let mut piped = Piped::spawn(&mut command);
+    let mut piped = StdioServer::spawn(&mut command);
     piped.initialize("2025-06-18");
     let begun = std::fs::read_to_string(&log).unwrap().lines().count();
     piped.data("read", "get_tag", serde_json::json!({ "id": 1 }));

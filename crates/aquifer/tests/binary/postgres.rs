@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
 use crate::killed::{self, Entry, Ledger, Store, first_ledgers};
-use crate::support::{Folder, Piped, aquifer, run, signal, text, until};
+use crate::support::{Folder, StdioServer, aquifer, run, signal, text, until};
 
 /// The superuser's URL, to the database of this name.
 fn url(database: &str) -> String {
@@ -99,7 +99,7 @@ pub(crate) const LIBRARY: &str = "
 #[test]
 fn rows_are_served_and_changed() {
     let database = Database::with(LIBRARY);
-    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", &database.url], "2025-06-18");
     let listed = piped.data("read", "list_books", json!({ "sort": { "field": "title" }, "fields": ["title"] }));
     assert_eq!(listed["items"], json!([{ "title": "Letters" }, { "title": "Notes on engines" }, { "title": "War" }]));
     assert_eq!(piped.data("read", "search_books", json!({ "query": "engines" }))["items"][0]["id"], 1);
@@ -118,7 +118,7 @@ fn rows_are_served_and_changed() {
 #[test]
 fn a_missing_database_is_reported_and_served_later_without_a_restart() {
     let database = Database::planned();
-    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", &database.url], "2025-06-18");
     piped.says("is unavailable: its server has no");
     assert_eq!(piped.tools(), ["mcp_aql_read"]);
     assert_eq!(piped.error("read", "list_tables", json!({}))["code"], "UPSTREAM_UNAVAILABLE");
@@ -133,7 +133,7 @@ fn a_missing_database_is_reported_and_served_later_without_a_restart() {
 #[test]
 fn a_hangup_shows_a_new_table() {
     let database = Database::with(LIBRARY);
-    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", &database.url], "2025-06-18");
     assert!(!piped.operations().contains(&"list_shelves".to_owned()));
     database.query("CREATE TABLE shelves (id integer PRIMARY KEY, room text)");
     signal("-HUP", piped.pid());
@@ -191,7 +191,7 @@ fn the_password_never_comes_out() {
     let printed = silent("a wrong password", &refused, 2);
     assert!(printed.contains("rejects the user name or the password") && !printed.contains("hush-4711"), "{printed}");
 
-    let mut piped = Piped::initialized(&["serve", &url, "--log", "trace"], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", &url, "--log", "trace"], "2025-06-18");
     let mut answers = String::new();
     for (family, operation, params) in [
         ("read", "introspect", json!({ "query": "operations", "name": "list_books" })),

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
-use crate::support::{Folder, Piped, forgetful, server, text, tools, until};
+use crate::support::{Folder, StdioServer, forgetful, server, text, tools, until};
 
 fn mode(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
@@ -61,7 +61,7 @@ fn r_saf_6_every_file_of_the_state_is_private_with_an_open_umask() {
     let state = folder.path("above/state");
     let config = configured(&folder, &state);
     let mut serve = forgetful(&folder);
-    let mut piped = Piped::spawn(&mut with_open_umask(serve.args(["serve", "--config", &config])));
+    let mut piped = StdioServer::spawn(&mut with_open_umask(serve.args(["serve", "--config", &config])));
     piped.initialize("2025-06-18");
     piped.data("delete", "library_delete_book", json!({ "id": 1 }));
     piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
@@ -208,7 +208,7 @@ fn r_saf_5_an_audit_directory_that_cannot_be_used_stops_the_command() {
         assert_eq!(printed.contains("no operation can be audited"), code == 2, "row {row}: {printed}");
         assert_eq!(output.stdout.is_empty(), code == 2, "row {row}: nothing was done");
         if code == 2 {
-            let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+            let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &config]));
             piped.says("no operation can be audited");
             assert_eq!(piped.close().code(), Some(2), "row {row}");
         }

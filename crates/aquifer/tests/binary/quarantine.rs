@@ -4,7 +4,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, Piped, forgetful, server, text, token, until};
+use crate::support::{Folder, HttpServer, StdioServer, forgetful, server, text, token, until};
 
 /// A word that no honest definition here holds.
 const POISON: &str = "ignorepreviousinstructions";
@@ -38,8 +38,8 @@ impl Fixture {
         self.folder.tools("tools.json", tools);
     }
 
-    fn serve(&self) -> Piped {
-        let mut piped = Piped::spawn(forgetful(&self.folder).args(["serve", "--config", &self.config]));
+    fn serve(&self) -> StdioServer {
+        let mut piped = StdioServer::spawn(forgetful(&self.folder).args(["serve", "--config", &self.config]));
         piped.initialize("2025-06-18");
         piped
     }
@@ -67,11 +67,11 @@ fn source(folder: &Folder, name: &str, tools: &str) -> String {
 }
 
 /// What introspection says of an operation.
-fn described(piped: &mut Piped, operation: &str) -> Value {
+fn described(piped: &mut StdioServer, operation: &str) -> Value {
     piped.data("read", "introspect", json!({ "query": "operations", "name": operation }))["operation"].clone()
 }
 
-fn is_quarantined(piped: &mut Piped, operation: &str) -> bool {
+fn is_quarantined(piped: &mut StdioServer, operation: &str) -> bool {
     described(piped, operation)["description"].as_str().is_some_and(|words| words.starts_with("Quarantined"))
 }
 
@@ -255,7 +255,7 @@ fn r_dis_7a_several_servers_are_reviewed_together_and_apart() {
         let mut command = forgetful(&folder);
         command.args(arguments).current_dir(folder.path("")).stdin(Stdio::null()).output().unwrap()
     };
-    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", &file]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", &file]));
     piped.initialize("2025-06-18");
     for operation in ["one_get_user", "two_get_user"] {
         until(operation, || (described(&mut piped, operation)["description"] == "First.").then_some(()));
@@ -495,11 +495,11 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
     };
     let serve = |parts: &[&String]| {
         let config = write(parts);
-        let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+        let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &config]));
         piped.initialize("2025-06-18");
         piped
     };
-    let source_of = |piped: &mut Piped, operation: &str| {
+    let source_of = |piped: &mut StdioServer, operation: &str| {
         let answer =
             piped.data("read", "introspect", json!({ "query": "operations", "name": operation, "fields": "full" }));
         answer["operation"]["source"].clone()
@@ -514,7 +514,7 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
     until("its new tools are there", || {
         (piped.operations().iter().filter(|name| name.starts_with("a_b_get_it")).count() == 2).then_some(())
     });
-    let check = |piped: &mut Piped, when: &str| {
+    let check = |piped: &mut StdioServer, when: &str| {
         assert_eq!(source_of(piped, "a_b_get_it"), "two", "{when}");
         assert_eq!(source_of(piped, "a_b_list_notes"), "books", "{when}");
         let called = piped.data("read", "a_b_get_it", json!({}));
@@ -561,7 +561,7 @@ fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
             inner.authority
         ),
     );
-    let mut piped = Piped::spawn(forgetful(&outer).args(["serve", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(&outer).args(["serve", "--config", &config]));
     piped.initialize("2025-06-18");
     until("it is served", || (!described(&mut piped, "mcp_aql_read").is_null()).then_some(()));
     assert!(!is_quarantined(&mut piped, "mcp_aql_read"));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::safety::{Fixture, delete, delete_with};
-use crate::support::{Folder, Piped, Server, Transport, forgetful, signal, token, until};
+use crate::support::{Folder, Server, StdioServer, Transport, forgetful, signal, token, until};
 
 /// The library, served over both transports.
 fn both(keys: &str) -> [(Fixture, Server); 2] {
@@ -157,7 +157,7 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     let rules = fixture.folder.file("rules.toml", DENY);
     let mut command = forgetful(&fixture.folder);
     let source = format!("sqlite:{}", fixture.library);
-    let mut piped = Piped::spawn(command.args(["serve", &source, "--config", &rules]));
+    let mut piped = StdioServer::spawn(command.args(["serve", &source, "--config", &rules]));
     piped.initialize("2025-06-18");
     let mut server = Server::Stdio(piped);
     assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
@@ -205,9 +205,10 @@ fn r_dis_7a_a_newcomer_takes_neither_name_nor_prefix_of_a_source_that_is_served(
     });
     let source = |path: &str, keys: &str| format!("[[source]]\ntarget = \"sqlite:{path}\"\n{keys}\n");
     let path = folder.file("aquifer.toml", &source(&first, ""));
-    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &path]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &path]));
     piped.initialize("2025-06-18");
-    let title = |piped: &mut Piped, operation: &str| piped.data("read", operation, json!({ "id": 1 }))["title"].clone();
+    let title =
+        |piped: &mut StdioServer, operation: &str| piped.data("read", operation, json!({ "id": 1 }))["title"].clone();
     assert_eq!(title(&mut piped, "get_book"), "first");
     // Another of the same name, and before it in the file.
     folder.file("aquifer.toml", &format!("{}{}", source(&second, ""), source(&first, "")));
@@ -233,7 +234,7 @@ fn r_dis_7a_a_newcomer_takes_neither_name_nor_prefix_of_a_source_that_is_served(
     piped.says(IN_EFFECT);
     assert_eq!(title(&mut piped, "library_2_get_book"), "second");
     drop(piped);
-    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &path]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &path]));
     piped.initialize("2025-06-18");
     assert_eq!(title(&mut piped, "get_book"), "second");
 }

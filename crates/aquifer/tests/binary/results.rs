@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, Piped, forgetful, run, server, text, tools, until};
+use crate::support::{Folder, HttpServer, StdioServer, forgetful, run, server, text, tools, until};
 
 /// A server whose calls are counted, and a configuration for it.
 struct Desk {
@@ -38,9 +38,9 @@ impl Desk {
         )
     }
 
-    fn serve(&self, results: &str, source: &str) -> Piped {
+    fn serve(&self, results: &str, source: &str) -> StdioServer {
         let config = self.config(results, source);
-        let mut piped = Piped::spawn(forgetful(&self.folder).args(["serve", "--config", &config]));
+        let mut piped = StdioServer::spawn(forgetful(&self.folder).args(["serve", "--config", &config]));
         piped.initialize("2025-06-18");
         until("things are offered", || piped.operations().contains(&"list_things".to_owned()).then_some(()));
         piped
@@ -202,14 +202,17 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     let desk = Desk::new();
     // Two lists that could be meant are none.
     let mut piped = desk.serve("", "");
-    let parameters = |piped: &mut Piped, operation: &str| -> Vec<String> {
+    let parameters = |piped: &mut StdioServer, operation: &str| -> Vec<String> {
         let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
         let all = shown["operation"]["parameters"].as_array().unwrap();
         all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
     };
     let unsaid = piped.call("mcp_aql_read", json!({ "operation": "two_lists", "params": { "first": 2 } }));
     assert_eq!(unsaid["data"]["right"].as_array().map(Vec::len), Some(5), "{unsaid}");
-    assert_eq!(parameters(&mut piped, "two_lists"), ["fields", "filter", "sort", "aggregate", "first", "after"]);
+    assert_eq!(
+        parameters(&mut piped, "two_lists"),
+        ["fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"]
+    );
     drop(piped);
     // Said under the tool's own name, or the operation's.
     for name in ["twoLists", "two_lists"] {

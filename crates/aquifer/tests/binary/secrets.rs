@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Piped, aquifer, run, text};
+use crate::support::{Folder, StdioServer, aquifer, run, text};
 
 const PASSWORD: &str = "hush-4711";
 
@@ -46,7 +46,7 @@ fn commands_that_fail_keep_it() {
 #[test]
 fn a_server_whose_database_is_away_keeps_it() {
     let target = format!("postgres://clerk:{PASSWORD}@127.0.0.1:9/shop");
-    let mut piped = Piped::initialized(&["serve", &target, "--log", "trace"], "2025-06-18");
+    let mut piped = StdioServer::initialized(&["serve", &target, "--log", "trace"], "2025-06-18");
     piped.says("Source 'shop' is unavailable: no server is listening on its address");
     let error = piped.error("read", "list_tables", json!({}));
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Map, Value, json};
 
 use crate::offered::check;
-use crate::support::{Folder, Piped, forgetful, until};
+use crate::support::{Folder, StdioServer, forgetful, until};
 
 /// A server, and how it is started.
 struct Server {
@@ -52,10 +52,10 @@ fn servers(folder: &Folder) -> Vec<Server> {
 
 impl Server {
     /// The server itself, greeted as we greet it.
-    fn direct(&self) -> Piped {
+    fn direct(&self) -> StdioServer {
         let [program, arguments @ ..] = self.command.as_slice() else { unreachable!() };
         let mut command = Command::new(program);
-        let mut piped = Piped::spawn(command.args(arguments).envs(self.env.iter().cloned()));
+        let mut piped = StdioServer::spawn(command.args(arguments).envs(self.env.iter().cloned()));
         let hello = json!({
             "protocolVersion": "2025-11-25", "clientInfo": { "name": "direct", "version": "1" },
             "capabilities": { "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } },
@@ -71,7 +71,7 @@ impl Server {
 }
 
 /// All of them behind one gateway.
-fn gateway(folder: &Folder, servers: &[Server]) -> Piped {
+fn gateway(folder: &Folder, servers: &[Server]) -> StdioServer {
     let mut config = String::new();
     for Server { name, command, env } in servers {
         let env: Map<String, Value> = env.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
@@ -90,18 +90,18 @@ fn gateway(folder: &Folder, servers: &[Server]) -> Piped {
     // What the servers do is looked at here, not who is asked before.
     config.push_str("[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n");
     let config = folder.file("aquifer.toml", &config);
-    let mut piped = Piped::spawn(forgetful(folder).args(["serve", "--mode", "single", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(folder).args(["serve", "--mode", "single", "--config", &config]));
     piped.initialize("2025-06-18");
     piped
 }
 
-fn data(piped: &mut Piped, operation: &str, params: &Value) -> Value {
+fn data(piped: &mut StdioServer, operation: &str, params: &Value) -> Value {
     let answer = piped.call("mcp_aql", json!({ "operation": operation, "params": params }));
     assert_eq!(answer["success"], true, "{operation}: {answer}");
     answer["data"].clone()
 }
 
-fn names(piped: &mut Piped) -> Vec<String> {
+fn names(piped: &mut StdioServer) -> Vec<String> {
     let listed = data(piped, "introspect", &json!({ "query": "operations", "first": 500 }));
     listed["operations"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -125,7 +125,7 @@ fn parsed(text: &str) -> Value {
     }
 }
 
-fn call(direct: &mut Piped, tool: &str, arguments: &Value) -> Value {
+fn call(direct: &mut StdioServer, tool: &str, arguments: &Value) -> Value {
     let answer = direct.request("tools/call", json!({ "name": tool, "arguments": arguments }));
     assert_ne!(answer["result"]["isError"], json!(true), "{tool}: {answer}");
     answer["result"].clone()
@@ -219,7 +219,9 @@ fn r_dis_7_calls_through_the_gateway_answer_what_direct_calls_answer() {
     for server in &servers {
         let mut direct = server.direct();
         for (name, tool, arguments) in cases.iter().filter(|(name, ..)| *name == server.name) {
-            let operation = format!("{name}_{}", tool.replace('-', "_"));
+            let tool_name = tool.replace('-', "_");
+            let prefix = format!("{name}_");
+            let operation = if tool_name.starts_with(&prefix) { tool_name } else { format!("{prefix}{tool_name}") };
             until(&operation, || names(&mut piped).contains(&operation).then_some(()));
             let got = data(&mut piped, &operation, arguments);
             let result = call(&mut direct, tool, arguments);
@@ -244,7 +246,7 @@ fn first_list(value: &Value) -> &[Value] {
 }
 
 /// Goes from page to page.
-fn walk(piped: &mut Piped, operation: &str, params: &Value) -> Vec<Value> {
+fn walk(piped: &mut StdioServer, operation: &str, params: &Value) -> Vec<Value> {
     let mut pages = Vec::new();
     let mut params = params.clone();
     loop {
@@ -323,7 +325,7 @@ fn r_dis_8_a_shaped_call_answers_exactly_the_part_that_was_asked_for() {
     let whole = expected(&direct("git", "git_log", &log));
     let mut asked = log.clone();
     asked["first"] = json!(300);
-    let pages = walk(&mut piped, "git_git_log", &asked);
+    let pages = walk(&mut piped, "git_log", &asked);
     assert_eq!(json!(texts(&pages)), whole["result"].as_str().map_or(whole.clone(), Into::into));
     assert!(pages.len() > 2, "{}", pages.len());
 

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped};
+use crate::support::{Folder, StdioServer};
 
 /// A small library: a reference, a rule, words, a document, and something for full text to find.
 pub(crate) const LIBRARY: &str = "
@@ -25,10 +25,10 @@ pub(crate) const LIBRARY: &str = "
         (1, 'Notes on engines', 10.5), (1, 'Letters', 7), (2, 'Engines of war', 3.25);";
 
 /// The library in a folder of its own, and a server of it that has shaken hands.
-fn library() -> (Folder, String, Piped) {
+fn library() -> (Folder, String, StdioServer) {
     let folder = Folder::new();
     let file = folder.database("library.db", LIBRARY);
-    let piped = Piped::initialized(&["serve", &format!("sqlite:{file}")], "2025-06-18");
+    let piped = StdioServer::initialized(&["serve", &format!("sqlite:{file}")], "2025-06-18");
     (folder, file, piped)
 }
 
@@ -43,7 +43,7 @@ fn every_way_to_name_a_file_is_understood() {
     let other = folder.path("library.sqlite");
     std::fs::copy(&file, &other).unwrap();
     for target in [format!("sqlite:{file}"), format!("sqlite://{file}"), file, other] {
-        let mut piped = Piped::initialized(&["serve", &target], "2025-06-18");
+        let mut piped = StdioServer::initialized(&["serve", &target], "2025-06-18");
         assert_eq!(piped.data("read", "get_author", json!({ "id": 1 }))["name"], "Ada", "{target}");
     }
 }

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Piped, TIMEOUT, envelope, terminate};
+use crate::support::{StdioServer, TIMEOUT, envelope, terminate};
 
 #[test]
 fn every_revision_with_a_handshake_is_served() {
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut piped = Piped::initialized(&["serve", "tasks:"], revision);
+        let mut piped = StdioServer::initialized(&["serve", "tasks:"], revision);
         let tools = piped.request("tools/list", json!({}));
         assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 5, "{revision}");
         assert!(piped.close().success());
@@ -18,7 +18,7 @@ fn every_revision_with_a_handshake_is_served() {
 
 #[test]
 fn the_stateless_revision_is_served_on_pipes_too() {
-    let mut piped = Piped::start(&["serve", "tasks:"]);
+    let mut piped = StdioServer::start(&["serve", "tasks:"]);
     let (body, _) = crate::support::stateless_body(
         "tools/call",
         json!({ "name": "mcp_aql_create", "arguments": { "operation": "create_task", "title": "x" } }),
@@ -31,7 +31,7 @@ fn the_stateless_revision_is_served_on_pipes_too() {
 
 #[test]
 fn server_info_names_the_server() {
-    let mut piped = Piped::start(&["serve", "tasks:"]);
+    let mut piped = StdioServer::start(&["serve", "tasks:"]);
     let answer = piped.initialize("2025-06-18");
     assert_eq!(answer["result"]["serverInfo"]["name"], "aquifer");
     assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
@@ -39,7 +39,7 @@ fn server_info_names_the_server() {
 
 #[test]
 fn r_end_5_tools_carry_hints_and_an_open_schema() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     let tools = piped.request("tools/list", json!({}))["result"]["tools"].clone();
     let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp_aql_read").unwrap();
     assert_eq!(read["annotations"], json!({ "readOnlyHint": true, "destructiveHint": false }));
@@ -89,7 +89,7 @@ fn r_end_2_environment_beats_the_default_and_a_flag_beats_both() {
 
 #[test]
 fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     let mismatch = piped.request(
         "tools/call",
         json!({ "name": "mcp_aql_delete", "arguments": { "operation": "create_task", "params": { "title": "x" } } }),
@@ -106,7 +106,7 @@ fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
 
 #[test]
 fn progress_is_reported_and_grows() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     let run = json!({ "operation": "execute_tasks", "ms_each": 5, "wait": true });
     // Beside the arguments as in MCP, inside of them as in MCP-AQL, alone and for a batch.
     let inside = |token: Value| json!({ "operation": "execute_tasks", "params": { "ms_each": 5, "wait": true }, "_meta": { "progressToken": token } });
@@ -148,7 +148,7 @@ fn progress_is_reported_and_grows() {
 
 #[test]
 fn a_cancelled_call_stops_its_handler() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 60000, "wait": true } } }));
@@ -165,7 +165,7 @@ fn a_cancelled_call_stops_its_handler() {
 }
 
 /// The id of the execution that a call sent before has begun. Calls run side by side, so it may take a moment.
-fn running_execution(piped: &mut Piped) -> Value {
+fn running_execution(piped: &mut StdioServer) -> Value {
     let deadline = Instant::now() + TIMEOUT;
     loop {
         let listed = piped.call("mcp_aql_read", json!({ "operation": "list_executions" }));
@@ -178,7 +178,7 @@ fn running_execution(piped: &mut Piped) -> Value {
 
 #[test]
 fn calls_under_way_are_finished_when_the_client_leaves_or_a_signal_comes() {
-    let mut piped = Piped::tasks();
+    let mut piped = StdioServer::tasks();
     piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 300, "wait": true } } }));

@@ -10,7 +10,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::surface::{Mode, Profile, Surface, Tool};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, Piped, forgetful, server, text, tools};
+use crate::support::{Folder, HttpServer, StdioServer, forgetful, server, text, tools};
 
 /// Operations as they are in the wild: long names, all categories.
 fn operations(count: usize) -> Vec<Operation> {
@@ -30,6 +30,9 @@ fn operations(count: usize) -> Vec<Operation> {
             let mut name = String::new();
             let _ = write!(name, "{verb}_{}_{index}", nouns[index % nouns.len()]);
             let mut operation = Operation::new(&name, category, "Do something useful with it.");
+            if category != Category::Read {
+                operation.take_token();
+            }
             if category == Category::Update {
                 operation.parameters = vec![Parameter::required("input", Schema::new(Kind::Object(Shape::default())))];
             }
@@ -46,7 +49,7 @@ fn tokens(tools: &[Tool]) -> usize {
             json!({
                 "name": tool.name,
                 "description": tool.description,
-                "inputSchema": Tool::input_schema(),
+                "inputSchema": tool.input_schema(),
                 "annotations": { "readOnlyHint": tool.permissions.read_only, "destructiveHint": tool.permissions.destructive },
             })
         })
@@ -80,11 +83,45 @@ fn r_end_5_the_surface_stays_within_its_budget_however_many_operations_there_are
 #[test]
 fn r_end_5_the_demo_pays_what_it_shows() {
     for (mode, budget) in [("single", 170), ("semantic", 700)] {
-        let mut piped = Piped::initialized(&["demo", "--stdio", "--mode", mode], "2025-06-18");
+        let mut piped = StdioServer::initialized(&["demo", "--stdio", "--mode", mode], "2025-06-18");
         let tools = piped.request("tools/list", json!({}))["result"]["tools"].to_string();
         let tokens = count(&tools);
         assert!(tokens <= budget, "{mode}: {tokens} tokens\n{tools}");
     }
+}
+
+/// A clinic of 14 tables.
+const CLINIC: &str = "
+    CREATE TABLE sites (id INTEGER PRIMARY KEY, title TEXT NOT NULL, city TEXT NOT NULL, opened_on DATE NOT NULL);
+    CREATE TABLE staff (id INTEGER PRIMARY KEY, full_name TEXT NOT NULL, site_id INTEGER NOT NULL REFERENCES sites(id), role TEXT NOT NULL CHECK (role IN ('vet','nurse','desk')), left_on DATE);
+    CREATE TABLE owners (id INTEGER PRIMARY KEY, full_name TEXT NOT NULL, email TEXT, city TEXT, created_at TIMESTAMP NOT NULL);
+    CREATE TABLE species (id INTEGER PRIMARY KEY, title TEXT NOT NULL, parent_id INTEGER REFERENCES species(id));
+    CREATE TABLE animals (id INTEGER PRIMARY KEY, owner_id INTEGER NOT NULL REFERENCES owners(id), species_id INTEGER NOT NULL REFERENCES species(id), name TEXT NOT NULL, born_on DATE, weight_kg REAL, chip TEXT, traits JSON);
+    CREATE TABLE visits (id INTEGER PRIMARY KEY, animal_id INTEGER NOT NULL REFERENCES animals(id), site_id INTEGER NOT NULL REFERENCES sites(id), vet_id INTEGER REFERENCES staff(id), state TEXT NOT NULL CHECK (state IN ('booked','done','no_show','cancelled')), starts_at TIMESTAMP NOT NULL, note TEXT);
+    CREATE TABLE treatments (id INTEGER PRIMARY KEY, code TEXT NOT NULL, title TEXT NOT NULL, price_cents INTEGER NOT NULL);
+    CREATE TABLE visit_treatments (visit_id INTEGER REFERENCES visits(id), treatment_id INTEGER REFERENCES treatments(id), quantity INTEGER NOT NULL, PRIMARY KEY (visit_id, treatment_id));
+    CREATE TABLE invoices (id INTEGER PRIMARY KEY, visit_id INTEGER NOT NULL REFERENCES visits(id), total_cents INTEGER NOT NULL, state TEXT NOT NULL CHECK (state IN ('open','paid','void')), due_on DATE NOT NULL, paid_at TIMESTAMP);
+    CREATE TABLE payments (id INTEGER PRIMARY KEY, invoice_id INTEGER NOT NULL REFERENCES invoices(id), method TEXT NOT NULL CHECK (method IN ('card','cash','transfer')), amount_cents INTEGER NOT NULL, received_at TIMESTAMP NOT NULL);
+    CREATE TABLE suppliers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, country TEXT NOT NULL, phone TEXT);
+    CREATE TABLE stock (id INTEGER PRIMARY KEY, treatment_id INTEGER NOT NULL REFERENCES treatments(id), supplier_id INTEGER REFERENCES suppliers(id), site_id INTEGER NOT NULL REFERENCES sites(id), on_hand INTEGER NOT NULL, reorder_at INTEGER NOT NULL, expires_on DATE);
+    CREATE TABLE reminders (id INTEGER PRIMARY KEY, animal_id INTEGER NOT NULL REFERENCES animals(id), kind TEXT NOT NULL CHECK (kind IN ('vaccine','checkup')), due_on DATE NOT NULL, sent_at TIMESTAMP);
+    CREATE VIEW overdue_invoices AS SELECT id, visit_id, total_cents, due_on FROM invoices WHERE state = 'open' AND due_on < date('now');
+";
+
+#[test]
+fn r_ext_2_a_database_of_14_tables_is_described_in_600_tokens() {
+    let folder = Folder::new();
+    let path = folder.database("clinic.db", CLINIC);
+    let mut piped = StdioServer::initialized(&["serve", &path, "--mode", "single"], "2025-06-18");
+    let asked = json!({ "operation": "introspect", "params": { "query": "schema" } });
+    let answer = piped.request("tools/call", json!({ "name": "mcp_aql", "arguments": asked }));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let read: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(read["data"]["schema"].as_array().unwrap().len(), 14, "{text}");
+    let tokens = tiktoken::get_encoding("o200k_base").unwrap().count(text);
+    assert!(tokens <= 600, "{tokens} tokens: {text}");
+    let grammar = tiktoken::get_encoding("o200k_base").unwrap().count(&read["data"]["grammar"].to_string());
+    assert!(grammar <= 170, "{grammar} tokens: {text}");
 }
 
 /// `aquifer tokens` with a folder's own memory; exit code, stdout, stderr.
@@ -117,7 +154,7 @@ fn connect(report: &Value, surface: &str) -> Value {
 
 /// The same tools as a client sees them, counted here.
 fn shown(arguments: &[&str]) -> usize {
-    let mut piped = Piped::initialized(arguments, "2025-06-18");
+    let mut piped = StdioServer::initialized(arguments, "2025-06-18");
     let tools = piped.request("tools/list", json!({}))["result"]["tools"].clone();
     let member = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"] });
     let shown: Vec<Value> = tools.as_array().unwrap().iter().map(member).collect();

@@ -110,7 +110,11 @@ fn r_saf_2_a_rule_that_matches_nothing_is_an_error() {
             8,
             "'input.titel'",
         ),
-        (rule("effect = \"allow\"\noperation = \"delete_book\""), 8, "allows without loosen = true"),
+        (
+            rule("effect = \"allow\"\noperation = \"delete_book\""),
+            8,
+            "an allow rule has an effect only with loosen = true",
+        ),
         (
             "[[gate.rule]]\neffect = \"allow\"\nloosen = true\noperation = \"get_book\"\n".to_owned(),
             6,

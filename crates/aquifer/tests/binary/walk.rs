@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, aquifer, children, shell_in, text, token};
+use crate::support::{Folder, StdioServer, aquifer, children, shell_in, text, token};
 
 const SECRETS: [&str; 2] = ["hush-walk-key-4720", "hush-walk-note-4721"];
 
@@ -59,13 +59,13 @@ fn read(folder: &Folder, path: &str) -> String {
 }
 
 /// A server as the client's file starts it.
-fn started_by_client(folder: &Folder) -> Piped {
+fn started_by_client(folder: &Folder) -> StdioServer {
     let text = read(folder, ".cursor/mcp.json").replace("// mine", "");
     let file: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let entry = &file["mcpServers"]["aquifer"];
     let mut command = Command::new(entry["command"].as_str().unwrap_or_else(|| panic!("{file}")));
     command.args(entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()));
-    let mut piped = Piped::spawn(command.env("XDG_STATE_HOME", folder.path("state")).env_remove("AQUIFER_LOG"));
+    let mut piped = StdioServer::spawn(command.env("XDG_STATE_HOME", folder.path("state")).env_remove("AQUIFER_LOG"));
     piped.initialize("2025-06-18");
     piped
 }

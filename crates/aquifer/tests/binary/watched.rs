@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, children, forgetful, server, tools, until};
+use crate::support::{Folder, StdioServer, children, forgetful, server, tools, until};
 
 fn entry(offered: &str) -> Value {
     let [python, program, offered] = server(offered);
     json!({ "command": python, "args": [program, offered] })
 }
 
-fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
-    let mut piped = Piped::spawn(forgetful(folder).arg("serve").args(arguments));
+fn serve(folder: &Folder, arguments: &[&str]) -> StdioServer {
+    let mut piped = StdioServer::spawn(forgetful(folder).arg("serve").args(arguments));
     piped.initialize("2025-06-18");
     piped
 }
 
-fn offered(piped: &mut Piped, operation: &str) -> bool {
+fn offered(piped: &mut StdioServer, operation: &str) -> bool {
     piped.operations().iter().any(|known| known == operation)
 }
 
@@ -67,8 +67,8 @@ fn r_dis_7_a_changed_configuration_takes_effect_without_a_restart() {
     piped.data("create", "create_task", json!({ "title": "Milk" }));
     folder.file("aquifer.toml", &format!("{tasks}{upstream}"));
     until("the new one is there", || offered(&mut piped, "one_frobnicate").then_some(()));
-    let kept = piped.data("read", "list_tasks", json!({}));
-    assert_eq!(kept["items"][0]["title"], "Milk", "what did not change is the same as before, under the same names");
+    let listed = piped.data("read", "list_tasks", json!({}));
+    assert_eq!(listed["items"][0]["title"], "Milk", "what did not change is the same as before, under the same names");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = 5\n"));
     piped.says("is invalid, so the old one stays in effect: ");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = \"single\"\n"));

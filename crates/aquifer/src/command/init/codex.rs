@@ -12,19 +12,19 @@ pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: &
     servers.retain(|server, _| !removed.contains(&server) && server != name);
     servers.insert(name.to_owned(), entry(table, name)?);
 
-    let mut kept = String::new();
+    let mut others = String::new();
     let mut is_removed = false;
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with('[') {
             is_removed = server_of(line).is_some_and(|server| removed.contains(&server.as_str()) || server == name);
         }
         if !is_removed {
-            kept.push_str(line);
+            others.push_str(line);
         }
     }
-    let kept = kept.trim_end();
-    let separator = if kept.is_empty() { "" } else { "\n\n" };
-    let edited = format!("{kept}{separator}{table}\n");
+    let others = others.trim_end();
+    let separator = if others.is_empty() { "" } else { "\n\n" };
+    let edited = format!("{others}{separator}{table}\n");
     (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
 }
 
@@ -33,7 +33,7 @@ fn entry(table: &str, name: &str) -> Option<Value> {
     read.get(SECTION)?.get(name).cloned()
 }
 
-/// The server that a table's heading belongs to: of `[mcp_servers.notes.env]`, `notes`.
+/// The server that a table's heading belongs to: `notes` for `[mcp_servers.notes.env]`.
 fn server_of(heading: &str) -> Option<String> {
     let read: Table = toml::from_str(heading).ok()?;
     let servers = read.get(SECTION)?.as_table()?;
@@ -47,7 +47,7 @@ mod tests {
     const ENTRY: &str = "[mcp_servers.aquifer]\ncommand = \"aquifer\"";
 
     #[test]
-    fn tables_of_servers_go_and_everything_else_stays() {
+    fn tables_of_servers_are_removed_and_everything_else_is_unchanged() {
         for (text, expected) in [
             (
                 "# mine\nmodel = \"o3\" # best\n\n[mcp_servers.a]\ncommand = \"x\"\n[mcp_servers.a.env]\nT = \"1\"\n\n[tui]\n# quiet\nbell = false\n",
@@ -65,7 +65,7 @@ mod tests {
                 "[mcp_servers.aquifer]\ncommand = \"old\"\n[mcp_servers.a]\ncommand = \"x\"\nargs = [\n  \"y\",\n]\n",
                 Some("[mcp_servers.aquifer]\ncommand = \"aquifer\"\n"),
             ),
-            // Written otherwise: left to the person.
+            // The servers are not separate tables, so the user has to edit the file.
             ("mcp_servers = { a = { command = \"x\" } }\n", None),
             ("[mcp_servers]\na = { command = \"x\" }\n", None),
             ("[mcp_servers.a]\ncommand = \"x\"\nnote = \"\"\"\n[tui]\n\"\"\"\n", None),

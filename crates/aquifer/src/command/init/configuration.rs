@@ -120,11 +120,11 @@ impl Writer<'_> {
                 let mut all = env.clone();
                 all.extend(self.env_of_file(env_file.as_deref(), env));
                 let pairs = all.iter().map(|(variable, value)| {
-                    let kept = match environment_reference(value) {
+                    let reference = match environment_reference(value) {
                         Some(reference) => reference,
                         None => self.value(variable, value, &format!("env {variable}"), !is_open(variable, value)),
                     };
-                    (variable.clone(), Value::from(kept))
+                    (variable.clone(), Value::from(reference))
                 });
                 let pairs: Table = pairs.collect();
                 if !pairs.is_empty() {
@@ -150,11 +150,11 @@ impl Writer<'_> {
                         Some((scheme @ ("Bearer" | "Basic" | "Token"), rest)) => (format!("{scheme} "), rest),
                         _ => (String::new(), value.as_str()),
                     };
-                    let kept = match environment_reference(rest) {
+                    let reference = match environment_reference(rest) {
                         Some(reference) => reference,
                         None => self.value(&wanted, rest, &format!("header {header}"), is_secret),
                     };
-                    (header.clone(), Value::from(format!("{scheme}{kept}")))
+                    (header.clone(), Value::from(format!("{scheme}{reference}")))
                 });
                 let pairs: Table = pairs.collect();
                 if !pairs.is_empty() {

@@ -19,7 +19,7 @@ use aquifer_discovery::servers::is_placeholder;
 use super::{call, write};
 use crate::Ending;
 use crate::cli::InitArgs;
-use crate::safety::terminal;
+use crate::terminal;
 use clients::Client;
 use env_file::EnvFile;
 use snippet::ServeCommand;
@@ -95,7 +95,7 @@ fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
         let prompt = format!(
             "{name}: {place} of '{server}' is a placeholder. Enter its value, or nothing to fill it in later: "
         );
-        let typed = terminal::secret(&call::escape_hidden(&prompt))?;
+        let typed = terminal::secret(&terminal::escape_hidden(&prompt))?;
         let typed = typed.trim();
         if is_placeholder(typed) {
             eprintln!("This is also a placeholder. Fill it in later.");
@@ -125,7 +125,7 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
     }
     for Variable { name, server, file, place, .. } in meant {
         let line = format!("  {name}  {place} of '{server}' in {}", file.display());
-        eprintln!("{}", call::escape_hidden(&line));
+        eprintln!("{}", terminal::escape_hidden(&line));
     }
 }
 

@@ -30,10 +30,11 @@ use super::{call, capture, write};
 use crate::Ending;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
+use crate::config::target::is_source;
 use crate::setup::SourceSelection;
 use crate::sources::gateway::pins;
 use crate::sources::gather::{gather, late_message};
-use crate::sources::{Plan, UnreachableError, is_source};
+use crate::sources::{Plan, UnreachableError};
 
 /// A server under review.
 struct ReviewedServer {

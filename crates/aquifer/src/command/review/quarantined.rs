@@ -13,8 +13,9 @@ use super::diff;
 use super::select::{self, SelectedTool};
 use crate::cli::ReviewArgs;
 use crate::config::Config;
-use crate::safety::{self, StoreLocation};
-use crate::sources::quoted;
+use crate::safety;
+use crate::state::{self, StoreLocation};
+use crate::terminal::quoted;
 
 /// Renders what is quarantined, with every difference and how to accept it.
 pub(super) fn render(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
@@ -137,7 +138,7 @@ pub(super) async fn accept(
     }
     let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
     found.accept(&tools).await.map_err(into_error)?;
-    let clock = safety::steady_clock();
+    let clock = state::steady_clock();
     let store = StoreLocation::new(&config.state)?.open(&config.state, &clock)?;
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {

@@ -162,14 +162,14 @@ fn servers(text: &str) -> FileReport {
 fn configuration(text: &str) -> FileReport {
     let read = Config::parse(text).map_err(|problem| vec![problem]);
     let read = read.and_then(|config| {
-        let problems = senseless(&config, text);
+        let problems = find_inconsistencies(&config, text);
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     });
     FileReport::new(CONFIGURATION, read, |config| (count(config.source.len(), "source"), Vec::new()))
 }
 
 /// Finds settings that parse but are inconsistent.
-fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
+fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
     let headings = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[source]]"));
     let lines: Vec<u64> = headings.map(|(index, _)| index as u64 + 1).collect();
     let mut problems = Vec::new();
@@ -252,7 +252,7 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     problems
 }
 
-/// The first line from `from` on that is about a name, or `from` if there is none.
+/// The first line at or after `from` that sets a name, or `from` if there is none.
 fn place(text: &str, from: u64, name: &str) -> u64 {
     let rest = text.lines().zip(1_u64..).skip_while(|(_, line)| *line < from);
     let is_about = |line: &str| {

@@ -22,7 +22,7 @@ pub(super) fn check_offline(text: &str, found: &mut FileReport) {
     let Ok(config) = Config::parse(text) else { return };
     let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
     let facts = SourceFacts { has_several, ..SourceFacts::default() };
-    if let Ok(policy) = Policy::new(&config.gate.settings(&facts).policy) {
+    if let Ok(policy) = Policy::new(&facts.gate_settings(&config.gate).policy) {
         found.problems.extend(policy.rules_without_source().iter().map(|lacking| problem(lacking, text)));
     }
 }
@@ -64,7 +64,7 @@ struct ReachableSources {
 async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<ReachableSources> {
     let wanted = SourceSelection { targets: &[], upstream: &UpstreamArgs::default(), config };
     let plans = wanted.plan()?;
-    let facts = plans.facts();
+    let facts = SourceFacts::new(&plans);
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
         found.warnings.push(format!("source '{name}' cannot be reached, so its rules were not checked: {why}"));

@@ -5,16 +5,18 @@ use std::path::Path;
 use aquifer_discovery::redact;
 use aquifer_upstream::{LoginSettings, Settings, Transport};
 
-use super::super::{Kind, Plan, Plans, quoted};
-use crate::setup::SourceSelection;
+use super::super::{Kind, Plan, Plans};
 use crate::state::StateFiles;
+use crate::terminal::quoted;
 
 impl Plans {
     /// Lets every server on the web be logged in to that has no token or header for it in its configuration.
-    pub(crate) fn log_in(&mut self, wanted: &SourceSelection<'_>, kept: &StateFiles) {
-        let Some(folder) = kept.logins() else { return };
+    /// `config` is the file that the command to log in names.
+    pub(crate) fn log_in(&mut self, config: Option<&Path>, state_files: &StateFiles) {
+        let Some(folder) = state_files.logins() else { return };
+        let is_configured = self.is_configured;
         for plan in &mut self.plans {
-            let command = |shown: fn(&Path) -> String| command(plan, wanted, shown);
+            let command = |shown: fn(&Path) -> String| command(plan, is_configured, config, shown);
             let (brief, full) = (command(name_only), command(|path| path.display().to_string()));
             let configured = plan.origin.config.login.clone().unwrap_or_default();
             let variables = &plan.origin.config.variables;
@@ -48,10 +50,10 @@ fn is_open(settings: &Settings) -> bool {
 }
 
 /// What a person runs to log in: the server as it was named to us.
-fn command(plan: &Plan, wanted: &SourceSelection<'_>, shown: fn(&Path) -> String) -> String {
+fn command(plan: &Plan, is_configured: bool, config: Option<&Path>, shown: fn(&Path) -> String) -> String {
     let mut words = vec!["aquifer".to_owned(), "login".to_owned()];
     let origin = &plan.origin;
-    match (wanted.targets.is_empty(), &origin.server, plan.upstream().map(|settings| &settings.transport)) {
+    match (is_configured, &origin.server, plan.upstream().map(|settings| &settings.transport)) {
         (true, _, _) => words.push(plan.name.clone()),
         (false, Some(server), _) => {
             let file = origin.config.target.as_deref().unwrap_or_default();
@@ -60,7 +62,7 @@ fn command(plan: &Plan, wanted: &SourceSelection<'_>, shown: fn(&Path) -> String
         (false, None, Some(Transport::Http { url, .. })) => words.push(redact::url(url)),
         (false, None, _) => words.push(plan.name.clone()),
     }
-    if let Some(path) = &wanted.config.path {
+    if let Some(path) = config {
         words.extend(["--config".to_owned(), shown(path)]);
     }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")

@@ -47,6 +47,6 @@ pub(super) fn place(settings: &Settings) -> String {
 }
 
 /// The limits that its adapter file declares.
-pub(super) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
     settings.adapter.as_ref().map(|adapter| &adapter.rate_limits)
 }

@@ -12,17 +12,16 @@ use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{AllowedRequests, BearerToken, Settings, Transport};
 
 use super::super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, trust};
-use crate::config::{AllowedRequest, SourceConfig, StateConfig};
-use crate::safety::TrustSetting;
+use crate::config::{AllowedRequest, SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
 
 /// Plans a server that the configuration or the command line describes.
-pub(in crate::sources) fn plan(source: &SourceConfig, kept: &StateFiles) -> Result<Plan, InvalidSource> {
+pub(in crate::sources) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Plan, InvalidSource> {
     let name = source.name.clone().unwrap_or_else(|| default_name(source));
-    try_plan(source, &name, kept).map_err(|why| InvalidSource { name, why })
+    try_plan(source, &name, state_files).map_err(|why| InvalidSource { name, why })
 }
 
-fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan, String> {
+fn try_plan(source: &SourceConfig, name: &str, state_files: &StateFiles) -> Result<Plan, String> {
     let mut files = Vec::new();
     let adapter = match &source.adapter {
         Some(file) => {
@@ -43,7 +42,7 @@ fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan
         (None, Some(adapter)) => adapter.name.clone(),
         _ => name.to_owned(),
     };
-    let recorded = adapter.as_ref().and_then(|_| kept.recorded_trust(files.iter().map(String::as_str)));
+    let recorded = adapter.as_ref().and_then(|_| state_files.recorded_trust(files.iter().map(String::as_str)));
     let trust = trust::resolve(source.trust, adapter.as_ref(), recorded)?;
     let mut settings = Settings::new(&name, transport);
     if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
@@ -57,7 +56,7 @@ fn try_plan(source: &SourceConfig, name: &str, kept: &StateFiles) -> Result<Plan
         None => recorded.map(|level| level.min(trust)),
     };
     settings.is_adapter_settled = level.is_some_and(|level| level >= Trust::Validated);
-    finish(&mut settings, source, kept, &mut files)?;
+    finish(&mut settings, source, state_files, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
     let (prefix, state) = (source.prefix.clone(), StateConfig::default());
@@ -70,7 +69,7 @@ pub(in crate::sources) fn of_client(
     file: &str,
     environment: &Environment<'_>,
     source: &SourceConfig,
-    kept: &StateFiles,
+    state_files: &StateFiles,
 ) -> Result<Plan, InvalidSource> {
     let broken =
         |why: String| InvalidSource { name: server.name.clone(), why: format!("{file}:{}: {why}", server.line) };
@@ -104,7 +103,7 @@ pub(in crate::sources) fn of_client(
     let mut settings = Settings::new(&server.name, transport);
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
-    finish(&mut settings, source, kept, &mut files).map_err(broken)?;
+    finish(&mut settings, source, state_files, &mut files).map_err(broken)?;
     let trust = trust::resolve(source.trust, None, None).map_err(broken)?;
     if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
         settings.timeout = timeout;
@@ -124,7 +123,7 @@ pub(in crate::sources) fn of_client(
 fn finish(
     settings: &mut Settings,
     source: &SourceConfig,
-    kept: &StateFiles,
+    state_files: &StateFiles,
     files: &mut Vec<String>,
 ) -> Result<(), String> {
     let seconds = |name: &str, value: Option<u64>, default: Duration| match value {
@@ -136,7 +135,7 @@ fn finish(
     settings.start_timeout = seconds("start_timeout_seconds", source.start_timeout_seconds, settings.start_timeout)?;
     settings.concurrency = source.max_concurrent_calls.unwrap_or(settings.concurrency).clamp(1, 10_000);
     settings.max_answer_bytes = source.max_answer_bytes.unwrap_or(settings.max_answer_bytes).max(1024);
-    settings.cache_dir = kept.catalogues();
+    settings.cache_dir = state_files.catalogues();
     settings.limits = limits(source)?;
     settings.allow = AllowedRequests {
         elicitation: source.allow.contains(&AllowedRequest::Elicitation),

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use serde_json::{Value, json};
 
 use super::{Round, World, in_every_setting, journal, reading, tool};
-use crate::support::{HttpServer, Piped, Server, Transport, envelope, read_answer, stateless_body};
+use crate::support::{HttpServer, Server, StdioServer, Transport, envelope, read_answer, stateless_body};
 
 const SIGNED: &str = "bank://doc/1?sig=s1gnature";
 
@@ -14,7 +14,7 @@ fn r_dis_7_only_its_own_source_sees_an_address() {
     let spy = json!({ "tools": [reading("get_news")], "resources": [{ "uri": "spy://a", "name": "a" }],
         "templates": [{ "uriTemplate": "bank://doc/{id}", "name": "mine too" }, { "uriTemplate": "{+any}", "name": "all" }] });
     let script = json!({ "tools": [reading("get_account")], "resources": [{ "uri": SIGNED, "name": "statement" }] });
-    let mut kept = String::new();
+    let mut first = String::new();
     in_every_setting(
         &Transport::BOTH,
         |setting| {
@@ -28,9 +28,9 @@ fn r_dis_7_only_its_own_source_sees_an_address() {
             let entry = entries.iter().find(|entry| entry["name"].as_str().unwrap().contains("statement"));
             let uri = entry.unwrap_or_else(|| panic!("{listed}"))["uri"].as_str().unwrap().to_owned();
             if round == Round::First {
-                kept.clone_from(&uri);
+                first.clone_from(&uri);
             }
-            assert_eq!(uri, kept, "an address leads to the same after a restart");
+            assert_eq!(uri, first, "an address leads to the same after a restart");
             let read = world.server().request("resources/read", json!({ "uri": uri }));
             let contents = read["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{read}"));
             assert_eq!(contents, format!("read by {}", world.folder.path("journal")));
@@ -180,7 +180,7 @@ fn answer_to(message: &Value) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
 }
 
-fn listen(piped: &mut Piped, params: Value) -> (Value, Vec<Value>) {
+fn listen(piped: &mut StdioServer, params: Value) -> (Value, Vec<Value>) {
     piped.send(&json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }));
     let mut asked = Vec::new();
     loop {

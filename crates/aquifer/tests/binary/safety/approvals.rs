@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Fixture, delete, delete_with};
-use crate::support::{Piped, text, token};
+use crate::support::{StdioServer, text, token};
 
 const APPROVAL: &str = "[gate.strength]\ndestructive = \"approval\"\n";
 
-fn asked(piped: &mut Piped, id: i64) -> (String, String) {
+fn asked(piped: &mut StdioServer, id: i64) -> (String, String) {
     let asked = piped.call("mcp_aql_delete", delete(id));
     let approval = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
     (token(&asked).unwrap().to_owned(), approval)
@@ -110,9 +110,9 @@ fn r_saf_3_whatever_a_model_does_nothing_is_deleted_until_a_person_approves() {
     let fixture = Fixture::new(APPROVAL);
     let secret = fixture.secret();
     let (mut piped, mut elsewhere) = (fixture.piped(), fixture.piped());
-    let mut single = Piped::spawn(&mut fixture.command(&["serve", "--mode", "single"]));
+    let mut single = StdioServer::spawn(&mut fixture.command(&["serve", "--mode", "single"]));
     single.initialize("2025-11-25");
-    let mut direct = Piped::spawn(&mut fixture.command(&["serve", "--mode", "all"]));
+    let mut direct = StdioServer::spawn(&mut fixture.command(&["serve", "--mode", "all"]));
     direct.initialize("2025-03-26");
     let (token, id) = asked(&mut piped, 1);
     let (other, _) = asked(&mut piped, 2);

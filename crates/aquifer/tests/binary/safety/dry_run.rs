@@ -28,7 +28,7 @@ fn r_req_9_a_dry_run_of_a_database_asks_nobody_and_changes_nothing() {
     assert_eq!(fixture.books(), 50);
     // People are told so.
     let shown = text(&fixture.run(&["policy", "show"]).stdout);
-    assert!(shown.contains("'delete_book' asks nobody when called with dry_run: true"), "{shown}");
+    assert!(shown.contains("'delete_book' needs no confirmation when called with dry_run: true"), "{shown}");
     let shown: Value = serde_json::from_slice(&fixture.run(&["policy", "show", "--json"]).stdout).unwrap();
     assert_eq!(shown["dry_run_asks_nobody"], json!(["delete_book"]));
     for (params, decision) in [(r#"{"id": 7}"#, "confirm"), (r#"{"id": 7, "dry_run": true}"#, "allow")] {

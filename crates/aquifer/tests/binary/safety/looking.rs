@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::{Folder, Piped, forgetful, server, text, tools};
+use crate::support::{Folder, StdioServer, forgetful, server, text, tools};
 
 #[test]
 fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
@@ -75,7 +75,7 @@ fn r_saf_2_policy_show_has_what_callers_do_not_see_and_what_does_nothing() {
     let call = fixture.run(&["call", "get_book", r#"{"id": 1}"#]);
     let printed = text(&call.stderr);
     assert!(call.status.success() && unused.iter().all(|words| printed.contains(words)), "{printed}");
-    let mut piped = Piped::spawn(&mut fixture.command(&["serve"]));
+    let mut piped = StdioServer::spawn(&mut fixture.command(&["serve"]));
     unused.iter().for_each(|words| piped.says(words));
     // A wrong guess is refused without a word of the rule's file.
     let refused: Value = serde_json::from_slice(&fixture.run(&["call", "delete_book", r#"{"id": 1}"#]).stdout).unwrap();
@@ -100,7 +100,7 @@ fn r_saf_2_rules_about_a_slow_server_are_checked_once_it_answers() {
             json!(["-c", waits, "sh", python, program, offered])
         ),
     );
-    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(&folder).args(["serve", "--config", &config]));
     piped.initialize("2025-06-18");
     std::fs::write(go, "").unwrap();
     piped.says("rule 1 'late': no tool matches 'list_thing'. Did you mean 'list_things'?");

@@ -15,7 +15,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, alter, aquifer, text};
+use crate::support::{Folder, StdioServer, alter, aquifer, text};
 
 /// A library to delete from, with state of its own.
 pub(crate) struct Fixture {
@@ -64,8 +64,8 @@ impl Fixture {
     }
 
     /// A server on pipes that logs everything.
-    pub(crate) fn piped(&self) -> Piped {
-        let mut piped = Piped::spawn(self.command(&["serve"]).env("AQUIFER_LOG", "trace"));
+    pub(crate) fn piped(&self) -> StdioServer {
+        let mut piped = StdioServer::spawn(self.command(&["serve"]).env("AQUIFER_LOG", "trace"));
         piped.initialize("2025-06-18");
         piped
     }

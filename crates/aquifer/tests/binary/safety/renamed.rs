@@ -123,3 +123,58 @@ fn r_saf_2_a_denied_table_is_not_read_by_a_detour() {
     let answer = shop.call("style = \"generic\"", rule, &["get_table_schema", &schema]);
     assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{answer}");
 }
+
+/// Neither is it read through a path, nor by a condition that only decides by its rows.
+#[test]
+fn r_saf_2_a_rule_about_a_table_holds_for_paths_to_it() {
+    let shop = Shop::new();
+    let requests = [
+        ("orders", json!({ "fields": ["customer.name"] })),
+        ("orders", json!({ "fields": ["customer_id.name"] })),
+        ("orders", json!({ "filter": { "customer.name": "Ann" }, "fields": ["id"] })),
+        ("orders", json!({ "filter": { "status": { "lt": { "field": "customer.name" } } } })),
+        ("orders", json!({ "sort": " customer.name desc", "fields": ["id"] })),
+        ("orders", json!({ "aggregate": { "by": { "group_by": "customer.name", "count": true } } })),
+    ];
+    let many = ("customers", json!({ "filter": { "orders": { "some": { "status": "open" } } } }));
+    for (source, is_generic) in [("", false), ("prefix = \"my_\"", false), ("style = \"generic\"", true)] {
+        let call = |rule: &str, (table, params): &(&str, Value), flags: &[&str]| {
+            let mut params = params.clone();
+            let operation = match (is_generic, source.contains("my_")) {
+                (true, _) => {
+                    params["table_name"] = json!(table);
+                    "list_records".to_owned()
+                }
+                (_, true) => format!("my_list_{table}"),
+                _ => format!("list_{table}"),
+            };
+            let params = params.to_string();
+            let arguments: Vec<&str> = [&*operation, &*params].into_iter().chain(flags.iter().copied()).collect();
+            shop.call(source, rule, &arguments)
+        };
+        for request in requests.iter().chain([&many]) {
+            assert_eq!(call("", request, &[])["success"], true, "{source} {request:?}");
+            let about = if request.0 == "orders" { "customer" } else { "order" };
+            for (keys, effect) in [
+                (format!("table = \"{about}s\""), "confirm"),
+                (format!("operation = \"list_{about}s\""), "confirm"),
+                // This one conceals the table.
+                (format!("operation = \"list_{about}s\""), "deny"),
+            ] {
+                let rule = format!("[[gate.rule]]\nname = \"closed\"\neffect = \"{effect}\"\n{keys}\n");
+                let answer = call(&rule, request, &[]);
+                assert_eq!(answer["success"], false, "{source} {keys} {effect} {request:?}: {answer}");
+                assert!(!answer.to_string().contains("\"Ann\"") || request.1.to_string().contains("Ann"), "{answer}");
+                if effect == "confirm" {
+                    let code = answer["error"]["code"].as_str().unwrap_or_default();
+                    assert!(code.starts_with("CONFIRMATION"), "{source} {keys} {request:?}: {answer}");
+                    let explained = call(&rule, request, &["--explain"]);
+                    assert_eq!(explained["decision"], "confirm", "{source} {keys} {request:?}: {explained}");
+                    // The rest of the table is as free as before.
+                    let own = (request.0, json!({ "fields": ["id"] }));
+                    assert_eq!(call(&rule, &own, &[])["success"], true, "{source} {keys}");
+                }
+            }
+        }
+    }
+}

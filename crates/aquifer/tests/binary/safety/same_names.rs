@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, aquifer, forgetful, run, server, text};
+use crate::support::{Folder, StdioServer, aquifer, forgetful, run, server, text};
 
 const CUSTOMERS: &str =
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'Ann');";
@@ -100,9 +100,9 @@ fn r_saf_2_a_reload_refuses_a_name_that_is_given_twice() {
     let shops = Shops::new();
     let [shop, other] = ["name = \"shop\"", "name = \"other\""];
     let config = shops.write([shop, other], RULE);
-    let mut piped = Piped::spawn(forgetful(&shops.folder).args(["serve", "--config", &config]));
+    let mut piped = StdioServer::spawn(forgetful(&shops.folder).args(["serve", "--config", &config]));
     piped.initialize("2025-06-18");
-    let list = |piped: &mut Piped, operation: &str| -> String {
+    let list = |piped: &mut StdioServer, operation: &str| -> String {
         let answer: Value = piped.call("mcp_aql_read", json!({ "operation": operation }));
         answer["error"]["code"].as_str().unwrap_or("done").to_owned()
     };

@@ -34,13 +34,13 @@ fn r_saf_3_asked_confirmed_done_once_and_on_record() {
         log.contains("CONFIRMATION_REQUIRED") && log.contains("DELETE FROM"),
         "there was something to look through: {log}"
     );
-    let kept =
+    let leaked =
         std::process::Command::new("grep").args(["-rac", &token, &fixture.folder.path("state")]).output().unwrap();
-    let found: usize = String::from_utf8_lossy(&kept.stdout)
+    let found: usize = String::from_utf8_lossy(&leaked.stdout)
         .lines()
         .filter_map(|line| line.rsplit(':').next()?.parse::<usize>().ok())
         .sum();
-    assert_eq!(found, 0, "{}", String::from_utf8_lossy(&kept.stdout));
+    assert_eq!(found, 0, "{}", String::from_utf8_lossy(&leaked.stdout));
     assert!(!log.contains(&token) && !audit.contains(&token));
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Fixture, delete};
-use crate::support::{Piped, token};
+use crate::support::{StdioServer, token};
 
 const RULES: &str = "[gate.strength]\ndestructive = \"approval\"\n[[gate.rule]]\neffect = \"confirm\"\n\
                      operation = \"create_book\"\nstrength = \"approval\"\n";
@@ -21,7 +21,7 @@ struct Waiting {
     sent: Value,
 }
 
-fn create(piped: &mut Piped, title: &str) -> Waiting {
+fn create(piped: &mut StdioServer, title: &str) -> Waiting {
     let sent = json!({ "operation": "create_book", "params": { "title": title } });
     let asked = piped.call("mcp_aql_create", sent.clone());
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
@@ -29,7 +29,7 @@ fn create(piped: &mut Piped, title: &str) -> Waiting {
 }
 
 impl Waiting {
-    fn repeat(&self, piped: &mut Piped) -> Value {
+    fn repeat(&self, piped: &mut StdioServer) -> Value {
         let mut sent = self.sent.clone();
         sent["params"]["confirmation_token"] = self.token.as_str().into();
         piped.call("mcp_aql_create", sent)
@@ -73,8 +73,8 @@ fn r_saf_3_every_page_is_shown_before_a_call_is_approved() {
     assert_eq!(shown.matches("\r\n└ ").count(), 1, "{shown}");
     assert_eq!(waiting.repeat(&mut piped)["success"], true);
     let direct = rusqlite::Connection::open(&fixture.library).unwrap();
-    let kept: String = direct.query_row("SELECT title FROM books WHERE id = 51", [], |row| row.get(0)).unwrap();
-    assert_eq!(kept, title);
+    let stored: String = direct.query_row("SELECT title FROM books WHERE id = 51", [], |row| row.get(0)).unwrap();
+    assert_eq!(stored, title);
 }
 
 /// A call that fits on one page is asked about at once, and only then.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{HttpServer, Piped, envelope, terminate};
+use super::{HttpServer, StdioServer, envelope, terminate};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -18,7 +18,7 @@ impl Transport {
 
 /// A server over either transport.
 pub(crate) enum Server {
-    Stdio(Piped),
+    Stdio(StdioServer),
     Http(HttpServer),
 }
 
@@ -32,7 +32,7 @@ impl Server {
     pub(crate) fn spawn_for(transport: Transport, command: &mut Command, capabilities: &Value) -> Self {
         match transport {
             Transport::Stdio => {
-                let mut piped = Piped::spawn(command);
+                let mut piped = StdioServer::spawn(command);
                 piped.initialize_with("2025-06-18", capabilities);
                 Self::Stdio(piped)
             }

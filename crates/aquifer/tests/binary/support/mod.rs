@@ -18,7 +18,7 @@ pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
 pub(crate) use http_server::{Answer, HttpServer, read_answer, stateless_body, try_call};
 pub(crate) use mcp::{server, tools};
-pub(crate) use piped::Piped;
+pub(crate) use piped::StdioServer;
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);

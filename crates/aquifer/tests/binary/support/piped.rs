@@ -1,4 +1,4 @@
-//! A server on pipes.
+//! A server on stdio.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::stderr_reader::{StderrReader, lines};
 use super::{TIMEOUT, aquifer, envelope, token};
 
-/// A server on pipes.
-pub(crate) struct Piped {
+/// A server on stdio, with the test as its client.
+pub(crate) struct StdioServer {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Piped {
     next_id: u64,
 }
 
-impl Piped {
+impl StdioServer {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::spawn(aquifer().args(arguments))
     }
@@ -157,7 +157,7 @@ impl Piped {
     }
 }
 
-impl Drop for Piped {
+impl Drop for StdioServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,21 +1,15 @@
-//! The configuration sections `[gate]` and `[audit]`.
+//! The configuration section `[gate]`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_gate::policy::{Cell, PolicySettings, RuleSettings, Strength, TrustPolicySettings};
-use aquifer_gate::quota::{CostSettings, QuotaSettings, RateLimitSettings, ThresholdSettings};
-use aquifer_protocol::trust::Trust;
-use serde::{Deserialize, Deserializer};
+use aquifer_gate::quota::{CostSettings, DeclaredLimits, QuotaSettings, RateLimitSettings, ThresholdSettings};
+use serde::Deserialize;
 
-use super::SourceFacts;
-use crate::config::QuarantineConfig;
-
-const MIB: u64 = 1024 * 1024;
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+use super::QuarantineConfig;
 
 /// `[gate]`: rules, confirmations and limits.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -66,15 +60,15 @@ impl GateConfig {
         rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())
     }
 
-    /// Converts this section to the settings of the gate.
-    pub(crate) fn settings(&self, sources: &SourceFacts) -> GateSettings {
+    /// Converts this section to the settings of the gate. Adapter files of sources declare limits of their own.
+    pub(crate) fn settings(&self, has_several_sources: bool, declared: &DeclaredLimits) -> GateSettings {
         GateSettings {
             policy: PolicySettings {
                 matrix: self.matrix.clone(),
                 trust_policy: self.trust_policy.clone(),
                 strength: self.strength.clone(),
                 rule: self.rule.clone(),
-                has_several_sources: sources.has_several,
+                has_several_sources,
             },
             confirm: self.confirmation.settings(),
             quota: QuotaSettings {
@@ -82,7 +76,7 @@ impl GateConfig {
                 quota: self.quota.clone(),
                 cost: self.cost.clone(),
                 currency: self.currency.clone(),
-                declared: sources.limits.clone(),
+                declared: declared.clone(),
             },
         }
     }
@@ -100,86 +94,5 @@ impl ConfirmationConfig {
             issued_per_minute: self.max_issued_per_minute.unwrap_or(default.issued_per_minute),
             wrong_per_minute: self.max_wrong_per_minute.unwrap_or(default.wrong_per_minute),
         }
-    }
-}
-
-/// `[audit]`: where decisions and outcomes are recorded.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct AuditConfig {
-    /// The sinks that get every entry. An empty list turns the audit log off.
-    pub(crate) to: Option<Vec<AuditPlace>>,
-    /// The directory of the files. Default: in the state directory.
-    pub(crate) dir: Option<PathBuf>,
-    /// The maximum size of a file, after which a new one is started.
-    pub(crate) max_file_bytes: u64,
-    /// How many files are kept.
-    pub(crate) max_files: u32,
-    /// How long the state store keeps entries.
-    store_ttl_days: u32,
-    /// Whether operations that change something are refused while the audit log cannot be written.
-    pub(crate) required: bool,
-}
-
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self { to: None, dir: None, max_file_bytes: 16 * MIB, max_files: 16, store_ttl_days: 30, required: true }
-    }
-}
-
-impl AuditConfig {
-    /// How long the state store keeps entries.
-    pub(crate) fn kept_in_store(&self) -> Duration {
-        DAY * self.store_ttl_days.max(1)
-    }
-}
-
-/// A sink of the audit log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum AuditPlace {
-    File,
-    Stderr,
-    Store,
-}
-
-/// The `trust` key of a source: a level, or the level that its adapter file claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TrustSetting {
-    Level(Trust),
-    File,
-}
-
-impl std::str::FromStr for TrustSetting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, Trust::from_name(text)) {
-            ("file", _) => Ok(TrustSetting::File),
-            (_, Some(level)) => Ok(TrustSetting::Level(level)),
-            _ => {
-                let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-                Err(format!(
-                    "trust must be one of {}, or file (the level that an adapter file claims)",
-                    known.join(", ")
-                ))
-            }
-        }
-    }
-}
-
-/// As it is written.
-impl std::fmt::Display for TrustSetting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            TrustSetting::Level(level) => level.as_str(),
-            TrustSetting::File => "file",
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for TrustSetting {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An external pager is not used: one set in the environment could show something else, or nothing.
 
-use super::terminal::{self, Key};
+use super::prompt::{self, Key};
 
 /// The minimum number of rows on a page.
 const MIN_ROWS: usize = 4;
@@ -11,7 +11,7 @@ const MIN_ROWS: usize = 4;
 /// describes what quitting means.
 pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) -> anyhow::Result<bool> {
     'from_the_start: loop {
-        let size = terminal::size();
+        let size = prompt::size();
         let (rows, columns) = size;
         let lines = lay_out(columns);
         // The last row is for the prompt.
@@ -19,17 +19,17 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
         for (index, page) in pages.iter().enumerate() {
             let mut text = page.join("\n");
             text.push('\n');
-            terminal::print(&text)?;
+            prompt::print(&text)?;
             if index + 1 == pages.len() {
                 return Ok(true);
             }
             let prompt = format!("-- page {} of {}: Space or Enter continues, q {leaving} --", index + 1, pages.len());
-            if terminal::key(&prompt)? == Key::Leave {
+            if prompt::key(&prompt)? == Key::Leave {
                 return Ok(false);
             }
-            if terminal::size() != size {
+            if prompt::size() != size {
                 // Lines laid out for another width would be broken where a value chooses.
-                terminal::print("The size of the terminal has changed. Starting again.\n")?;
+                prompt::print("The size of the terminal has changed. Starting again.\n")?;
                 continue 'from_the_start;
             }
         }

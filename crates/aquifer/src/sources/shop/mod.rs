@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context as _;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus};
+use aquifer_engine::rehearsal::RehearsalResult;
+use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_query::{Collection, CursorKey};
@@ -76,12 +77,28 @@ impl Source for Shop {
         self.owner(&call.name).call(call)
     }
 
+    fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
+        self.owner(&call.name).rehearse(call)
+    }
+
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.database.set_restricted(restricted);
+    }
+
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
         self.owner(operation).collection(operation)
     }
 
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.owner(operation).resolve(operation, params)
+    }
+
+    fn tables(&self) -> Vec<TableSummary> {
+        self.database.tables()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.database.describe_tables(tables, is_whole)
     }
 
     fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {

@@ -1,0 +1,31 @@
+//! What a word on the command line, or the `target` of a source, names.
+
+use aquifer_sql::Target;
+
+/// Whether it names a source or a configuration.
+pub(crate) fn is_source(word: &str) -> bool {
+    matches!(word, "demo:" | "tasks:")
+        || is_http_url(word)
+        || (!word.trim_start().starts_with('{')
+            && (is_config(word) || is_adapter(word) || is_client_file(word) || Target::parse(word).is_some()))
+}
+
+/// Whether it is a configuration.
+pub(crate) fn is_config(word: &str) -> bool {
+    word.ends_with(".toml")
+}
+
+/// Whether it is an MCP server on the web.
+pub(crate) fn is_http_url(target: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
+}
+
+/// Whether it is an adapter file.
+pub(crate) fn is_adapter(target: &str) -> bool {
+    target.ends_with(".md")
+}
+
+/// Whether it is the configuration of an MCP client, which names servers.
+pub(crate) fn is_client_file(target: &str) -> bool {
+    [".json", ".jsonc", ".json5"].iter().any(|ending| target.ends_with(ending))
+}

@@ -1,0 +1,117 @@
+//! The state store: where the configuration puts it, and opening it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use aquifer_engine::clock::{SteadyClock, SystemClock};
+use aquifer_engine::store::{MemoryStore, StateStore};
+use aquifer_gate::store::{RedisSettings, SqliteStore, open_redis};
+
+use super::{StateFiles, create_private_directory};
+use crate::config::StateConfig;
+use crate::feature;
+
+/// How many records a memory store holds before it drops the oldest.
+pub(crate) const MAX_MEMORY_RECORDS: usize = 100_000;
+
+/// Where state is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreLocation {
+    /// In this process.
+    Memory,
+    /// In a file, which every process on this machine shares.
+    File(PathBuf),
+    /// In a Redis, under this URL.
+    Redis(String),
+}
+
+/// The value of `state.store`.
+pub(crate) enum StoreSetting {
+    Memory,
+    /// This file, or the default file in the state directory.
+    File(Option<PathBuf>),
+    Redis(String),
+}
+
+impl StoreSetting {
+    /// Parses the setting without opening the store.
+    pub(crate) fn parse(state: &StateConfig) -> anyhow::Result<Option<Self>> {
+        let Some(store) = state.store.as_deref().map(|store| state.variables.expand(store)).transpose()? else {
+            return Ok(None);
+        };
+        Ok(Some(match store.as_str() {
+            "memory" => StoreSetting::Memory,
+            "sqlite" => StoreSetting::File(None),
+            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
+                if !cfg!(feature = "redis") {
+                    return Err(feature::missing("Redis support", "redis").context("state.store cannot be used"));
+                }
+                StoreSetting::Redis(url.to_owned())
+            }
+            file => match file.strip_prefix("sqlite:").filter(|file| !file.is_empty()) {
+                Some(file) => StoreSetting::File(Some(file.into())),
+                None => {
+                    bail!("state.store must be \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
+                }
+            },
+        }))
+    }
+}
+
+impl StoreLocation {
+    /// The location that the configuration names, or else a file in the state directory, if there is one.
+    pub(crate) fn new(state: &StateConfig) -> anyhow::Result<Self> {
+        let files = StateFiles::new(state)?;
+        match StoreSetting::parse(state)? {
+            Some(StoreSetting::Memory) => Ok(StoreLocation::Memory),
+            Some(StoreSetting::Redis(url)) => Ok(StoreLocation::Redis(url)),
+            Some(StoreSetting::File(Some(file))) => {
+                // Its folder is the operator's business, and may hold other things.
+                let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+                if let Some(folder) = folder {
+                    let made = create_private_directory(folder);
+                    made.with_context(|| format!("cannot create {}", folder.display()))?;
+                }
+                Ok(StoreLocation::File(file))
+            }
+            Some(StoreSetting::File(None)) => Ok(StoreLocation::File(files.store()?)),
+            // A directory that was asked for is used or missed: limits in memory would begin anew with every process.
+            None if state.dir.is_some() => Ok(StoreLocation::File(files.store()?)),
+            None => Ok(files.store().map_or_else(
+                |error| {
+                    tracing::warn!(
+                        "confirmations and quotas are kept in memory, so 'aquifer approvals' cannot reach them: {error:#}"
+                    );
+                    StoreLocation::Memory
+                },
+                StoreLocation::File,
+            )),
+        }
+    }
+
+    /// Opens the store. Connections are made later.
+    pub(crate) fn open(&self, state: &StateConfig, clock: &Arc<SteadyClock>) -> anyhow::Result<Arc<dyn StateStore>> {
+        let clock = clock.clone();
+        Ok(match self {
+            StoreLocation::Memory => Arc::new(MemoryStore::new(clock, MAX_MEMORY_RECORDS)),
+            StoreLocation::File(file) => Arc::new(SqliteStore::new(file, clock)?),
+            StoreLocation::Redis(url) => {
+                let mut settings = RedisSettings::new(url);
+                if let Some(prefix) = &state.redis_prefix {
+                    settings.prefix.clone_from(prefix);
+                }
+                if let Some(file) = &state.redis_authorities {
+                    let read = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+                    settings.authorities = Some(read);
+                }
+                open_redis(&settings, clock)?
+            }
+        })
+    }
+}
+
+/// The clock that decides when things expire.
+pub(crate) fn steady_clock() -> Arc<SteadyClock> {
+    Arc::new(SteadyClock::new(Arc::new(SystemClock)))
+}
