@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     announce("the checks that docs/conformance.md lists");
     step::run(&mut checks, "Write it anew with: cargo xtask conformance --update-docs")?;
     announce("our own servers, at level 2");
-    step::run(&mut levels, "What stands in the way of a level is said above: the server is wrong, or a check is.")?;
+    step::run(&mut levels, "The output above shows what prevents a level: either the server or a check is wrong.")?;
     announce("every server got the level it should");
     Ok(())
 }

@@ -82,7 +82,7 @@ fn upstreams(plan: &Plan) -> Result<()> {
         }
     }
     if !done.status.success() {
-        bail!("bench-soak ended with {}; what is not as it should be stands above", done.status);
+        bail!("bench-soak ended with {}; the problems are listed above", done.status);
     }
     Ok(())
 }

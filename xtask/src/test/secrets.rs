@@ -56,7 +56,7 @@ impl Printed {
             tests += String::from_utf8_lossy(&text).matches("<testcase").count();
         }
         if report && tests == 0 {
-            bail!("{} tells of no tests", self.report.display());
+            bail!("{} contains no tests", self.report.display());
         }
         announce(&format!("no token in {bytes} bytes of output: {} files", files.len()));
         Ok(())

@@ -84,8 +84,8 @@ fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
 }
 
 /// Instructions of one question to a database, ours or by hand, without those of a database's own server.
-pub(crate) fn question(bench: &Bench, target: &str, side: &str, name: &str) -> anyhow::Result<f64> {
-    difference(bench, 200, |calls, wrapper| {
+pub(crate) fn question(bench: &Bench, target: &str, side: &str, name: &str, calls: u32) -> anyhow::Result<f64> {
+    difference(bench, calls, |calls, wrapper| {
         let command = words(&[&bench.program("bench-sql"), "calls", target, side, name, &calls.to_string()]);
         printed(&[wrapper, command].concat()).map(drop)
     })

@@ -32,17 +32,24 @@ const SEARCH: &str = r#"{"operation":"introspect","params":{"query":"operations"
 /// mcp-compressor's own levels. The one that takes the fewest tokens is the one it is compared by.
 const LEVELS: [&str; 4] = ["low", "medium", "high", "max"];
 
-/// Servers from npm whose tools are captured, and how they are started. GitHub's capture is part of the tests.
-const CAPTURED: [(&str, &str, &str); 4] = [
-    ("github", "GitHub, 26 tools", ""),
-    ("notion", "Notion, 24 tools", "NOTION_TOKEN=none @notionhq/notion-mcp-server/bin/cli.mjs"),
+/// Servers from npm whose tools are captured, how they are started, and the most tokens that connecting, finding and calling
+/// may take. GitHub's capture is part of the tests.
+const CAPTURED: [(&str, &str, &str, f64); 4] = [
+    ("github", "GitHub, 26 tools", "", 360.0),
+    ("notion", "Notion, 24 tools", "NOTION_TOKEN=none @notionhq/notion-mcp-server/bin/cli.mjs", 320.0),
     (
         "gitlab",
         "GitLab, 201 tools",
         "GITLAB_PERSONAL_ACCESS_TOKEN=none USE_PIPELINE=true USE_MILESTONE=true USE_GITLAB_WIKI=true \
          @zereight/mcp-gitlab/build/index.js",
+        450.0,
     ),
-    ("azure", "Azure, 235 tools", "AZURE_MCP_COLLECT_TELEMETRY=false @azure/mcp/index.js server start --mode all"),
+    (
+        "azure",
+        "Azure, 235 tools",
+        "AZURE_MCP_COLLECT_TELEMETRY=false @azure/mcp/index.js server start --mode all",
+        550.0,
+    ),
 ];
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -188,7 +195,7 @@ impl Gateways<'_> {
     /// What is shown at connect, and what it takes to connect, find an operation by words, and call it.
     fn tokens(&self) -> anyhow::Result<Vec<Figure>> {
         let (mut whole, mut connect) = (Vec::new(), Vec::new());
-        for (name, title, file) in self.captured()? {
+        for (name, title, file, max_tokens) in self.captured()? {
             eprintln!("==> tokens: {title}");
             let stub = self.bench.stub(&file);
             let ours = |mode: &str| [self.serve(mode, &["--"]), stub.clone()].concat();
@@ -209,6 +216,9 @@ impl Gateways<'_> {
                 (format!("{COMPRESSOR} ({level})"), [self.compressor(&["-c", level, "--"]), stub.clone()].concat())
             });
             let task = format!("{title}: tokens to connect, find and call");
+            let published = tasks::play(name, tasks::published, &ours("single"))?;
+            let figure = Figure::new(&task, own.total, "tokens").beside("published introspection", published.total);
+            whole.push(figure.notes(own.found(), published.found()).max(max_tokens));
             for (peer, walk, variants) in
                 [(COMPRESSOR, tasks::compressor as Walk, levels.to_vec()), (FASTMCP, tasks::fastmcp, fastmcp)]
             {
@@ -226,14 +236,14 @@ impl Gateways<'_> {
     }
 
     /// The captures: those of the tests, and those made here of the pinned servers.
-    fn captured(&self) -> anyhow::Result<Vec<(&'static str, &'static str, PathBuf)>> {
+    fn captured(&self) -> anyhow::Result<Vec<(&'static str, &'static str, PathBuf, f64)>> {
         let folder = self.bench.folder("bench-gateway/captures")?;
         let lock = std::fs::read_to_string(root().join("bench/peers/captured/package-lock.json"))?;
         let record = folder.join("made-from");
         let is_made = std::fs::read_to_string(&record).is_ok_and(|made| made == lock);
         let packages = self.bench.home.join("bench-peers/captured/node_modules");
         let mut captured = Vec::new();
-        for (name, title, started) in CAPTURED {
+        for (name, title, started, max_tokens) in CAPTURED {
             let file = if started.is_empty() { capture(name) } else { folder.join(format!("{name}.json")) };
             if !is_made && !started.is_empty() {
                 let (environment, program): (Vec<&str>, Vec<&str>) =
@@ -244,7 +254,7 @@ impl Gateways<'_> {
                 let tools = Session::open(&words(&command))?.tools()?;
                 std::fs::write(&file, json!({ "tools": tools }).to_string())?;
             }
-            captured.push((name, title, file));
+            captured.push((name, title, file, max_tokens));
         }
         std::fs::write(record, lock)?;
         Ok(captured)

@@ -15,7 +15,7 @@ use crate::{Bench, printed};
 const NAME: &str = "aquifer_bench";
 
 /// The largest page there is, of rows that hold 10 KB each.
-const LARGEST_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
+const MAX_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
 
 /// The latest paid orders, with all eight columns, and whether there are more.
 const LIST: &str = r#"{"operation":"list_orders","params":{"filter":{"status":"paid"},"sort":{"field":"created_at","order":"desc"},"first":25}}"#;
@@ -71,15 +71,21 @@ impl<'a> Databases<'a> {
             figures.extend(serde_json::from_str::<Vec<Figure>>(&printed(&command)?)?);
         }
         for (title, target) in self.all() {
-            for (name, what) in [("list", "list 25 of 1,000,000"), ("get", "get by key")] {
-                let ours = question(self.bench, target, "ours", name)?;
-                let by_hand = question(self.bench, target, "by-hand", name)?;
+            for (name, what, calls) in [
+                ("list", "list 25 of 1,000,000", 200),
+                ("get", "get by key", 200),
+                ("path-list", "path in a filter, 50 by an own column", 20),
+                ("path-sort", "path in a filter, 50 by a path", 20),
+                ("embedded", "50 rows with five related rows each", 20),
+            ] {
+                let ours = question(self.bench, target, "ours", name, calls)?;
+                let by_hand = question(self.bench, target, "by-hand", name, calls)?;
                 figures.push(instructions(format!("{title}: {what}"), ours).beside("SQL by hand", by_hand));
             }
         }
         for (title, target) in self.all() {
             let requests = if self.bench.is_quick { 32 } else { 400 };
-            figures.extend(load::memory(title, LARGEST_PAGE, &self.served(target), requests)?);
+            figures.extend(load::memory(title, MAX_PAGE, &self.served(target), requests)?);
         }
         Ok(figures)
     }

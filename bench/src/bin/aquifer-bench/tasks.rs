@@ -89,12 +89,30 @@ pub(crate) fn connect(session: &mut Session) -> anyhow::Result<(Vec<Value>, usiz
     Ok((tools, tokens))
 }
 
-/// Search, look at the one that fits, call.
+/// Search, which shows signatures, call.
 pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let tool = conversation.tool("mcp_aql")?;
     let ask = |params: Value| json!({ "operation": "introspect", "params": params });
-    let found = conversation.call(&tool, &ask(json!({ "query": "operations", "search": task.words })))?;
+    let found = conversation.call(&tool, &ask(json!({ "query": "signatures", "search": task.words })))?;
+    let found: Value = serde_json::from_str(&found).unwrap_or_default();
     // The name of the operation; these tools need no more than this.
+    let name = task.tool.replace('-', "_").to_lowercase();
+    let lines = found.pointer("/data/signatures").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_found = |line: &Value| {
+        line.as_str().and_then(|line| line.strip_prefix(&name)).is_some_and(|rest| rest.starts_with('('))
+    };
+    if !lines.iter().any(is_found) {
+        return Ok(false);
+    }
+    conversation.call(&tool, &json!({ "operation": name, "params": task.arguments }))?;
+    Ok(true)
+}
+
+/// The same with published introspection: search, look at the one that fits, call.
+pub(crate) fn published(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
+    let tool = conversation.tool("mcp_aql")?;
+    let ask = |params: Value| json!({ "operation": "introspect", "params": params });
+    let found = conversation.call(&tool, &ask(json!({ "query": "operations", "search": task.words })))?;
     let name = task.tool.replace('-', "_").to_lowercase();
     if !names(&found, "/data/operations").contains(&name) {
         return Ok(false);

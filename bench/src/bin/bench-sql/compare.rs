@@ -8,21 +8,23 @@ use aquifer_bench::statistics::{median, percentile, ratio};
 use aquifer_report::Figure;
 use serde_json::{Map, Value};
 
+use crate::by_hand::paths::PathQuestion;
 use crate::by_hand::{ByHand, PAGE, Place, Question, Target};
 use crate::ours::{self, Ours};
+use crate::paths;
 
 /// Pages before the deep one.
 const PAGES_BEFORE: usize = 999;
 /// An order to ask for.
 const ID: i64 = 654_321;
-const BY_HAND: &str = "SQL by hand";
+pub(crate) const BY_HAND: &str = "SQL by hand";
 /// A list by an indexed column of times, whatever their format, beside the same SQL.
 const MAX_TIMES_RATIO: f64 = 2.0;
 
 /// Blocks, and calls in a block, for each side.
 const CHEAP: (usize, usize) = (50, 60);
 /// Every row is looked at, which takes its time.
-const COSTLY: (usize, usize) = (25, 1);
+pub(crate) const COSTLY: (usize, usize) = (25, 1);
 
 /// Everything that is compared.
 pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<Figure>> {
@@ -32,7 +34,7 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
     for _ in 0..PAGES_BEFORE {
         let question = Question::List(deep);
         let (page, same) = both(&ours, &by_hand, &question).await?;
-        deep = Some(end(&page, &same)?);
+        deep = Some(end(&page, &same, "/created_at")?);
     }
     let (row, same) = both_values(&ours, &by_hand, &Question::Get(ID)).await?;
     for name in ["id", "customer_id", "note"].into_iter().chain(same.get("_etag").map(|_| "_etag")) {
@@ -68,7 +70,14 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
             figures.push(sides.p50(name, BY_HAND).max_ratio(MAX_TIMES_RATIO));
         }
     }
+    figures.extend(paths::compare(&ours, &by_hand, target.title(), is_quick).await?);
     Ok(figures)
+}
+
+/// Only what leads through references.
+pub(crate) async fn paths(target: &str) -> anyhow::Result<Vec<Figure>> {
+    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    paths::compare(&ours, &by_hand, Target::read(target)?.title(), false).await
 }
 
 /// Asks the same of one side again and again, and nothing else, to be counted from outside.
@@ -77,7 +86,13 @@ pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) ->
         "list" => Question::List(None),
         "group" => Question::CountByStatus,
         "get" => Question::Get(ID),
-        other => bail!("'{other}' is none of list, group and get"),
+        "path-list" => Question::Path(PathQuestion::LatestOfCity(None)),
+        "path-sort" => Question::Path(PathQuestion::ByCity(None)),
+        "path-group" => Question::Path(PathQuestion::CountryGroups),
+        "months" => Question::Path(PathQuestion::MonthGroups),
+        "embedded" => Question::Path(PathQuestion::Embedded),
+        "some" => Question::Path(PathQuestion::Some),
+        other => bail!("'{other}' is not a question"),
     };
     let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
     let call = match side {
@@ -96,13 +111,13 @@ async fn both(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Res
     Ok((page, same))
 }
 
-async fn both_values(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
+pub(crate) async fn both_values(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
     let page = serde_json::from_str(&ours.ask(ours::arguments(question)).await?)?;
     Ok((page, serde_json::from_str(&by_hand.ask(question).await?)?))
 }
 
 /// The first list of objects in an answer.
-fn rows(answer: &Value) -> &[Value] {
+pub(crate) fn rows(answer: &Value) -> &[Value] {
     match answer {
         Value::Array(items) if items.iter().all(Value::is_object) => items,
         Value::Array(items) => items.iter().map(rows).find(|rows| !rows.is_empty()).unwrap_or_default(),
@@ -111,18 +126,18 @@ fn rows(answer: &Value) -> &[Value] {
     }
 }
 
-/// The place after the last row.
-fn end(page: &Value, same: &Value) -> anyhow::Result<Place> {
+/// The place after the last row, whose sorted value is here.
+pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Place> {
     let last = rows(same).last().context("no rows")?;
     Ok(Place {
-        created_at: last.get("created_at").and_then(Value::as_str).context("no created_at")?.to_owned(),
+        value: last.pointer(value).and_then(Value::as_str).context("no sorted value")?.to_owned(),
         id: last.get("id").and_then(Value::as_i64).context("no id")?,
         cursor: page.pointer("/data/pageInfo/endCursor").and_then(Value::as_str).context("no cursor")?.to_owned(),
     })
 }
 
 /// Something to be asked again and again.
-enum Call<'a> {
+pub(crate) enum Call<'a> {
     Engine(&'a Ours, Map<String, Value>),
     ByHand(&'a ByHand, Question),
 }
@@ -155,10 +170,10 @@ async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::
 }
 
 /// The times of all blocks of both sides.
-struct Sides([Vec<Vec<f64>>; 2]);
+pub(crate) struct Sides([Vec<Vec<f64>>; 2]);
 
 impl Sides {
-    fn p50(&self, name: String, reference: &str) -> Figure {
+    pub(crate) fn p50(&self, name: String, reference: &str) -> Figure {
         let medians = |blocks: &Vec<Vec<f64>>| blocks.iter().map(|block| median(block)).collect::<Vec<_>>();
         let Self([one, other]) = self;
         self.share(name, reference, 0.5).ratio(ratio(&medians(one), &medians(other)))
@@ -175,7 +190,11 @@ impl Sides {
 }
 
 /// Both sides in blocks, in changing order. The first block only makes what is made on first use.
-async fn take_turns((blocks, calls): (usize, usize), one: &Call<'_>, other: &Call<'_>) -> anyhow::Result<Sides> {
+pub(crate) async fn take_turns(
+    (blocks, calls): (usize, usize),
+    one: &Call<'_>,
+    other: &Call<'_>,
+) -> anyhow::Result<Sides> {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for turn in 0..=blocks {
         if turn % 2 == 0 {

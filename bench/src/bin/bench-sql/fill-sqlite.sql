@@ -1,4 +1,4 @@
--- A shop's orders, and documents with much text in each. The rows are the same as in fill-postgres.sql.
+-- A shop's orders, documents with much text in each, visits and parcels. The rows are the same as in fill-postgres.sql.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 BEGIN;
@@ -77,6 +77,55 @@ CREATE INDEX visits_by_aware ON visits (aware_at);
 CREATE INDEX visits_by_day ON visits (day_at);
 CREATE INDEX visits_by_seconds ON visits (seconds_at);
 CREATE INDEX visits_by_sparse ON visits (sparse_at);
+
+-- Parcels of customers in cities, for paths through two references. Some parcels have no customer.
+CREATE TABLE cities (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    country TEXT NOT NULL
+);
+
+WITH RECURSIVE
+series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < 1000)
+INSERT INTO cities
+SELECT i, printf('City %04d', i * 7919 % 1000), printf('Country %02d', i % 50)
+FROM series;
+
+CREATE TABLE customers (
+    id INTEGER PRIMARY KEY,
+    city_id INTEGER NOT NULL REFERENCES cities (id),
+    name TEXT NOT NULL
+);
+
+WITH RECURSIVE
+series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < 100000)
+INSERT INTO customers
+SELECT i, 1 + i * 2654435761 % 4294967296 % 1000, printf('Customer %06d', i)
+FROM series;
+
+CREATE TABLE parcels (
+    id INTEGER PRIMARY KEY,
+    customer_id INTEGER REFERENCES customers (id),
+    weight INTEGER NOT NULL,
+    sent_at TEXT NOT NULL
+);
+
+WITH RECURSIVE
+series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < 1000000),
+numbers AS (SELECT i, i * 2654435761 % 4294967296 AS h FROM series)
+INSERT INTO parcels
+SELECT
+    i,
+    CASE WHEN i % 100 > 0 THEN 1 + h / 13 % 100000 END,
+    100 + h / 7 % 30000,
+    datetime(1700000000 + h % 63072000, 'unixepoch')
+FROM numbers;
+
+CREATE INDEX cities_by_name ON cities (name);
+CREATE INDEX cities_by_country ON cities (country);
+CREATE INDEX customers_by_city ON customers (city_id);
+CREATE INDEX parcels_by_customer ON parcels (customer_id);
+CREATE INDEX parcels_by_sent ON parcels (sent_at);
 
 COMMIT;
 ANALYZE;

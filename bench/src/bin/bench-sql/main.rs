@@ -1,17 +1,20 @@
-//! A list, a deep page, a sum and a single row, asked through the engine and by hand over the same driver, call by
-//! call in turns, so that the machine's noise hits both.
+//! Lists, a deep page, sums, a single row and paths through references, asked through the engine and by hand over the same
+//! driver, call by call in turns, so that the machine's noise hits both.
 //!
 //! Usage: bench-sql fill|drop TARGET
 //!        bench-sql compare TARGET [--quick]
-//!        bench-sql calls TARGET ours|by-hand list|group|get COUNT
+//!        bench-sql calls TARGET ours|by-hand QUESTION COUNT
+//!        bench-sql paths TARGET
 //!
 //! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints figures as
-//! JSON, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
+//! JSON, `paths` only those of paths, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL
+//! database. A QUESTION is list, group, get, path-list, path-sort, path-group, months, embedded or some.
 
 mod by_hand;
 mod compare;
 mod fill;
 mod ours;
+mod paths;
 
 use anyhow::{Context, bail};
 
@@ -33,6 +36,12 @@ fn main() -> anyhow::Result<()> {
             print(&serde_json::to_string(&runtime.block_on(compared)??)?);
             Ok(())
         }
+        ["paths", target] => {
+            let target = (*target).to_owned();
+            let compared = runtime.spawn(async move { compare::paths(&target).await });
+            print(&serde_json::to_string(&runtime.block_on(compared)??)?);
+            Ok(())
+        }
         ["calls", target, side, name, count] => {
             let count = count.parse().context("COUNT is not a number")?;
             let [target, side, name] = [*target, *side, *name].map(str::to_owned);
@@ -40,7 +49,8 @@ fn main() -> anyhow::Result<()> {
             runtime.block_on(runtime.spawn(async move { compare::calls(&target, &side, &name, count).await }))?
         }
         _ => bail!(
-            "usage: bench-sql fill|drop TARGET, compare TARGET [--quick], or calls TARGET ours|by-hand list|group|get COUNT"
+            "usage: bench-sql fill|drop TARGET, compare TARGET [--quick], paths TARGET, \
+             or calls TARGET ours|by-hand QUESTION COUNT"
         ),
     }
 }

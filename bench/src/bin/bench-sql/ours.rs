@@ -12,7 +12,8 @@ use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings};
 use serde_json::{Map, Value, json};
 
-use crate::by_hand::{BEFORE, Question};
+use crate::by_hand::paths::{CITY, COUNTRY, HEAVY, PATH_PAGE, PathQuestion};
+use crate::by_hand::{BEFORE, Place, Question};
 
 pub(crate) struct Ours(Engine);
 
@@ -39,6 +40,12 @@ impl Ours {
 
 /// A question as the arguments of a tool call.
 pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
+    let (operation, params) = params(question);
+    Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params)])
+}
+
+/// The operation and the parameters of a question.
+fn params(question: &Question) -> (&'static str, Value) {
     let (operation, mut params) = match question {
         Question::List(_) => (
             "list_orders",
@@ -48,6 +55,7 @@ pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
             ("list_orders", json!({ "aggregate": { "by_status": { "group_by": "status", "count": true } } }))
         }
         Question::Get(id) | Question::GetBare(id) => ("get_order", json!({ "id": id })),
+        Question::Path(question) => path_params(question),
         Question::Latest(column, _) => {
             let name = column.name;
             ("list_visits", json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 }))
@@ -61,5 +69,42 @@ pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
     if let (Some((name, value)), Value::Object(params)) = (more, &mut params) {
         params.insert(name.to_owned(), value);
     }
-    Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params)])
+    (operation, params)
+}
+
+/// The operation and the parameters of a question that leads through references.
+fn path_params(question: &PathQuestion) -> (&'static str, Value) {
+    let parcels = |filter: Value, sort: Value, after: &Option<Place>| {
+        let fields = ["id", "weight", "sent_at", "customer.name", "customer.city.name"];
+        let mut params = json!({ "filter": filter, "sort": sort, "fields": fields, "first": PATH_PAGE });
+        if let (Some(place), Value::Object(params)) = (after, &mut params) {
+            params.insert("after".to_owned(), json!(place.cursor));
+        }
+        ("list_parcels", params)
+    };
+    match question {
+        PathQuestion::LatestOfCity(after) => {
+            parcels(json!({ "customer.city.name": CITY }), json!({ "field": "sent_at", "order": "desc" }), after)
+        }
+        PathQuestion::ByCity(after) => {
+            parcels(json!({ "customer.city.country": COUNTRY }), json!({ "field": "customer.city.name" }), after)
+        }
+        PathQuestion::CountryGroups => {
+            let groups = json!({ "group_by": "customer.city.country", "count": true, "sum": "weight" });
+            ("list_parcels", json!({ "aggregate": { "groups": groups } }))
+        }
+        PathQuestion::MonthGroups => {
+            let months = json!({ "field": "sent_at", "by": "month" });
+            let groups = json!({ "group_by": months, "count": true, "sum": "weight" });
+            ("list_parcels", json!({ "aggregate": { "groups": groups } }))
+        }
+        PathQuestion::Embedded => {
+            let parcels = json!({ "parcels": { "fields": ["id", "weight"], "first": 5 } });
+            ("list_customers", json!({ "fields": ["id", "name", parcels], "first": PATH_PAGE }))
+        }
+        PathQuestion::Some => {
+            let filter = json!({ "parcels": { "some": { "weight": { "gt": HEAVY } } } });
+            ("list_customers", json!({ "filter": filter, "fields": ["id", "name"], "first": PATH_PAGE }))
+        }
+    }
 }

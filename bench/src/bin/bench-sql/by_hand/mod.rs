@@ -1,10 +1,15 @@
-//! What somebody would write who needs these four questions answered and nothing else: prepared statements over the
+//! What somebody would write who needs these questions answered and nothing else: prepared statements over the
 //! drivers that the engine uses too, and rows written to JSON as they come.
 
+pub(crate) mod paths;
 mod postgres;
+mod postgres_paths;
 mod sqlite;
+mod sqlite_paths;
 
 use anyhow::bail;
+
+use paths::PathQuestion;
 
 /// How many orders a page has.
 pub(crate) const PAGE: usize = 25;
@@ -107,10 +112,10 @@ struct Group {
     count: i64,
 }
 
-/// Where a page begins: after the order with this time and id, which is where our cursor points.
+/// Where a page begins: after the row with this sorted value and id, which is where our cursor points.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    pub(crate) created_at: String,
+    pub(crate) value: String,
     pub(crate) id: i64,
     pub(crate) cursor: String,
 }
@@ -128,6 +133,8 @@ pub(crate) enum Question {
     GetBare(i64),
     /// The latest visits by a column of times, perhaps only those before a time.
     Latest(TimeColumn, bool),
+    /// Something that leads through references.
+    Path(PathQuestion),
 }
 
 pub(crate) enum ByHand {

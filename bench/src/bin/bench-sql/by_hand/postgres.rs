@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
 use super::{Group, PAGE, Page, Place, Question, Visit};
@@ -32,7 +33,7 @@ pub(crate) struct ByHand {
     count: Statement,
     get: Statement,
     get_bare: Statement,
-    latest: Mutex<HashMap<String, Statement>>,
+    others: Mutex<HashMap<String, Statement>>,
 }
 
 #[derive(serde::Serialize)]
@@ -77,7 +78,7 @@ impl ByHand {
             count: client.prepare(COUNT).await?,
             get: client.prepare(GET).await?,
             get_bare: client.prepare(GET_BARE).await?,
-            latest: Mutex::default(),
+            others: Mutex::default(),
             client,
         })
     }
@@ -89,6 +90,7 @@ impl ByHand {
             Question::Get(id) => self.one(&self.get, *id).await,
             Question::GetBare(id) => self.one(&self.get_bare, *id).await,
             Question::Latest(column, is_bounded) => self.latest(&column.sql(*is_bounded, column.before)).await,
+            Question::Path(question) => self.ask_path(question).await,
         }
     }
 
@@ -96,7 +98,7 @@ impl ByHand {
         let rows = match after {
             None => self.client.query(&self.list, &[&"paid"]).await?,
             Some(place) => {
-                let created_at = SystemTime::from(place.created_at.parse::<Timestamp>()?);
+                let created_at = SystemTime::from(place.value.parse::<Timestamp>()?);
                 self.client.query(&self.list_after, &[&"paid", &created_at, &place.id]).await?
             }
         };
@@ -111,8 +113,8 @@ impl ByHand {
     }
 
     /// The statement is prepared once, as whoever needs nothing else would.
-    async fn latest(&self, sql: &str) -> anyhow::Result<String> {
-        let statements = || self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"));
+    pub(super) async fn query_prepared(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> anyhow::Result<Vec<Row>> {
+        let statements = || self.others.lock().map_err(|_| anyhow!("somebody panicked with the statements"));
         let known = statements()?.get(sql).cloned();
         let statement = match known {
             Some(statement) => statement,
@@ -122,7 +124,11 @@ impl ByHand {
                 prepared
             }
         };
-        let rows = self.client.query(&statement, &[]).await?;
+        Ok(self.client.query(&statement, values).await?)
+    }
+
+    async fn latest(&self, sql: &str) -> anyhow::Result<String> {
+        let rows = self.query_prepared(sql, &[]).await?;
         let visit = |row: &Row| {
             let at = Timestamp::try_from(row.try_get::<_, SystemTime>(1)?)?;
             anyhow::Ok(Visit { id: row.try_get(0)?, at })

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter};
 
-use super::{Group, Page, Place, Question, TimeColumn, Visit};
+use super::{Group, Page, Place, Question, TimeColumn, Visit, sqlite_paths};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
@@ -63,6 +63,7 @@ impl ByHand {
                 // There is no function for the version unless one is brought along, so it is always bare here.
                 Question::Get(id) | Question::GetBare(id) => get(&connection, id),
                 Question::Latest(column, is_bounded) => latest(&connection, column, is_bounded),
+                Question::Path(question) => sqlite_paths::ask(&connection, question),
             }
         });
         answered.await?
@@ -72,9 +73,9 @@ impl ByHand {
 fn list(connection: &Connection, after: Option<Place>) -> anyhow::Result<String> {
     let rows: Vec<Order> = match after {
         None => connection.prepare_cached(LIST)?.query_map(["paid"], Order::read)?.collect::<Result<_, _>>()?,
-        Some(Place { created_at, id, .. }) => connection
+        Some(Place { value, id, .. }) => connection
             .prepare_cached(LIST_AFTER)?
-            .query_map(params!["paid", created_at, id], Order::read)?
+            .query_map(params!["paid", value, id], Order::read)?
             .collect::<Result<_, _>>()?,
     };
     Page::write(rows)
