@@ -38,10 +38,15 @@ impl TextBuffer {
         self.count().checked_sub(1).map_or(&[], |last| self.get(last))
     }
 
-    fn take_last(&mut self) -> Vec<u8> {
-        let last = self.last().to_vec();
-        self.pop();
-        last
+    /// Removes the text before the last one.
+    fn remove_second_last(&mut self) {
+        let Some(index) = self.count().checked_sub(2) else { return };
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.remove(index);
+        self.bytes.drain(start..end);
+        if let Some(last) = self.ends.last_mut() {
+            *last -= end - start;
+        }
     }
 
     fn get(&self, index: usize) -> &[u8] {
@@ -125,17 +130,16 @@ impl RowCollector {
             self.cut = Some(PageEnd::Bytes(self.max_bytes));
             return ControlFlow::Break(());
         }
-        let previous = (!self.every_cursor && self.cursors.count() > 1).then(|| self.cursors.take_last());
         self.push_cursor(row, count);
         if !self.keeps_budget() {
             self.items.pop();
             self.cursors.pop();
-            if let Some(previous) = previous {
-                self.cursors.add(|out| out.extend_from_slice(&previous));
-            }
             self.more = true;
             self.cut = self.budget.as_ref().map(|budget| PageEnd::Tokens(budget.limit.max_tokens()));
             return ControlFlow::Break(());
+        }
+        if !self.every_cursor && self.cursors.count() > 2 {
+            self.cursors.remove_second_last();
         }
         ControlFlow::Continue(())
     }

@@ -1,0 +1,183 @@
+//! The request behind an operation: which method and path, and where each parameter goes. Pure.
+
+use std::sync::Arc;
+
+/// The request behind an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path with `{placeholders}`, which are the original names of parameters. It begins with a slash.
+    pub path: Arc<str>,
+    /// The base URL, if this path has another one than the API.
+    pub base_url: Option<Arc<str>>,
+    /// Where each parameter of the operation goes. Parameters that are not listed here are not sent.
+    pub parameters: Vec<RouteParameter>,
+    /// How the body is written, if there may be one.
+    pub body: Option<Body>,
+    /// The media types that are accepted as an answer, the preferred one first. Empty for JSON.
+    pub accept: Arc<str>,
+    /// Headers that are always sent.
+    pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// How the target pages, if it does.
+    pub pagination: Option<Pagination>,
+    /// Where the result is inside an answer, as a path such as `data.items`.
+    pub unwrap: Option<Arc<str>>,
+}
+
+/// An HTTP method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum Method {
+    Get,
+    Head,
+    Options,
+    Trace,
+    Query,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// Where a parameter goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteParameter {
+    /// Its canonical name.
+    pub name: Arc<str>,
+    /// Its name at the target.
+    pub original_name: Arc<str>,
+    /// The place.
+    pub place: Place,
+}
+
+/// The places of a request that parameters go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A segment of the path, or a part of one.
+    Path(Notation),
+    /// The query.
+    Query {
+        /// The notation.
+        notation: Notation,
+        /// Whether reserved characters are sent as they are.
+        allow_reserved: bool,
+    },
+    /// A header.
+    Header(Notation),
+    /// A cookie.
+    Cookie(Notation),
+    /// A field of the body.
+    BodyField,
+    /// The body as a whole.
+    Body,
+}
+
+/// How a value is written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notation {
+    /// By a style of OpenAPI.
+    Style {
+        /// The style.
+        style: Style,
+        /// Whether every value or member is written by itself.
+        explode: bool,
+    },
+    /// As JSON text.
+    Json,
+}
+
+/// The styles of OpenAPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Style {
+    Simple,
+    Label,
+    Matrix,
+    Form,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
+}
+
+/// How a body is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Body {
+    /// Its media type, as it is sent.
+    pub media_type: Arc<str>,
+    /// How it is written.
+    pub encoding: BodyEncoding,
+    /// Whether a request needs one.
+    pub required: bool,
+    /// Fields that are not written in the usual way, by original name.
+    pub fields: Vec<(Arc<str>, FieldEncoding)>,
+}
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyEncoding {
+    /// JSON.
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `multipart/form-data`.
+    Multipart,
+    /// Text as it is.
+    Text,
+    /// Bytes. The parameter is base64.
+    Binary,
+}
+
+/// How a field of a form or of multipart data is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldEncoding {
+    /// In a notation of parameters.
+    Notation(Notation),
+    /// As a file. The value is base64, or an object `{content, filename, media_type}` with content in base64.
+    File,
+    /// With a media type of its own.
+    MediaType(Arc<str>),
+}
+
+/// How a target pages its lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pagination {
+    /// A number of items to skip.
+    Offset {
+        /// The parameter for the number of items to skip, by its original name.
+        offset: Arc<str>,
+        /// The parameter for the size of a page.
+        limit: Option<Arc<str>>,
+        /// The largest page that the target allows, if known.
+        max_size: Option<u64>,
+    },
+    /// A page number.
+    Page {
+        /// The parameter for the number.
+        page: Arc<str>,
+        /// The parameter for the size of a page.
+        size: Option<Arc<str>>,
+        /// The number of the first page.
+        first: u64,
+        /// The largest page that the target allows, if known.
+        max_size: Option<u64>,
+    },
+    /// A cursor from the previous answer.
+    Cursor {
+        /// The parameter for the cursor.
+        cursor: Arc<str>,
+        /// Where the next cursor is in an answer, as a path such as `meta.next_cursor`.
+        next: Arc<str>,
+        /// The parameter for the size of a page.
+        limit: Option<Arc<str>>,
+        /// The largest page that the target allows, if known.
+        max_size: Option<u64>,
+    },
+    /// A `Link` header with `rel="next"` (RFC 8288).
+    Link {
+        /// The parameter for the size of a page.
+        limit: Option<Arc<str>>,
+        /// The largest page that the target allows, if known.
+        max_size: Option<u64>,
+    },
+}
