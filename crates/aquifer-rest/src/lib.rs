@@ -5,6 +5,7 @@
 //! ([`Route::request`]). [`client`] sends requests, and [`RestSource`] puts everything together for the engine.
 
 pub mod api;
+pub mod openapi;
 pub mod route;
 
 pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation};
