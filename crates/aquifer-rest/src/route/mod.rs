@@ -1,6 +1,21 @@
 //! The request behind an operation: which method and path, and where each parameter goes. Pure.
+//!
+//! [`Route::request`] fills the template of the path, writes the query, the headers and the cookies in the notations of
+//! the description, and encodes the body. A value never leaves its place: it cannot become another segment, another
+//! parameter or another header.
+
+mod body;
+mod encoding;
+mod header;
+mod multipart;
+mod notation;
+mod path;
+mod request;
 
 use std::sync::Arc;
+
+pub use header::is_reserved_header;
+pub use request::{HttpRequest, RequestBody, check_base_url};
 
 /// The request behind an operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +34,9 @@ pub struct Route {
     pub accept: Arc<str>,
     /// Headers that are always sent.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one. The
+    /// client fills it with a random key.
+    pub idempotency_header: Option<Arc<str>>,
     /// How the target pages, if it does.
     pub pagination: Option<Pagination>,
     /// Where the result is inside an answer, as a path such as `data.items`.
@@ -38,6 +56,28 @@ pub enum Method {
     Put,
     Patch,
     Delete,
+}
+
+impl Method {
+    /// The method as it is sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+            Method::Trace => "TRACE",
+            Method::Query => "QUERY",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+
+    /// Whether a request with this method changes nothing (RFC 9110, section 9.2.1).
+    pub fn is_safe(self) -> bool {
+        matches!(self, Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query)
+    }
 }
 
 /// Where a parameter goes.

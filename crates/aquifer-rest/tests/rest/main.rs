@@ -1,4 +1,6 @@
-//! HTTP APIs as sources.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+//! Tests of HTTP APIs as sources.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod openapi;
+mod route;

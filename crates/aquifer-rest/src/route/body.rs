@@ -1,0 +1,186 @@
+//! Bodies of requests: JSON, forms, multipart data, text and bytes.
+
+use aquifer_protocol::error::{Code, Failure};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::encoding::{Escape, decode_base64};
+use super::header::is_media_type;
+use super::path::missing_parameter;
+use super::request::{RequestBody, invalid_route};
+use super::{Body, BodyEncoding, FieldEncoding, Notation, Place, Route, multipart, notation};
+
+const OCTETS: &str = "application/octet-stream";
+
+/// A field of a form or of multipart data.
+pub(super) struct Field<'a> {
+    /// The canonical name of its parameter.
+    pub(super) parameter: &'a str,
+    /// Its name at the target.
+    pub(super) name: &'a str,
+    pub(super) value: &'a Value,
+    /// How it is written, if not in the usual way.
+    pub(super) encoding: Option<&'a FieldEncoding>,
+}
+
+/// A value for the body as a whole, with the canonical name of its parameter.
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    parameter: &'a str,
+    value: &'a Value,
+}
+
+/// The body of a request. `None` if it has none.
+pub(super) fn body(route: &Route, params: &Map<String, Value>) -> Result<Option<RequestBody>, Failure> {
+    let Some(body) = &route.body else { return Ok(None) };
+    let whole = whole(route, params);
+    let has_fields = route.parameters.iter().any(|parameter| parameter.place == Place::BodyField);
+    let has_given_fields = given_fields(route, params).next().is_some();
+    if whole.is_none() && !has_given_fields {
+        if !body.required {
+            return Ok(None);
+        }
+        if !has_fields {
+            let name = route.parameters.iter().find(|parameter| parameter.place == Place::Body);
+            return Err(missing_parameter(name.map_or("body", |parameter| &parameter.name)));
+        }
+    }
+    let written = match body.encoding {
+        BodyEncoding::Json => json(body, route, params, whole)?,
+        BodyEncoding::Form => form(body, &fields(body, route, params, whole)?)?,
+        BodyEncoding::Multipart => multipart::body(&body.media_type, &fields(body, route, params, whole)?)?,
+        BodyEncoding::Text => RequestBody {
+            media_type: media_type_or(&body.media_type, "text/plain; charset=utf-8"),
+            bytes: notation::scalar(only_value(whole)?.value).unwrap_or_default().into(),
+        },
+        BodyEncoding::Binary => binary(body, only_value(whole)?)?,
+    };
+    if is_media_type(&written.media_type) { Ok(Some(written)) } else { Err(invalid_route("its media type is invalid")) }
+}
+
+/// Decodes the base64 of a parameter.
+pub(super) fn decode(parameter: &str, text: &str) -> Result<Bytes, Failure> {
+    let decoded = decode_base64(text).ok_or_else(|| Failure::invalid_value(parameter, "is not valid base64"))?;
+    Ok(decoded.into())
+}
+
+/// A parameter has a value of the wrong type.
+pub(super) fn wrong_type(parameter: &str, expected: &str, value: &Value) -> Failure {
+    let actual = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let message = format!("Parameter '{parameter}' expected '{expected}', got '{actual}'");
+    Failure::new(Code::ValidationInvalidType, message)
+        .detail("param_name", parameter)
+        .detail("expected_type", expected)
+        .detail("actual_type", actual)
+}
+
+/// Whether a media type is JSON.
+pub(super) fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
+}
+
+fn whole<'a>(route: &'a Route, params: &'a Map<String, Value>) -> Option<Whole<'a>> {
+    let parameter = route.parameters.iter().find(|parameter| parameter.place == Place::Body)?;
+    let value = params.get(&*parameter.name).filter(|value| !value.is_null())?;
+    Some(Whole { parameter: &parameter.name, value })
+}
+
+/// The given fields as canonical name, original name and value.
+fn given_fields<'a>(
+    route: &'a Route,
+    params: &'a Map<String, Value>,
+) -> impl Iterator<Item = (&'a str, &'a str, &'a Value)> {
+    let fields = route.parameters.iter().filter(|parameter| parameter.place == Place::BodyField);
+    fields.filter_map(|field| Some((&*field.name, &*field.original_name, params.get(&*field.name)?)))
+}
+
+/// JSON keeps `null`: in a change it means to remove a value.
+fn json(
+    body: &Body,
+    route: &Route,
+    params: &Map<String, Value>,
+    whole: Option<Whole<'_>>,
+) -> Result<RequestBody, Failure> {
+    let given: Vec<_> = given_fields(route, params).collect();
+    let bytes = match whole {
+        Some(whole) if given.is_empty() => serde_json::to_vec(whole.value),
+        _ => {
+            let mut object = whole.map(members).transpose()?.cloned().unwrap_or_default();
+            object.extend(given.into_iter().map(|(_, name, value)| (name.to_owned(), value.clone())));
+            serde_json::to_vec(&object)
+        }
+    };
+    let media_type = media_type_or(&body.media_type, "application/json");
+    Ok(RequestBody { media_type, bytes: bytes.map_err(Failure::internal)?.into() })
+}
+
+/// All fields of a form or of multipart data: members of the body as a whole, then fields of their own.
+fn fields<'a>(
+    body: &'a Body,
+    route: &'a Route,
+    params: &'a Map<String, Value>,
+    whole: Option<Whole<'a>>,
+) -> Result<Vec<Field<'a>>, Failure> {
+    let encoding = |name: &str| body.fields.iter().find(|(field, _)| &**field == name).map(|(_, encoding)| encoding);
+    let mut fields = Vec::new();
+    if let Some(whole) = whole {
+        for (name, value) in members(whole)? {
+            fields.push(Field { parameter: whole.parameter, name, value, encoding: encoding(name) });
+        }
+    }
+    for (parameter, name, value) in given_fields(route, params) {
+        fields.retain(|field| field.name != name);
+        fields.push(Field { parameter, name, value, encoding: encoding(name) });
+    }
+    Ok(fields)
+}
+
+fn members(whole: Whole<'_>) -> Result<&Map<String, Value>, Failure> {
+    whole.value.as_object().ok_or_else(|| wrong_type(whole.parameter, "object", whole.value))
+}
+
+/// A form. Arrays repeat their field, and objects are JSON text, unless the description states a notation.
+fn form(body: &Body, fields: &[Field<'_>]) -> Result<RequestBody, Failure> {
+    let mut text = String::new();
+    for field in fields {
+        let notation = match field.encoding {
+            Some(FieldEncoding::Notation(notation)) => *notation,
+            Some(FieldEncoding::MediaType(media_type)) if is_json(media_type) => Notation::Json,
+            _ if field.value.is_object() => Notation::Json,
+            _ => Notation::Style { style: super::Style::Form, explode: true },
+        };
+        for (name, value) in notation::pairs(field.name, field.value, notation, Escape::Unreserved) {
+            if !text.is_empty() {
+                text.push('&');
+            }
+            text.extend([name.as_str(), "=", value.as_str()]);
+        }
+    }
+    let media_type = media_type_or(&body.media_type, "application/x-www-form-urlencoded");
+    Ok(RequestBody { media_type, bytes: text.into() })
+}
+
+fn binary(body: &Body, whole: Whole<'_>) -> Result<RequestBody, Failure> {
+    let Some(text) = whole.value.as_str() else { return Err(wrong_type(whole.parameter, "string", whole.value)) };
+    let bytes = decode(whole.parameter, text)?;
+    Ok(RequestBody { media_type: media_type_or(&body.media_type, OCTETS), bytes })
+}
+
+/// Text and bytes have no fields.
+fn only_value(whole: Option<Whole<'_>>) -> Result<Whole<'_>, Failure> {
+    whole.ok_or_else(|| invalid_route("its body is text or bytes, but it consists of fields"))
+}
+
+/// The media type, or another one if it is missing or a range.
+pub(super) fn media_type_or(media_type: &str, default: &str) -> String {
+    let first = media_type.split(',').next().unwrap_or_default().trim();
+    if first.is_empty() || first.contains('*') { default.to_owned() } else { first.to_owned() }
+}

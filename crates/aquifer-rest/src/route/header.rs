@@ -1,0 +1,102 @@
+//! Headers and cookies of a request, and which of them no parameter may set.
+
+use aquifer_protocol::error::Failure;
+use serde_json::Value;
+
+use super::encoding::Escape;
+use super::notation::{self, Pair};
+use super::{Notation, RouteParameter};
+
+/// Headers that decide who is asked, by whom and how a message is delimited. Only the client sets them.
+const RESERVED: &[&str] = &[
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "cookie",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether a header is set by the client alone.
+pub fn is_reserved_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    RESERVED.contains(&name.as_str()) || name.starts_with("proxy-")
+}
+
+/// A header from a parameter. `None` if the value is left out.
+pub(super) fn header(
+    parameter: &RouteParameter,
+    value: &Value,
+    notation: Notation,
+) -> Result<Option<(String, String)>, Failure> {
+    let (name, original) = (&parameter.name, &parameter.original_name);
+    // OpenAPI ignores parameters for these two. The route states them.
+    let is_stated_elsewhere = ["accept", "content-type"].iter().any(|known| original.eq_ignore_ascii_case(known));
+    if is_reserved_header(original) || is_stated_elsewhere || !is_token(original) {
+        return Err(Failure::invalid_value(name, format_args!("cannot be sent as the header '{original}'")));
+    }
+    let Some(text) = notation::text(original, value, notation, Escape::Nothing) else { return Ok(None) };
+    let text = if notation == Notation::Json { with_ascii_only(&text) } else { text };
+    if !is_field_value(&text) {
+        return Err(Failure::invalid_value(name, "contains a character that a header cannot contain"));
+    }
+    Ok(Some((original.to_string(), text.trim().to_owned())))
+}
+
+/// The cookies of a parameter.
+pub(super) fn cookies(parameter: &RouteParameter, value: &Value, notation: Notation) -> Result<Vec<Pair>, Failure> {
+    let (name, original) = (&parameter.name, &parameter.original_name);
+    let pairs = notation::pairs(original, value, notation, Escape::Cookie);
+    let has_control = |text: &str| text.chars().any(char::is_control);
+    if holds_text(value, &has_control) {
+        return Err(Failure::invalid_value(name, "contains a control character, which a cookie cannot contain"));
+    }
+    Ok(pairs)
+}
+
+/// Whether a header's name is valid (RFC 9110, section 5.6.2).
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Whether a header's value is valid. Bytes outside ASCII are read differently by different servers.
+pub(super) fn is_field_value(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'))
+}
+
+/// Whether a text is a media type, with or without parameters.
+pub(super) fn is_media_type(text: &str) -> bool {
+    let (essence, _) = text.split_once(';').unwrap_or((text, ""));
+    let is_pair = essence.trim().split_once('/').is_some_and(|(one, other)| is_token(one) && is_token(other));
+    is_pair && is_field_value(text)
+}
+
+/// Whether a string of a value, names of members included, meets a condition.
+pub(super) fn holds_text(value: &Value, condition: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => condition(text),
+        Value::Array(items) => items.iter().any(|item| holds_text(item, condition)),
+        Value::Object(members) => members.iter().any(|(name, member)| condition(name) || holds_text(member, condition)),
+        _ => false,
+    }
+}
+
+/// The same JSON text with all other characters as `\u` escapes.
+fn with_ascii_only(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter.is_ascii() && letter != '\u{7f}' {
+            out.push(letter);
+        } else {
+            letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    out
+}

@@ -1,0 +1,158 @@
+//! A request that can be sent, and how a route makes one from parameters.
+
+use aquifer_protocol::error::{Code, Failure};
+use bytes::Bytes;
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+use super::encoding::Escape;
+use super::{Method, Place, Route, body, header, notation, path};
+
+/// A request without credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// The method.
+    pub method: Method,
+    /// The URL.
+    pub url: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<RequestBody>,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestBody {
+    /// Its media type.
+    pub media_type: String,
+    /// Its content.
+    pub bytes: Bytes,
+}
+
+impl Route {
+    /// The request for these parameters, which are named canonically. The base URL is that of the API.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is missing or cannot be sent in its place, or if the route itself is invalid.
+    pub fn request(&self, base_url: &str, params: &Map<String, Value>) -> Result<HttpRequest, Failure> {
+        let base_url = self.base_url.as_deref().unwrap_or(base_url);
+        let base = check_base_url(base_url).map_err(invalid_route)?;
+        let mut path = path::path(self, params)?;
+        if base.path() != "/" {
+            path.insert_str(0, base.path().trim_end_matches('/'));
+        }
+        let query = self.query(params);
+        let headers = self.request_headers(params)?;
+        let url = assemble_url(&base, &path, &query)?;
+        let body = body::body(self, params)?;
+        Ok(HttpRequest { method: self.method, url, headers, body })
+    }
+
+    fn query(&self, params: &Map<String, Value>) -> String {
+        let mut query = String::new();
+        for parameter in &self.parameters {
+            let Place::Query { notation, allow_reserved } = parameter.place else { continue };
+            let Some(value) = params.get(&*parameter.name) else { continue };
+            let escape = if allow_reserved { Escape::Reserved } else { Escape::Unreserved };
+            for (name, text) in notation::pairs(&parameter.original_name, value, notation, escape) {
+                if !query.is_empty() {
+                    query.push('&');
+                }
+                query.extend([name.as_str(), "=", text.as_str()]);
+            }
+        }
+        query
+    }
+
+    fn request_headers(&self, params: &Map<String, Value>) -> Result<Vec<(String, String)>, Failure> {
+        let mut headers = self.fixed_headers()?;
+        let mut cookies = Vec::new();
+        for parameter in &self.parameters {
+            let Some(value) = params.get(&*parameter.name) else { continue };
+            match parameter.place {
+                Place::Header(notation) => {
+                    let Some(header) = header::header(parameter, value, notation)? else { continue };
+                    if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(&header.0)) {
+                        let problem = format_args!("cannot be sent: the header '{}' has a fixed value", header.0);
+                        return Err(Failure::invalid_value(&parameter.name, problem));
+                    }
+                    headers.push(header);
+                }
+                Place::Cookie(notation) => cookies.extend(header::cookies(parameter, value, notation)?),
+                _ => {}
+            }
+        }
+        if !cookies.is_empty() {
+            let cookies: Vec<String> = cookies.into_iter().map(|(name, text)| format!("{name}={text}")).collect();
+            headers.push(("Cookie".to_owned(), cookies.join("; ")));
+        }
+        Ok(headers)
+    }
+
+    /// The headers that do not depend on parameters.
+    fn fixed_headers(&self) -> Result<Vec<(String, String)>, Failure> {
+        let mut headers = Vec::with_capacity(self.headers.len() + 2);
+        let states_accept = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept"));
+        if !states_accept {
+            let accept = if self.accept.is_empty() { "application/json" } else { &*self.accept };
+            headers.push(("Accept".to_owned(), accept.to_owned()));
+        }
+        headers.extend(self.headers.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        for (name, value) in &headers {
+            let is_allowed = header::is_token(name) && !header::is_reserved_header(name);
+            if !is_allowed || name.eq_ignore_ascii_case("content-type") || !header::is_field_value(value) {
+                return Err(invalid_route("it states a header that cannot be sent"));
+            }
+        }
+        Ok(headers)
+    }
+}
+
+/// Checks a base URL: `https` or `http`, a host, no user name, no query and no fragment.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn check_base_url(base_url: &str) -> Result<Url, &'static str> {
+    if base_url.is_empty() {
+        return Err("the base URL is missing");
+    }
+    // The parser removes these and reads a backslash as a slash. Both hide where a URL leads.
+    if base_url.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
+        return Err("the base URL contains spaces, control characters or backslashes");
+    }
+    let url = Url::parse(base_url).map_err(|_| "the base URL is not a URL")?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err("the base URL begins with neither https:// nor http://");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("the base URL contains a user name or password");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("the base URL has a query or a fragment");
+    }
+    Ok(url)
+}
+
+/// Puts a URL together and makes sure that nothing in it was read as something else.
+fn assemble_url(base: &Url, path: &str, query: &str) -> Result<String, Failure> {
+    let mut text = format!("{}{path}", base.origin().ascii_serialization());
+    if !query.is_empty() {
+        text.push('?');
+        text.push_str(query);
+    }
+    let url = Url::parse(&text).map_err(|_| invalid_route("its URL is not valid"))?;
+    let is_as_written = url.path() == path && url.query().unwrap_or_default() == query && url.fragment().is_none();
+    if url.origin() != base.origin() || !is_as_written {
+        return Err(invalid_route("its URL is ambiguous"));
+    }
+    Ok(text)
+}
+
+/// The route itself is wrong, so that no parameters could make a valid request.
+pub(super) fn invalid_route(problem: &str) -> Failure {
+    Failure::explained(Code::InternalError, "Internal error", format_args!("the route is invalid: {problem}"))
+        .detail("plugin_error", "PROTOCOL_INVALID_MAPPING")
+}
