@@ -5,7 +5,11 @@
 //! ([`Route::request`]). [`client`] sends requests, and [`RestSource`] puts everything together for the engine.
 
 pub mod api;
+pub mod client;
+pub mod error;
 pub mod route;
 
 pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation};
+pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRules};
+pub use error::RestError;
 pub use route::Route;
