@@ -1,0 +1,71 @@
+//! Answers of a target.
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
+
+use crate::error::{RestError, RestProblem};
+
+/// A successful answer.
+#[derive(Clone)]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The media type without parameters, in lower case, if the target states one.
+    pub media_type: Option<String>,
+    /// The body, decompressed.
+    pub body: Bytes,
+    /// The URL that answered, without credentials.
+    pub url: String,
+    /// Whether the request may have changed something.
+    pub(super) is_in_doubt: bool,
+}
+
+impl HttpAnswer {
+    pub(super) fn new(status: u16, headers: HeaderMap, body: Bytes, url: String) -> Self {
+        let media_type = media_type(&headers);
+        Self { status, headers, media_type, body, url, is_in_doubt: false }
+    }
+
+    /// Whether the body is JSON by its media type.
+    pub fn is_json(&self) -> bool {
+        self.media_type.as_deref().is_some_and(|media_type| {
+            media_type == "application/json" || media_type == "text/json" || media_type.ends_with("+json")
+        })
+    }
+
+    /// The body as JSON. The media type does not matter, because many targets state a wrong one.
+    ///
+    /// # Errors
+    ///
+    /// If the body is not JSON.
+    pub fn json(&self) -> Result<Value, RestError> {
+        serde_json::from_slice(&self.body).map_err(|cause| {
+            let media_type = self.media_type.as_deref().unwrap_or("no media type");
+            let media_type = if media_type.len() > 100 { "another media type" } else { media_type };
+            RestError::new(
+                RestProblem::InvalidAnswer { media_type: media_type.to_owned(), cause: cause.to_string() },
+                self.is_in_doubt,
+            )
+        })
+    }
+}
+
+/// Bodies are long and may contain secrets.
+impl std::fmt::Debug for HttpAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpAnswer")
+            .field("status", &self.status)
+            .field("media_type", &self.media_type)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let essence = text.split(';').next()?.trim().to_ascii_lowercase();
+    essence.split_once('/').is_some_and(|(one, other)| !one.is_empty() && !other.is_empty()).then_some(essence)
+}

@@ -1,0 +1,262 @@
+//! Access tokens of OAuth 2: client credentials and refresh tokens (RFC 6749).
+//!
+//! A token is used until shortly before it expires. One request at a time gets a new one, and the others wait for it. It
+//! runs as a task of its own, bounded by a timeout: if it ended with the call that needs the token, a refresh token that
+//! the server has just replaced would be lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::Instant;
+
+use super::Credential;
+use crate::api::CredentialPlace;
+use crate::client::connect_error::classify;
+use crate::client::secrets::Secrets;
+use crate::error::RestProblem;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_ANSWER_BYTES: usize = 256 * 1024;
+
+/// A token is renewed this long before it expires.
+const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
+
+/// Calls that wait for a token get the same error within this time, instead of asking again one after the other.
+const FAILURE_TTL: Duration = Duration::from_secs(1);
+
+/// How tokens are obtained.
+pub(super) enum Grant {
+    ClientCredentials { scopes: Vec<String> },
+    RefreshToken { token: String },
+}
+
+/// Gets and keeps access tokens.
+pub(super) struct TokenSource {
+    url: Url,
+    client_id: String,
+    client_secret: Option<String>,
+    scopes: Option<String>,
+    state: Arc<Mutex<TokenState>>,
+}
+
+#[derive(Default)]
+struct TokenState {
+    token: Option<Token>,
+    refresh_token: Option<String>,
+    generation: u64,
+    failure: Option<(Instant, RestProblem)>,
+}
+
+struct Token {
+    value: String,
+    /// `None` if the server does not say. It is then used until it is refused.
+    expires_at: Option<Instant>,
+}
+
+/// How the client authenticates at the token endpoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientAuth {
+    Header,
+    Form,
+}
+
+impl TokenSource {
+    pub(super) fn new(url: Url, (client_id, client_secret): (String, Option<String>), grant: Grant) -> Arc<Self> {
+        let (scopes, refresh_token) = match grant {
+            Grant::ClientCredentials { scopes } => (Some(scopes.join(" ")).filter(|text| !text.is_empty()), None),
+            Grant::RefreshToken { token } => (None, Some(token)),
+        };
+        let state = Arc::new(Mutex::new(TokenState { refresh_token, ..TokenState::default() }));
+        Arc::new(Self { url, client_id, client_secret, scopes, state })
+    }
+
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The token to send now.
+    pub(super) async fn current(
+        self: &Arc<Self>,
+        client: &Client,
+        secrets: &Secrets,
+    ) -> Result<Credential, RestProblem> {
+        let state = Arc::clone(&self.state).lock_owned().await;
+        if let Some(credential) = state.credential() {
+            return Ok(credential);
+        }
+        if let Some((failed_at, problem)) = &state.failure
+            && failed_at.elapsed() < FAILURE_TTL
+        {
+            return Err(problem.clone());
+        }
+        let (source, client, secrets) = (Arc::clone(self), client.clone(), secrets.clone());
+        let renewal = tokio::spawn(async move { source.renew(state, &client, &secrets).await });
+        renewal.await.unwrap_or_else(|cause| Err(RestProblem::TokenUnavailable { cause: cause.to_string() }))
+    }
+
+    /// Forgets a token that the target refused, unless it has been replaced since.
+    pub(super) async fn discard(&self, generation: u64) {
+        let mut state = self.state.lock().await;
+        if state.generation == generation {
+            state.token = None;
+        }
+    }
+
+    async fn renew(
+        &self,
+        mut state: OwnedMutexGuard<TokenState>,
+        client: &Client,
+        secrets: &Secrets,
+    ) -> Result<Credential, RestProblem> {
+        let request = self.request(client, state.refresh_token.as_deref(), secrets);
+        let result =
+            tokio::time::timeout(TIMEOUT, request).await.unwrap_or_else(|_| Err(unavailable("no answer in time")));
+        let result = result.and_then(|answer| state.accept(&answer, secrets));
+        state.failure = result.as_ref().err().map(|problem| (Instant::now(), problem.clone()));
+        result
+    }
+
+    /// Asks for a token. Servers differ in where they accept the credentials of the client.
+    async fn request(
+        &self,
+        client: &Client,
+        refresh_token: Option<&str>,
+        secrets: &Secrets,
+    ) -> Result<Value, RestProblem> {
+        let first = if self.client_secret.is_some() { ClientAuth::Header } else { ClientAuth::Form };
+        let (status, answer) = self.post(client, first, refresh_token, secrets).await?;
+        let is_rejected =
+            matches!(status, 400 | 401) && answer.get("error").is_some_and(|error| error == "invalid_client");
+        let (status, answer) = if is_rejected && first == ClientAuth::Header {
+            self.post(client, ClientAuth::Form, refresh_token, secrets).await?
+        } else {
+            (status, answer)
+        };
+        let text = || {
+            let text = |name: &str| answer.get(name).and_then(Value::as_str);
+            let text = text("error_description").or_else(|| text("error")).unwrap_or_default();
+            secrets.presentable(&format!("HTTP status {status} {text}"))
+        };
+        match status {
+            200..300 => Ok(answer),
+            400..500 if status != 429 => Err(RestProblem::TokenRefused { text: text() }),
+            _ => Err(unavailable(&text())),
+        }
+    }
+
+    async fn post(
+        &self,
+        client: &Client,
+        auth: ClientAuth,
+        refresh_token: Option<&str>,
+        secrets: &Secrets,
+    ) -> Result<(u16, Value), RestProblem> {
+        let mut form = Vec::new();
+        match refresh_token {
+            Some(token) => form.extend([("grant_type", "refresh_token"), ("refresh_token", token)]),
+            None => form.push(("grant_type", "client_credentials")),
+        }
+        form.extend(self.scopes.as_deref().map(|scopes| ("scope", scopes)));
+        let mut request = client.post(self.url.clone()).header(ACCEPT, "application/json");
+        match auth {
+            ClientAuth::Header => request = request.header(AUTHORIZATION, self.basic(secrets)),
+            ClientAuth::Form => {
+                form.push(("client_id", &self.client_id));
+                form.extend(self.client_secret.as_deref().map(|secret| ("client_secret", secret)));
+            }
+        }
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form_encoded(&form));
+        let response = request.send().await.map_err(|error| classify(error, secrets).problem).map_err(during_login)?;
+        let status = response.status().as_u16();
+        let body = read(response, secrets).await?;
+        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    }
+
+    /// The client's credentials in a header. Both are form-encoded first (RFC 6749, section 2.3.1).
+    fn basic(&self, secrets: &Secrets) -> String {
+        let encoded = |text: &str| form_encoded(&[("", text)]).trim_start_matches('=').to_owned();
+        let secret = self.client_secret.as_deref().unwrap_or_default();
+        let pair = format!("{}:{}", encoded(&self.client_id), encoded(secret));
+        let pair = base64::engine::general_purpose::STANDARD.encode(pair);
+        secrets.add(&pair);
+        format!("Basic {pair}")
+    }
+}
+
+impl TokenState {
+    fn credential(&self) -> Option<Credential> {
+        let token = self.token.as_ref()?;
+        if token.expires_at.is_some_and(|expires_at| expires_at <= Instant::now()) {
+            return None;
+        }
+        let place = CredentialPlace::Header("Authorization".to_owned());
+        Some(Credential { place, value: format!("Bearer {}", token.value), generation: Some(self.generation) })
+    }
+
+    /// Keeps the token of an answer and returns it, even if it is about to expire.
+    fn accept(&mut self, answer: &Value, secrets: &Secrets) -> Result<Credential, RestProblem> {
+        let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let is_sendable = |value: &&str| value.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
+        let Some(value) = text("access_token").filter(is_sendable) else {
+            return Err(unavailable("its answer contains no usable access token"));
+        };
+        if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+            return Err(unavailable("its tokens are of an unsupported type"));
+        }
+        secrets.add(value);
+        if let Some(refresh_token) = text("refresh_token").filter(|_| self.refresh_token.is_some()) {
+            secrets.add(refresh_token);
+            self.refresh_token = Some(refresh_token.to_owned());
+        }
+        let seconds = answer.get("expires_in").and_then(|value| match value {
+            Value::String(text) => text.trim().parse().ok(),
+            value => value.as_f64(),
+        });
+        let lifetime = seconds.map(|seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 1e8)));
+        self.generation += 1;
+        self.token = Some(Token { value: value.to_owned(), expires_at: None });
+        let credential = self.credential().ok_or_else(|| unavailable("its token is unusable"))?;
+        if let (Some(token), Some(lifetime)) = (&mut self.token, lifetime) {
+            token.expires_at = Some(Instant::now() + lifetime.saturating_sub(EXPIRY_MARGIN));
+        }
+        Ok(credential)
+    }
+}
+
+async fn read(mut response: Response, secrets: &Secrets) -> Result<Vec<u8>, RestProblem> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| during_login(classify(error, secrets).problem))? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return Err(unavailable("its answer is too large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn form_encoded(form: &[(&str, &str)]) -> String {
+    let Ok(mut url) = Url::parse("form:") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(form);
+    url.query().unwrap_or_default().to_owned()
+}
+
+/// Problems on the way to the token endpoint concern the login, not the request.
+fn during_login(problem: RestProblem) -> RestProblem {
+    match problem {
+        RestProblem::Dns { cause }
+        | RestProblem::ConnectionRefused { cause }
+        | RestProblem::Tls { cause }
+        | RestProblem::Network { cause } => RestProblem::TokenUnavailable { cause },
+        RestProblem::TimedOut => unavailable("no answer in time"),
+        other => other,
+    }
+}
+
+fn unavailable(cause: &str) -> RestProblem {
+    RestProblem::TokenUnavailable { cause: cause.to_owned() }
+}

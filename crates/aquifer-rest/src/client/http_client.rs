@@ -1,0 +1,404 @@
+//! The client of one target: attempts, redirects, and answers of bounded size.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Response, Url};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::address::{AddressPolicy, is_loopback};
+use super::answer::HttpAnswer;
+use super::auth::{Authenticator, Credential};
+use super::connect_error::classify;
+use super::delivery::{Delivery, SendRules};
+use super::resolver::{CheckedResolver, environment_proxies};
+use super::retry::{MAX_RETRIES, backoff};
+use super::settings::{BaseUrlOrigin, ClientSettings};
+use super::status::StatusError;
+use crate::api::CredentialPlace;
+use crate::error::{RestError, RestProblem};
+use crate::route::{HttpRequest, check_base_url};
+
+const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 5;
+const MAX_HEADER_BYTES: u32 = 64 * 1024;
+
+/// The part of an error's body that is read for its message.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// A client for one target.
+pub struct HttpClient {
+    client: Client,
+    policy: AddressPolicy,
+    /// The URLs whose origins get requests.
+    targets: Vec<Url>,
+    authenticator: Authenticator,
+    permits: Semaphore,
+    timeout: Duration,
+    max_answer_bytes: usize,
+    max_retry_wait: Duration,
+    retry_delay: Duration,
+}
+
+impl std::fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpClient").field("authenticator", &self.authenticator).finish_non_exhaustive()
+    }
+}
+
+/// A request with everything that its copies have in common.
+struct Prepared {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Option<Bytes>,
+}
+
+impl HttpClient {
+    /// A client with these settings. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// If a URL of the settings is invalid or not allowed.
+    pub fn new(settings: &ClientSettings, authenticator: Authenticator) -> Result<Self, RestError> {
+        Self::build(settings, authenticator).map_err(|problem| RestError::new(problem, false))
+    }
+
+    fn build(settings: &ClientSettings, authenticator: Authenticator) -> Result<Self, RestProblem> {
+        let mut targets = Vec::new();
+        let mut policy = AddressPolicy::new(settings.allow_private_addresses);
+        for base_url in std::iter::once(&settings.base_url).chain(&settings.other_base_urls) {
+            let url = check_base_url(base_url).map_err(|problem| RestProblem::InvalidRequest(problem.to_owned()))?;
+            if settings.base_url_origin == BaseUrlOrigin::Operator {
+                policy.trust(&url);
+            }
+            targets.push(url);
+        }
+        authenticator.token_url().into_iter().for_each(|url| policy.trust_if_both_local(url));
+        for url in targets.iter().chain(authenticator.token_url()) {
+            policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
+        }
+        let is_local = targets.iter().all(is_loopback);
+        let resolver = CheckedResolver {
+            policy: policy.clone(),
+            inner: settings.resolver.clone(),
+            proxies: if is_local { Vec::new() } else { environment_proxies() },
+        };
+        // The client must not send anything twice by itself: its redirect policy would repeat the body of a request, and
+        // its retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats requests of
+        // which it has not written a byte, because an idle connection turned out to be closed.
+        let mut builder = Client::builder()
+            .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            .pool_max_idle_per_host(settings.max_concurrent.max(1))
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .tcp_nodelay(true)
+            .dns_resolver(Arc::new(resolver))
+            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
+        if is_local {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
+        Ok(Self {
+            client,
+            policy,
+            targets,
+            authenticator,
+            permits: Semaphore::new(settings.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
+            timeout: settings.timeout,
+            max_answer_bytes: settings.max_answer_bytes,
+            max_retry_wait: settings.max_retry_wait,
+            retry_delay: settings.retry_delay,
+        })
+    }
+
+    /// The environment variables that must be set before requests can be sent.
+    pub fn missing_variables(&self) -> &[String] {
+        self.authenticator.missing_variables()
+    }
+
+    /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
+    pub fn presentable(&self, text: &str) -> String {
+        self.authenticator.secrets().presentable(text)
+    }
+
+    /// Sends a request and returns the answer if its status is a success.
+    ///
+    /// # Errors
+    ///
+    /// One error for everything else, whatever was attempted.
+    pub async fn send(
+        &self,
+        request: HttpRequest,
+        rules: &SendRules,
+        cancelled: &CancellationToken,
+    ) -> Result<HttpAnswer, RestError> {
+        let mut delivery = Delivery::new(&request, rules);
+        let prepared = self.prepare(request, rules).map_err(|problem| RestError::new(problem, false))?;
+        let deadline = Instant::now() + self.timeout;
+        let result = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => Err(RestProblem::Cancelled),
+            () = tokio::time::sleep_until(deadline) => Err(RestProblem::TimedOut),
+            result = self.send_with_retries(&prepared, &mut delivery, deadline) => result,
+        };
+        let is_in_doubt = delivery.is_in_doubt();
+        match result {
+            Ok(answer) => Ok(HttpAnswer { is_in_doubt, ..answer }),
+            Err(problem) => Err(RestError::new(problem, is_in_doubt)),
+        }
+    }
+
+    async fn send_with_retries(
+        &self,
+        request: &Prepared,
+        delivery: &mut Delivery,
+        deadline: Instant,
+    ) -> Result<HttpAnswer, RestProblem> {
+        let _permit = self.permits.acquire().await;
+        let mut attempt = 1;
+        loop {
+            let problem = match self.send_authenticated(request, delivery).await {
+                Ok(answer) => return Ok(answer),
+                Err(problem) => problem,
+            };
+            let Some(pause) = self.pause_before_retry(&problem, delivery, attempt) else { return Err(problem) };
+            if Instant::now() + pause >= deadline {
+                return Err(problem);
+            }
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// How long to wait before another attempt. `None` if there must be none.
+    fn pause_before_retry(&self, problem: &RestProblem, delivery: &Delivery, attempt: u32) -> Option<Duration> {
+        if attempt > MAX_RETRIES || !problem.is_transient() || !delivery.may_send() {
+            return None;
+        }
+        let requested = match problem {
+            RestProblem::Status(error) => error.wait,
+            _ => None,
+        };
+        let pause = backoff(self.retry_delay, attempt).max(requested.unwrap_or_default());
+        (pause <= self.max_retry_wait).then_some(pause)
+    }
+
+    /// Sends a copy, and another one with a new token if the target refuses the token.
+    async fn send_authenticated(&self, request: &Prepared, delivery: &mut Delivery) -> Result<HttpAnswer, RestProblem> {
+        let credential = self.authenticator.credential(&self.client).await?;
+        let answer = self.send_with_redirects(request, credential.as_ref(), delivery).await?;
+        let answer = match (answer.status, &credential) {
+            (401, Some(refused)) => match self.authenticator.renewed(&self.client, refused).await? {
+                Some(_) if !delivery.may_send() => return Err(RestProblem::TokenRenewed),
+                Some(renewed) => self.send_with_redirects(request, Some(&renewed), delivery).await?,
+                None => answer,
+            },
+            _ => answer,
+        };
+        if (200..300).contains(&answer.status) {
+            return Ok(answer);
+        }
+        Err(RestProblem::Status(Box::new(StatusError::new(&answer, self.authenticator.secrets()))))
+    }
+
+    async fn send_with_redirects(
+        &self,
+        request: &Prepared,
+        credential: Option<&Credential>,
+        delivery: &mut Delivery,
+    ) -> Result<HttpAnswer, RestProblem> {
+        let mut url = request.url.clone();
+        let mut redirects = 0;
+        loop {
+            let response = self.send_copy(request, &url, credential, delivery).await?;
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION);
+            let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
+                return self.read(response, url, credential).await;
+            };
+            let refuse = |reason| Err(RestProblem::Redirected { status, reason });
+            let is_followed = matches!(request.method, Method::GET | Method::HEAD)
+                || (matches!(status, 307 | 308) && delivery.is_repeatable());
+            if !is_followed {
+                return refuse("redirects are not followed for calls with side effects");
+            }
+            let next = location.to_str().ok().and_then(|location| url.join(location).ok());
+            match next {
+                Some(next) if next.origin() != url.origin() => {
+                    return refuse("it redirects to another host, port or scheme, which is not followed");
+                }
+                Some(next) if next.username().is_empty() && next.password().is_none() => url = next,
+                _ => return refuse("it redirects to an invalid URL"),
+            }
+            redirects += 1;
+            if redirects > MAX_REDIRECTS {
+                return refuse("it redirects too often");
+            }
+        }
+    }
+
+    /// Sends one copy. Whether it may have left is recorded.
+    async fn send_copy(
+        &self,
+        request: &Prepared,
+        url: &Url,
+        credential: Option<&Credential>,
+        delivery: &mut Delivery,
+    ) -> Result<Response, RestProblem> {
+        let (mut url, mut headers) = (url.clone(), request.headers.clone());
+        url.set_fragment(None);
+        self.check(&url)?;
+        if let Some(credential) = credential {
+            apply(credential, &mut url, &mut headers)?;
+        }
+        let mut builder = self.client.request(request.method.clone(), url).headers(headers);
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        delivery.begin_attempt()?;
+        builder.send().await.map_err(|error| {
+            let error = classify(error, self.authenticator.secrets());
+            if error.is_unsent {
+                delivery.mark_unsent();
+            }
+            error.problem
+        })
+    }
+
+    /// Reads an answer up to the limit. Of errors only the beginning is read, and it may be incomplete.
+    async fn read(
+        &self,
+        mut response: Response,
+        mut url: Url,
+        credential: Option<&Credential>,
+    ) -> Result<HttpAnswer, RestProblem> {
+        let is_success = response.status().is_success();
+        let max_bytes = if is_success { self.max_answer_bytes } else { self.max_answer_bytes.min(MAX_ERROR_BYTES) };
+        let too_large = |size| RestProblem::TooLarge { max_bytes, size };
+        let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
+        if is_success && announced > max_bytes {
+            return Err(too_large(announced));
+        }
+        let mut body = BytesMut::new();
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(_) if !is_success => break,
+                Err(error) => return Err(classify(error, self.authenticator.secrets()).problem),
+            };
+            let size = body.len() + chunk.len();
+            if size > max_bytes && is_success {
+                return Err(too_large(size));
+            }
+            let room = max_bytes.saturating_sub(body.len()).min(chunk.len());
+            body.extend_from_slice(chunk.get(..room).unwrap_or_default());
+            if size > max_bytes {
+                break;
+            }
+        }
+        if let Some(Credential { place: CredentialPlace::Query(name), .. }) = credential {
+            remove_query_parameter(&mut url, name);
+        }
+        let status = response.status().as_u16();
+        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
+    }
+
+    /// Refuses URLs outside the configured origins.
+    fn check(&self, url: &Url) -> Result<(), RestProblem> {
+        if !self.targets.iter().any(|target| target.origin() == url.origin()) {
+            return Err(RestProblem::ForbiddenTarget("the URL is not on a configured host"));
+        }
+        self.policy.check(url).map_err(RestProblem::ForbiddenTarget)
+    }
+
+    fn prepare(&self, request: HttpRequest, rules: &SendRules) -> Result<Prepared, RestProblem> {
+        let invalid = |what: &str| RestProblem::InvalidRequest(format!("the request has an invalid {what}"));
+        let url = Url::parse(&request.url).map_err(|_| invalid("URL"))?;
+        self.check(&url)?;
+        let method = Method::from_bytes(request.method.as_str().as_bytes()).map_err(|_| invalid("method"))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.headers {
+            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
+            headers.append(name, HeaderValue::try_from(value).map_err(|_| invalid("header"))?);
+        }
+        if let Some(body) = &request.body {
+            let media_type = HeaderValue::try_from(&body.media_type).map_err(|_| invalid("media type"))?;
+            headers.insert(CONTENT_TYPE, media_type);
+        }
+        if let Some(name) = rules.idempotency_header.as_deref().filter(|_| !request.method.is_safe()) {
+            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
+            if !headers.contains_key(&name) {
+                headers.insert(name, random_key()?);
+            }
+        }
+        Ok(Prepared { method, url, headers, body: request.body.map(|body| body.bytes) })
+    }
+}
+
+/// Adds a credential to one copy of a request.
+fn apply(credential: &Credential, url: &mut Url, headers: &mut HeaderMap) -> Result<(), RestProblem> {
+    let invalid = || RestProblem::CredentialInvalid { reason: "it contains invalid characters".to_owned() };
+    let sensitive = |text: &str| {
+        let mut value = HeaderValue::try_from(text).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        Ok(value)
+    };
+    match &credential.place {
+        CredentialPlace::Header(name) => {
+            let name = HeaderName::try_from(name).map_err(|_| invalid())?;
+            headers.insert(name, sensitive(&credential.value)?);
+        }
+        CredentialPlace::Query(name) => {
+            remove_query_parameter(url, name);
+            url.query_pairs_mut().append_pair(name, &credential.value);
+        }
+        CredentialPlace::Cookie(name) => {
+            let own = format!("{name}={}", credential.value);
+            let all = match headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok()) {
+                Some(others) => format!("{others}; {own}"),
+                None => own,
+            };
+            headers.insert(COOKIE, sensitive(&all)?);
+        }
+    }
+    Ok(())
+}
+
+/// Removes a parameter and leaves the others exactly as they are written.
+fn remove_query_parameter(url: &mut Url, name: &str) {
+    let Some(query) = url.query() else { return };
+    let is_other = |pair: &&str| {
+        let mut probe = url.clone();
+        probe.set_query(Some(pair));
+        probe.query_pairs().all(|(found, _)| found != name)
+    };
+    let others: Vec<&str> = query.split('&').filter(is_other).collect();
+    let others = others.join("&");
+    url.set_query(Some(others.as_str()).filter(|others| !others.is_empty()));
+}
+
+/// A random key in the form of a UUID.
+fn random_key() -> Result<HeaderValue, RestProblem> {
+    let unavailable = |_| RestProblem::InvalidRequest("no random numbers are available".to_owned());
+    let (high, low) = (getrandom::u64().map_err(unavailable)?, getrandom::u64().map_err(unavailable)?);
+    let text = format!(
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xfff,
+        low >> 48 & 0x3fff | 0x8000,
+        low & 0xffff_ffff_ffff
+    );
+    HeaderValue::try_from(text).map_err(|_| RestProblem::InvalidRequest("the key is invalid".to_owned()))
+}

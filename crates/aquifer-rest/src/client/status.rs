@@ -1,0 +1,145 @@
+//! What a target says when it refuses a request: its status, and its text without credentials.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use serde_json::{Map, Value};
+
+use super::answer::HttpAnswer;
+use super::retry::requested_wait;
+use super::secrets::Secrets;
+
+/// Members of an error object that explain the error, the most specific one first (RFC 9457 and common practice).
+const MESSAGE_MEMBERS: &[&str] =
+    &["detail", "message", "error_description", "error", "errors", "title", "msg", "description", "reason", "fault"];
+
+/// Members of problem details (RFC 9457).
+const PROBLEM_MEMBERS: &[&str] = &["type", "title", "status", "detail", "instance"];
+
+/// Levels of an error object that are searched for a message.
+const MAX_DEPTH: usize = 4;
+
+/// A status that is not a success.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusError {
+    pub(crate) status: u16,
+    /// The text of the target. Empty if it has none.
+    pub(crate) text: String,
+    /// Problem details (RFC 9457).
+    pub(crate) problem: Option<Map<String, Value>>,
+    /// How long the target asks to wait.
+    pub(crate) wait: Option<Duration>,
+    /// The allowance and what is left of it.
+    pub(crate) allowance: [Option<u64>; 2],
+    /// The scope that a token would need.
+    pub(crate) scope: Option<String>,
+}
+
+impl StatusError {
+    pub(super) fn new(answer: &HttpAnswer, secrets: &Secrets) -> Self {
+        let json: Option<Value> = serde_json::from_slice(&answer.body).ok();
+        let is_problem = answer.media_type.as_deref() == Some("application/problem+json");
+        let problem = json.as_ref().filter(|_| is_problem).and_then(|json| problem_details(json, secrets));
+        Self {
+            status: answer.status,
+            text: secrets.presentable(&text(answer, json.as_ref())),
+            problem,
+            wait: requested_wait(answer.status, &answer.headers, Timestamp::now()),
+            allowance: ["limit", "remaining"].map(|name| allowance(&answer.headers, name)),
+            scope: required_scope(&answer.headers).map(|scope| secrets.presentable(&scope)),
+        }
+    }
+}
+
+fn text(answer: &HttpAnswer, json: Option<&Value>) -> String {
+    if let Some(json) = json {
+        return message(json, 0).unwrap_or_else(|| json.to_string());
+    }
+    match answer.media_type.as_deref() {
+        // Pages are written for browsers.
+        Some("text/html" | "application/xhtml+xml") => String::new(),
+        Some(media_type) if media_type.starts_with("text/") || media_type.ends_with("xml") => {
+            String::from_utf8_lossy(&answer.body).into_owned()
+        }
+        None => std::str::from_utf8(&answer.body).unwrap_or_default().to_owned(),
+        Some(_) => String::new(),
+    }
+}
+
+/// The message of an error object. Lists of errors are appended as JSON, because they name the wrong fields.
+fn message(value: &Value, depth: usize) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(items) if depth > 0 && !items.is_empty() => match items.as_slice() {
+            [Value::String(only)] => Some(only.clone()),
+            _ => Some(value.to_string()),
+        },
+        Value::Object(members) if depth < MAX_DEPTH => {
+            let found = MESSAGE_MEMBERS.iter().filter_map(|name| members.get(*name));
+            let text = found.clone().find_map(|member| message(member, depth + 1))?;
+            let list = found.clone().find(|member| member.is_array()).map(Value::to_string);
+            match list {
+                Some(list) if list != text && !list.contains(&text) => Some(format!("{text}: {list}")),
+                _ => Some(text),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn problem_details(json: &Value, secrets: &Secrets) -> Option<Map<String, Value>> {
+    let members = json.as_object()?;
+    let clean = |name: &&str| {
+        let value = match members.get(*name)? {
+            Value::String(text) => secrets.presentable(text).into(),
+            Value::Number(number) => Value::Number(number.clone()),
+            _ => return None,
+        };
+        Some(((*name).to_owned(), value))
+    };
+    Some(PROBLEM_MEMBERS.iter().filter_map(clean).collect())
+}
+
+fn allowance(headers: &HeaderMap, name: &str) -> Option<u64> {
+    let text = |prefix: &str| headers.get(format!("{prefix}-{name}")).and_then(|value| value.to_str().ok());
+    ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| text(prefix)?.trim().parse().ok())
+}
+
+/// The scope of a challenge (RFC 6750), such as `Bearer error="insufficient_scope", scope="repo"`.
+fn required_scope(headers: &HeaderMap) -> Option<String> {
+    let challenge = headers.get(WWW_AUTHENTICATE)?.to_str().ok()?;
+    let (_, rest) = challenge.split_once("scope=\"")?;
+    let (scope, _) = rest.split_once('"')?;
+    Some(scope.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_found_in_common_shapes() {
+        for (body, expected) in [
+            (json!({"message": "no"}), "no"),
+            (json!({"error": "no"}), "no"),
+            (json!({"error": {"message": "no", "code": 7}}), "no"),
+            (json!({"error": "invalid_grant", "error_description": "expired"}), "expired"),
+            (json!({"type": "about:blank", "title": "Bad", "detail": "worse"}), "worse"),
+            (json!({"errors": ["no"]}), "no"),
+            (json!({"message": "Failed", "errors": [{"field": "a"}]}), "Failed: [{\"field\":\"a\"}]"),
+            (
+                json!({"detail": [{"loc": ["body", "a"], "msg": "required"}]}),
+                "[{\"loc\":[\"body\",\"a\"],\"msg\":\"required\"}]",
+            ),
+            (json!("no"), "no"),
+        ] {
+            assert_eq!(message(&body, 0).as_deref(), Some(expected), "{body}");
+        }
+        for body in [json!({}), json!([]), json!({"code": 1}), json!({"message": " "}), json!(null)] {
+            assert_eq!(message(&body, 0), None, "{body}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The errors of requests to a target, and the failures that callers see.
+//!
+//! The codes of failures are those of the registry. Where the specification's plugin contracts publish a code of their own
+//! (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`), it is `details.plugin_error`.
+
+use aquifer_engine::configuration_changed;
+use aquifer_protocol::error::{Code, Failure, FailureReason, too_large};
+use aquifer_protocol::limits::LimitKind;
+
+use crate::client::StatusError;
+
+/// An error of a request. It is no `std::error::Error`, so that `?` cannot turn it into an internal failure by accident.
+#[derive(Debug, Clone)]
+pub struct RestError {
+    problem: RestProblem,
+    /// Whether the target may have changed something, unless it reports a refusal.
+    is_in_doubt: bool,
+}
+
+/// What went wrong. Texts are free of credentials.
+#[derive(Debug, Clone)]
+pub(crate) enum RestProblem {
+    /// The request cannot be sent, because of its route or the settings.
+    InvalidRequest(String),
+    /// The request goes to a place where nothing is sent.
+    ForbiddenTarget(&'static str),
+    /// The host resolves to addresses that are not allowed.
+    ForbiddenAddress,
+    /// The host's name cannot be resolved.
+    Dns { cause: String },
+    /// Nothing listens there.
+    ConnectionRefused { cause: String },
+    /// No secure connection can be established.
+    Tls { cause: String },
+    /// The connection broke.
+    Network { cause: String },
+    /// There was no answer in time.
+    TimedOut,
+    /// The target redirects, and the redirect is not followed.
+    Redirected { status: u16, reason: &'static str },
+    /// The answer is too large. The size is known as far as it was read.
+    TooLarge { max_bytes: usize, size: usize },
+    /// The answer is not what was expected.
+    InvalidAnswer { media_type: String, cause: String },
+    /// The target answered with another status than success.
+    Status(Box<StatusError>),
+    /// Environment variables with credentials are not set.
+    CredentialMissing { variables: Vec<String> },
+    /// A credential or the way to get one is unusable.
+    CredentialInvalid { reason: String },
+    /// The token endpoint refused our credentials.
+    TokenRefused { text: String },
+    /// The token endpoint cannot be used at the moment.
+    TokenUnavailable { cause: String },
+    /// The target refused the token, which has since been renewed. The request is not sent twice.
+    TokenRenewed,
+    /// The request was already sent and must not be sent twice.
+    AlreadySent,
+    /// The caller cancelled.
+    Cancelled,
+    /// The configuration has changed since the request was decided.
+    ConfigurationChanged,
+}
+
+impl RestProblem {
+    /// Whether the request was certainly not carried out. After any other error, a request that was sent may have been.
+    fn is_refusal(&self) -> bool {
+        match self {
+            // A timeout that the target reports tells nothing about what it has done.
+            RestProblem::Status(error) => (400..500).contains(&error.status) && error.status != 408,
+            RestProblem::InvalidRequest(_)
+            | RestProblem::ForbiddenTarget(_)
+            | RestProblem::CredentialMissing { .. }
+            | RestProblem::CredentialInvalid { .. }
+            | RestProblem::TokenRefused { .. }
+            | RestProblem::TokenUnavailable { .. }
+            | RestProblem::TokenRenewed => true,
+            RestProblem::ForbiddenAddress
+            | RestProblem::Dns { .. }
+            | RestProblem::ConnectionRefused { .. }
+            | RestProblem::Tls { .. }
+            | RestProblem::Network { .. }
+            | RestProblem::TimedOut
+            | RestProblem::Redirected { .. }
+            | RestProblem::TooLarge { .. }
+            | RestProblem::InvalidAnswer { .. }
+            | RestProblem::AlreadySent
+            | RestProblem::Cancelled
+            | RestProblem::ConfigurationChanged => false,
+        }
+    }
+
+    /// Whether another attempt may succeed. Whether it is allowed depends on what was sent.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            RestProblem::Status(error) => matches!(error.status, 429 | 502 | 503 | 504),
+            RestProblem::Dns { .. }
+            | RestProblem::ConnectionRefused { .. }
+            | RestProblem::Network { .. }
+            | RestProblem::TimedOut => true,
+            _ => false,
+        }
+    }
+
+    fn into_failure(self, source: &str) -> Failure {
+        match self {
+            RestProblem::InvalidRequest(problem) => Failure::explained(Code::InternalError, "Internal error", problem),
+            RestProblem::ForbiddenTarget(reason) => forbidden(source, reason),
+            RestProblem::ForbiddenAddress => forbidden(source, "its host has only addresses that are not allowed"),
+            RestProblem::Dns { cause } => {
+                unavailable(source, "the name of its host cannot be resolved", "TRANSPORT_DNS_ERROR").because(cause)
+            }
+            RestProblem::ConnectionRefused { cause } => {
+                unavailable(source, "it refuses connections", "TRANSPORT_CONNECTION_REFUSED").because(cause)
+            }
+            RestProblem::Tls { cause } => {
+                unavailable(source, "no secure connection can be established", "TRANSPORT_TLS_ERROR").because(cause)
+            }
+            RestProblem::Network { cause } => {
+                unavailable(source, "the connection was lost", "TRANSPORT_NETWORK_ERROR").because(cause)
+            }
+            RestProblem::TimedOut => {
+                Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
+                    .detail("source", source)
+                    .detail("plugin_error", "TRANSPORT_TIMEOUT")
+            }
+            RestProblem::Redirected { status, reason } => {
+                refused(source, format!("HTTP status {status}: {reason}")).detail("http_status", status)
+            }
+            RestProblem::TooLarge { max_bytes, size } => {
+                too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
+            }
+            RestProblem::InvalidAnswer { media_type, cause } => {
+                refused(source, format!("The answer is not JSON ({media_type})"))
+                    .detail("plugin_error", "SERIALIZATION_PARSE_ERROR")
+                    .because(cause)
+            }
+            RestProblem::Status(error) => status_failure(source, *error),
+            RestProblem::CredentialMissing { variables } => credential_missing(source, &variables),
+            RestProblem::CredentialInvalid { reason } => {
+                unavailable(source, &format!("its credentials are unusable: {reason}"), "AUTH_CONFIG_INVALID")
+            }
+            RestProblem::TokenRefused { text } => {
+                let why = format_args!("the token endpoint of source '{source}' refuses the credentials");
+                Failure::explained(Code::PermissionDenied, "Permission denied", why)
+                    .detail("source", source)
+                    .detail("plugin_error", "AUTH_CONFIG_INVALID")
+                    .with_reason(FailureReason::SourceError(text.into()))
+            }
+            RestProblem::TokenUnavailable { cause } => {
+                unavailable(source, "its token endpoint cannot be used", "TRANSPORT_NETWORK_ERROR").because(cause)
+            }
+            RestProblem::TokenRenewed => {
+                let message = format!(
+                    "Source '{source}' did not accept the token, which has been renewed. The call was not executed and can \
+                     be repeated"
+                );
+                Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
+            }
+            RestProblem::AlreadySent => {
+                let reason = "it did not answer, and the call is not sent again";
+                unavailable(source, reason, "TRANSPORT_NETWORK_ERROR")
+            }
+            RestProblem::Cancelled => {
+                Failure::new(Code::UpstreamUnavailable, format!("The call to source '{source}' was cancelled"))
+                    .detail("source", source)
+            }
+            RestProblem::ConfigurationChanged => configuration_changed(),
+        }
+    }
+}
+
+impl RestError {
+    pub(crate) fn new(problem: RestProblem, is_in_doubt: bool) -> Self {
+        Self { problem, is_in_doubt }
+    }
+
+    /// The status of the answer, if the target refused the request with one.
+    pub fn status(&self) -> Option<u16> {
+        match &self.problem {
+            RestProblem::Status(error) => Some(error.status),
+            RestProblem::Redirected { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether the operation may have been carried out although no result arrived.
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.is_in_doubt && !self.problem.is_refusal()
+    }
+
+    /// The failure for the caller. Only this function decides whether the outcome is unknown.
+    pub fn into_failure(self, source: &str) -> Failure {
+        if !self.is_outcome_unknown() {
+            return self.problem.into_failure(source);
+        }
+        let problem = match &self.problem {
+            RestProblem::TooLarge { max_bytes, .. } => {
+                Some(format!("The answer of source '{source}' exceeds {max_bytes} bytes"))
+            }
+            RestProblem::InvalidAnswer { .. } => Some(format!("The answer of source '{source}' is invalid")),
+            RestProblem::Status(error) => Some(format!("Source '{source}' failed with HTTP status {}", error.status)),
+            RestProblem::Redirected { status, .. } => Some(format!(
+                "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
+            )),
+            RestProblem::ConfigurationChanged => {
+                Some(format!("The configuration changed before source '{source}' had finished the call"))
+            }
+            _ => None,
+        };
+        let failure = self.problem.into_failure(source);
+        let problem = problem.as_deref().unwrap_or(failure.message());
+        let message = format!("{problem}. It is unknown whether the call was executed. Check before repeating it");
+        failure.with_message(message).with_unknown_outcome()
+    }
+}
+
+/// The failure for a status, as the specification's error codes map it.
+fn status_failure(source: &str, error: StatusError) -> Failure {
+    let status = error.status;
+    let answered = format!("source '{source}' answered with HTTP status {status}");
+    let mut failure = match status {
+        401 => {
+            let why = format_args!("source '{source}' does not accept the credentials");
+            Failure::explained(Code::PermissionDenied, "Permission denied", why)
+        }
+        403 | 407 => {
+            let why = format_args!("source '{source}' refuses the request");
+            Failure::explained(Code::PermissionDenied, "Permission denied", why)
+        }
+        404 | 410 => Failure::explained(Code::NotFoundResource, "Resource not found", answered),
+        408 => Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time")),
+        409 => Failure::explained(Code::ConflictAlreadyExists, "Resource already exists or is in conflict", answered),
+        412 => Failure::explained(Code::ConflictVersionMismatch, "Resource has changed since it was read", answered),
+        413 => Failure::explained(Code::ValidationPayloadTooLarge, "Payload is too large", answered),
+        429 => {
+            let why = format_args!("source '{source}' limits the rate of requests");
+            Failure::explained(Code::RateLimitExceeded, "Rate limit exceeded", why)
+        }
+        500.. => Failure::explained(Code::InternalError, "Internal error", answered),
+        400 | 422 => {
+            let why = format_args!("source '{source}' refuses the parameters (HTTP status {status})");
+            Failure::explained(Code::ValidationInvalidType, "Invalid parameters", why)
+        }
+        _ => Failure::explained(Code::ValidationInvalidType, "Invalid request", answered),
+    };
+    failure = failure.detail("source", source).detail("http_status", status);
+    if let Some(wait) = error.wait {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        failure = failure.detail("retry_after_seconds", seconds);
+    }
+    if status == 429 {
+        for (name, value) in ["limit", "remaining"].into_iter().zip(error.allowance) {
+            failure = if let Some(value) = value { failure.detail(name, value) } else { failure };
+        }
+    }
+    if let Some(scope) = error.scope.filter(|_| matches!(status, 401 | 403)) {
+        failure = failure.detail("required_scope", scope);
+    }
+    if let Some(problem) = error.problem {
+        failure = failure.detail("problem", problem);
+    }
+    let text = if error.text.is_empty() { format!("HTTP status {status}") } else { error.text };
+    failure.with_reason(FailureReason::SourceError(text.into()))
+}
+
+fn credential_missing(source: &str, variables: &[String]) -> Failure {
+    let names: Vec<String> = variables.iter().map(|name| format!("'{name}'")).collect();
+    let set = if names.len() == 1 { "variable" } else { "variables" };
+    let why = format!("the environment {set} {} must be set by the operator", names.join(" and "));
+    unavailable(source, &why, "AUTH_CREDENTIAL_MISSING").detail("variables", variables.to_vec())
+}
+
+fn unavailable(source: &str, reason: &str, plugin_error: &str) -> Failure {
+    Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
+        .detail("source", source)
+        .detail("plugin_error", plugin_error)
+}
+
+fn forbidden(source: &str, reason: &str) -> Failure {
+    let why = format_args!("nothing is sent to source '{source}': {reason}");
+    Failure::explained(Code::PermissionDenied, "Permission denied", why).detail("source", source)
+}
+
+fn refused(source: &str, text: String) -> Failure {
+    Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
+        .detail("source", source)
+        .with_reason(FailureReason::SourceError(text.into()))
+}
