@@ -66,7 +66,50 @@ fn doubt(method: Method, decision: &Classification) -> Option<String> {
     Some(reason)
 }
 
+/// How descriptions of operations that only read begin.
+const READING_WORDS: &[&str] = &[
+    "get",
+    "gets",
+    "list",
+    "lists",
+    "read",
+    "reads",
+    "retrieve",
+    "retrieves",
+    "return",
+    "returns",
+    "fetch",
+    "fetches",
+    "show",
+    "shows",
+    "find",
+    "finds",
+    "search",
+    "searches",
+    "view",
+    "watch",
+    "check",
+    "checks",
+];
+
+/// A method that only reads and a description that says the same outweigh a word of the name that may be a noun:
+/// `term_store_get_set`. A name that begins with a verb of writing means it.
+fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
+    let in_name = decision.review_reasons.first().and_then(|reason| reason.split("the name says '").nth(1));
+    let Some(verb) = in_name.and_then(|rest| rest.split('\'').next()) else { return false };
+    let first_name = subject.name.split('_').next().unwrap_or_default();
+    let first_word =
+        subject.description.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    first_name != verb
+        && READING_WORDS.contains(&first_word.as_str())
+        && classify::classify(Subject { name: "get", ..subject }).review_reasons.is_empty()
+}
+
 fn reading(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
+    if is_noun(subject, &decision) {
+        let evidence = format!("{} only reads, and its description says so", method_name(method));
+        return effects(Category::Read, Danger::Safe, evidence, true);
+    }
     let doubt = doubt(method, &decision);
     let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
     let evidence = doubt.clone().unwrap_or_else(|| format!("{} only reads", method_name(method)));
@@ -85,7 +128,7 @@ fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> E
     let (danger, _) = classify::danger(subject, category, doubt.is_some());
     let evidence = match (&doubt, danger) {
         (Some(doubt), _) => doubt.clone(),
-        (None, Danger::Safe | Danger::Reversible) => "its words say that it changes something".to_owned(),
+        (None, Danger::Safe | Danger::Reversible) => reversible_evidence(category).to_owned(),
         (None, _) => hard_evidence(subject, danger).unwrap_or_else(|| {
             format!("{} overwrites something, and nothing says that it can be undone", method_name(method))
         }),
@@ -99,13 +142,19 @@ fn posting(subject: Subject<'_>, decision: Classification) -> Effects {
     let evidence = match (&doubt, decision.category, danger) {
         (Some(doubt), _, _) => doubt.clone(),
         (None, Category::Read, _) => "its name says that it only reads".to_owned(),
-        (None, Category::Create, Danger::Reversible) => "its words say that it adds something".to_owned(),
-        (None, _, Danger::Reversible) => "its words say that it changes something".to_owned(),
+        (None, category, Danger::Reversible) => reversible_evidence(category).to_owned(),
         (None, _, danger) => hard_evidence(subject, danger)
             .unwrap_or_else(|| "POST changes something, and nothing says that it can be undone".to_owned()),
     };
     let is_idempotent = decision.category == Category::Read;
     Effects { doubt, ..effects(decision.category, danger, evidence, is_idempotent) }
+}
+
+const fn reversible_evidence(category: Category) -> &'static str {
+    match category {
+        Category::Create => "its words say that it adds something",
+        _ => "its words say that it changes something",
+    }
 }
 
 fn hard_evidence(subject: Subject<'_>, danger: Danger) -> Option<String> {
@@ -139,6 +188,9 @@ mod tests {
             (Method::Get, "issues_list_for_repo", "List repository issues", Read, Safe),
             (Method::Get, "get_reset_status", "", Read, Safe),
             (Method::Get, "delete_user", "Delete a user", Delete, Destructive),
+            (Method::Get, "term_store_list_sets", "List all sets.", Read, Safe),
+            (Method::Get, "term_store_list_sets", "", Update, Destructive),
+            (Method::Get, "user_delete", "Get rid and delete a user", Delete, Destructive),
             (Method::Query, "query_pets", "", Read, Safe),
             (Method::Post, "search_issues", "Search issues.", Read, Safe),
             (Method::Post, "create_pet", "Add a pet.", Create, Reversible),

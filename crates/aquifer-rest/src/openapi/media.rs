@@ -53,7 +53,11 @@ fn rank(media_type: &str) -> (u8, BodyEncoding) {
 /// The media type in which a body is written, of those that an operation takes.
 pub(super) fn choose(content: &Map<String, Value>) -> Option<(Arc<str>, BodyEncoding, &Value)> {
     let usable = content.iter().filter(|(media_type, _)| is_valid(media_type));
-    let (media_type, value) = usable.min_by_key(|(media_type, _)| rank(media_type).0)?;
+    let Some((media_type, value)) = usable.min_by_key(|(media_type, _)| rank(media_type).0) else {
+        // A misspelled JSON is still meant to be JSON.
+        let (_, value) = content.iter().find(|(media_type, _)| media_type.to_ascii_lowercase().contains("json"))?;
+        return Some(("application/json".into(), BodyEncoding::Json, value));
+    };
     let (_, encoding) = rank(media_type);
     let sent = match (media_type.contains('*'), encoding) {
         (false, _) => media_type.trim(),
@@ -99,6 +103,7 @@ mod tests {
             (&["application/xml", "application/vnd.api+json"], "application/vnd.api+json", BodyEncoding::Json),
             (&["application/json; charset=utf-8"], "application/json; charset=utf-8", BodyEncoding::Json),
             (&["*/*"], "application/json", BodyEncoding::Json),
+            (&["applicationjson;version=1"], "application/json", BodyEncoding::Json),
             (&["image/*"], "application/octet-stream", BodyEncoding::Binary),
             (&["text/*"], "text/plain", BodyEncoding::Text),
             (&["application/zip", "application/xml"], "application/xml", BodyEncoding::Text),

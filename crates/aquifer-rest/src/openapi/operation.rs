@@ -138,8 +138,11 @@ impl OperationReader<'_, '_> {
 
     /// The base URL of the operation or of its path, if it has one of its own.
     fn own_base_url(&self, entry: &Entry<'_>) -> Result<Option<Arc<str>>, String> {
-        let has_server =
-            |json: &&Value| json.get("servers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+        // A server that is the place of the description itself says nothing new.
+        let has_server = |json: &&Value| {
+            let url = json.pointer("/servers/0/url").and_then(Value::as_str);
+            url.is_some_and(|url| !matches!(url, "" | "/" | "."))
+        };
         let Some(json) = [entry.json, entry.item].into_iter().find(has_server) else { return Ok(None) };
         let url = servers::base_url(json.get("servers"), self.options)?;
         Ok((url != self.base_url).then(|| url.into()))

@@ -25,8 +25,19 @@ const CURSORS: &[&str] = &[
     "continue",
     "marker",
 ];
-const SIZES: &[&str] =
-    &["per_page", "page_size", "limit", "pagesize", "perpage", "max_results", "count", "first", "size", "max_items"];
+const SIZES: &[&str] = &[
+    "per_page",
+    "page_size",
+    "limit",
+    "pagesize",
+    "perpage",
+    "max_results",
+    "top",
+    "count",
+    "first",
+    "size",
+    "max_items",
+];
 const NEXT_CURSORS: &[&str] = &[
     "next_cursor",
     "next_page_token",
@@ -77,7 +88,8 @@ pub(super) fn detect(
         let cursor = cursor.original_name.clone();
         return Some(Pagination::Cursor { cursor, next, limit: size_name(), max_size });
     }
-    if answer.has_link_header {
+    let is_list = matches!(schema.resolve(types).kind, Kind::Array(_));
+    if answer.has_link_header && (is_list || size.is_some()) {
         return Some(Pagination::Link { limit: size_name(), max_size });
     }
     // A number without a size may mean anything.

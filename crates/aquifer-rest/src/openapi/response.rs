@@ -15,8 +15,19 @@ use super::text;
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
 /// Descriptions that say nothing.
-const EMPTY_WORDS: &[&str] =
-    &["", "ok", "success", "successful", "response", "default response", "no content", "created"];
+const EMPTY_WORDS: &[&str] = &[
+    "",
+    "ok",
+    "success",
+    "successful",
+    "response",
+    "default response",
+    "no content",
+    "created",
+    "accepted",
+    "successful operation",
+    "successful response",
+];
 
 /// The answer of an operation.
 pub(super) struct Answer {

@@ -85,14 +85,14 @@ pub(super) fn prose(raw: &str, max_chars: usize) -> String {
         end -= 1;
     }
     let text = presentable(raw.get(..end).unwrap_or_default());
-    let is_plain = !text.contains(['[', '<', '&', '*', '#', '|', '`', '\n', '=']);
+    let is_plain = !text.contains(['[', '<', '>', '&', '*', '#', '|', '`', '\n', '=']);
     if is_plain {
         return shorten(text.trim(), max_chars);
     }
     let mut paragraphs = Paragraphs::default();
     let mut is_code = false;
     for written in text.lines() {
-        let trimmed = written.trim();
+        let trimmed = written.trim_start_matches(['>', ' ', '\t']).trim_end();
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
             is_code = !is_code;
             continue;
@@ -135,12 +135,16 @@ impl Paragraphs {
     }
 }
 
-/// Headings, rules, rows of tables, containers.
+/// Headings, rules, rows of tables, containers, marks of notes.
 fn is_decoration(line: &str) -> bool {
     let level = line.chars().take_while(|c| *c == '#').count();
     let is_heading = (1..=6).contains(&level) && line.get(level..).is_some_and(|rest| rest.starts_with([' ', '\t']));
     let is_rule = line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_'));
-    is_heading || is_rule || line.starts_with('|') || line.starts_with(":::")
+    is_heading
+        || is_rule
+        || line.starts_with('|')
+        || line.starts_with(":::")
+        || (line.starts_with("[!") && line.ends_with(']'))
 }
 
 /// The line with links reduced to their text, without images, HTML and emphasis.
@@ -236,6 +240,7 @@ mod tests {
             ("| a | b |\n|---|---|\n| 1 | 2 |\nText", "Text"),
             ("a <!-- hidden --> b", "a   b"),
             ("#hashtag stays", "#hashtag stays"),
+            ("List.\n\n> [!NOTE]\n> Slow.", "List.\nSlow."),
             ("a\u{200b}b\u{1b}[31mred", "abred"),
             ("[unclosed](", "[unclosed]("),
             ("5 < 6 and 7 > 3 ! *", "5 < 6 and 7 > 3 ! *"),
