@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use aquifer_discovery::Offer;
 use aquifer_discovery::adapter::{
     Adapter, AdapterAuth, AdapterOperation, AdapterPagination, AdapterParameter, KeyPlace, KnownEvidence, MapsTo,
     PaginationStyle, ParameterPlace, Target,
 };
-use aquifer_discovery::Offer;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
@@ -68,12 +68,18 @@ fn auth(described: &AdapterAuth) -> Option<AuthScheme> {
         }
         AdapterAuth::OAuth2 { token_url, client_id_env, client_secret_env, refresh_token_env, scopes } => {
             match (refresh_token_env, client_secret_env) {
-                (Some(token_variable), secret_variable) => {
-                    Some(AuthScheme::RefreshToken { token_url, id_variable: client_id_env, secret_variable, token_variable })
-                }
-                (None, Some(secret_variable)) => {
-                    Some(AuthScheme::ClientCredentials { token_url, id_variable: client_id_env, secret_variable, scopes })
-                }
+                (Some(token_variable), secret_variable) => Some(AuthScheme::RefreshToken {
+                    token_url,
+                    id_variable: client_id_env,
+                    secret_variable,
+                    token_variable,
+                }),
+                (None, Some(secret_variable)) => Some(AuthScheme::ClientCredentials {
+                    token_url,
+                    id_variable: client_id_env,
+                    secret_variable,
+                    scopes,
+                }),
                 (None, None) => None,
             }
         }
@@ -142,9 +148,7 @@ fn pagination(described: &AdapterPagination) -> Pagination {
     let size = |usual: Option<&str>| described.size_param.as_deref().or(usual).map(Into::into);
     let max_size = described.max_limit;
     match described.style {
-        PaginationStyle::Offset => {
-            Pagination::Offset { offset: page("offset"), limit: size(Some("limit")), max_size }
-        }
+        PaginationStyle::Offset => Pagination::Offset { offset: page("offset"), limit: size(Some("limit")), max_size },
         PaginationStyle::Page => {
             let first = described.first_page;
             Pagination::Page { page: page("page"), size: size(None), first, max_size }

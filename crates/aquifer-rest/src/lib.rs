@@ -15,6 +15,8 @@ pub mod route;
 mod source;
 
 pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation};
+pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRules};
 pub use description::fetch_description;
+pub use error::RestError;
 pub use route::Route;
 pub use source::{RestSettings, RestSource};

@@ -51,7 +51,9 @@ impl Pagination {
 
     fn size_parameter(&self) -> Option<&Arc<str>> {
         match self {
-            Pagination::Offset { limit, .. } | Pagination::Cursor { limit, .. } | Pagination::Link { limit, .. } => limit,
+            Pagination::Offset { limit, .. } | Pagination::Cursor { limit, .. } | Pagination::Link { limit, .. } => {
+                limit
+            }
             Pagination::Page { size, .. } => size,
         }
         .as_ref()
@@ -142,8 +144,7 @@ impl Route {
     /// Adds the parameters for pages that the description does not list among those of the operation.
     pub(crate) fn complete_paging(&mut self) {
         let Some(pagination) = &self.pagination else { return };
-        let is_known =
-            |name: &str| self.parameters.iter().any(|parameter| &*parameter.original_name == name);
+        let is_known = |name: &str| self.parameters.iter().any(|parameter| &*parameter.original_name == name);
         let notation = Notation::Style { style: Style::Form, explode: true };
         let missing: Vec<RouteParameter> = pagination
             .parameters()
@@ -234,9 +235,15 @@ mod tests {
 
     use super::*;
 
-    fn after(pagination: &Pagination, position: Option<Position>, rows: Option<usize>, body: &Value) -> Option<Position> {
+    fn after(
+        pagination: &Pagination,
+        position: Option<Position>,
+        rows: Option<usize>,
+        body: &Value,
+    ) -> Option<Position> {
         let page = pagination.page(position, rows);
-        let answer = PageAnswer { body, headers: &HeaderMap::new(), url: "https://a.example/x", rows: count_rows(body, None) };
+        let answer =
+            PageAnswer { body, headers: &HeaderMap::new(), url: "https://a.example/x", rows: count_rows(body, None) };
         pagination.next(&page, &answer)
     }
 
@@ -259,7 +266,8 @@ mod tests {
 
     #[test]
     fn numbered_pages_keep_their_size() {
-        let pages = Pagination::Page { page: "page".into(), size: Some("per_page".into()), first: 1, max_size: Some(50) };
+        let pages =
+            Pagination::Page { page: "page".into(), size: Some("per_page".into()), first: 1, max_size: Some(50) };
         let first = pages.page(None, Some(3));
         assert_eq!(pages.values(&first), [("per_page".into(), json!(50))]);
         let second = pages.page(Some(Position::Page(2)), None);

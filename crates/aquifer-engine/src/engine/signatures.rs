@@ -40,7 +40,7 @@ const MAX_BYTES: usize = 16 * 1024;
 const MAX_WANTED_BYTES: usize = 64 * 1024;
 
 /// Where the operations of tables are described.
-const TABLES_NOTE: &str = "operations of tables: {query: schema}; one of them: names";
+const TABLES_NOTE: &str = "operations of tables: {query: schema}; one of them: {query: signatures, names: [..]}";
 
 /// Notes about related operations.
 const MAX_RELATED_NOTES: usize = 4;

@@ -106,15 +106,13 @@ impl OperationReader<'_, '_> {
         operation.parameters = parameters;
         operation.returns = answer.returns;
         let route = Route {
-            method: entry.method,
             path: path.into(),
             base_url,
             parameters: routes,
             body,
             accept: answer.accept,
-            headers: Vec::new(),
             pagination,
-            unwrap: None,
+            ..Route::new(entry.method)
         };
         Ok(ReadOperation { operation, route, doubt: effects.doubt })
     }

@@ -112,9 +112,10 @@ impl RestSource {
         let mut params = call.params.clone();
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
-            Some(resume) => Some(serde_json::from_value::<Position>(resume.clone()).map_err(|cause| {
-                Failure::internal(format!("a position of another source: {cause}"))
-            })?),
+            Some(resume) => Some(
+                serde_json::from_value::<Position>(resume.clone())
+                    .map_err(|cause| Failure::internal(format!("a position of another source: {cause}")))?,
+            ),
             None => None,
         };
         let page = route.pagination.as_ref().map(|pagination| pagination.page(position.clone(), call.page.rows));
@@ -129,7 +130,10 @@ impl RestSource {
         request.headers.extend(condition.map(|etag| ("If-Match".to_owned(), etag)));
         if let Some(Position::Url(next)) = &position {
             pagination::continue_at(&mut request, next).ok_or_else(|| {
-                Failure::new(Code::TransportConnectionFailed, "The next page of the list is on another host, and is not fetched")
+                Failure::new(
+                    Code::TransportNetworkError,
+                    "The next page of the list is on another host, and is not fetched",
+                )
             })?;
         }
         if is_dry_run {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aquifer_engine::Offering;
 use aquifer_engine::shape;
+use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation};
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
@@ -30,6 +31,9 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             operation.danger = *danger;
             operation.danger_evidence = Some("the configuration says so".into());
         }
+        // A definition that the catalog would refuse must not prevent the others from being served.
+        let is_sound = Catalog::check(&operation, &offering.types).is_ok();
+        operation.native |= is_sound && operation.category == Category::Update && writes_input(&route);
         let current = current(&operation, &route, &readable, &offering.types);
         if operation.takes_changes() {
             offer_dry_run(&mut operation);
@@ -38,14 +42,13 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             }
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
-        shape::add_controls(&mut operation, rows.get(&*operation.name).map(String::as_str), controls);
+        let rows = rows.get(&*operation.name).map(String::as_str);
+        shape::add_controls(&mut operation, rows, controls);
         if let Some(shaping) = &mut operation.shaping {
             shaping.is_paged = route.pagination.is_some();
         }
-        endpoints.insert(
-            operation.name.clone(),
-            Endpoint { route: Arc::new(route), effect: effect(&operation), current },
-        );
+        endpoints
+            .insert(operation.name.clone(), Endpoint { route: Arc::new(route), effect: effect(&operation), current });
         offering.operations.push(operation);
     }
     (offering, endpoints)
@@ -69,9 +72,10 @@ fn current(operation: &Operation, route: &Route, readable: &ReadablePaths, types
     let reader = readable.get(&(route.base_url.clone(), route.path.clone())).filter(|_| is_replaced)?;
     // What the request needs beyond the path is not known to whoever writes.
     let is_known = |name: &str| route.parameters.iter().any(|parameter| &*parameter.original_name == name);
-    let needs_more = reader.parameters.iter().any(|parameter| {
-        matches!(parameter.place, Place::Path(_)) && !is_known(&parameter.original_name)
-    });
+    let needs_more = reader
+        .parameters
+        .iter()
+        .any(|parameter| matches!(parameter.place, Place::Path(_)) && !is_known(&parameter.original_name));
     let shape = input_shape(operation, types)?;
     let fields = shape.fields.iter().map(|field| field.name.clone()).collect();
     (!needs_more).then(|| update::Current { route: reader.clone(), fields })

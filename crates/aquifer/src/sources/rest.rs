@@ -219,11 +219,16 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
     }
     if let Some(first) = api.omitted.first() {
         let (count, route, reason) = (api.omitted.len(), &first.route, &first.reason);
-        tracing::warn!(source = name, "{count} operations of the description are not served. The first is {route}: {reason}");
+        tracing::warn!(
+            source = name,
+            "{count} operations of the description are not served. The first is {route}: {reason}"
+        );
     }
     let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
     let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()))
-        .map_err(|error| anyhow::anyhow!("source '{name}' cannot be served: {}", error.into_failure(&name).message()))?;
+        .map_err(|error| {
+            anyhow::anyhow!("source '{name}' cannot be served: {}", error.into_failure(&name).message())
+        })?;
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
@@ -260,7 +265,8 @@ fn rest_settings(
             Arc::make_mut(route).headers.extend(headers.iter().cloned());
         }
     }
-    let others: Vec<String> = api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
+    let others: Vec<String> =
+        api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
     let mut settings = RestSettings::new(name, api);
     // What an operator writes into a file of theirs counts as their word, what a description says does not.
     settings.client.base_url_origin =
@@ -286,4 +292,3 @@ fn rest_settings(
     }
     Ok(settings)
 }
-
