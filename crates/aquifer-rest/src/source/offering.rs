@@ -31,9 +31,7 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             operation.danger = *danger;
             operation.danger_evidence = Some("the configuration says so".into());
         }
-        // A definition that the catalog would refuse must not prevent the others from being served.
-        let is_sound = Catalog::check(&operation, &offering.types).is_ok();
-        operation.native |= is_sound && operation.category == Category::Update && writes_input(&route);
+        take_changes(&mut operation, &route, &offering.types);
         let current = current(&operation, &route, &readable, &offering.types);
         if operation.takes_changes() {
             offer_dry_run(&mut operation);
@@ -52,6 +50,21 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         offering.operations.push(operation);
     }
     (offering, endpoints)
+}
+
+/// Marks an UPDATE operation that takes its changes in `input` as one of ours (R-REQ-6). A definition that the catalog
+/// would refuse is left alone, so that it does not prevent the others from being served.
+fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
+    if operation.category != Category::Update || !writes_input(route) {
+        return;
+    }
+    let mut changed = Operation { native: true, ..operation.clone() };
+    for parameter in changed.parameters.iter_mut().filter(|parameter| &*parameter.name == INPUT) {
+        parameter.required = true;
+    }
+    if Catalog::check(&changed, types).is_ok() {
+        *operation = changed;
+    }
 }
 
 /// The requests that read one thing, by base URL and path.
