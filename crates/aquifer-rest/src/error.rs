@@ -94,10 +94,8 @@ impl RestProblem {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             RestProblem::Status(error) => matches!(error.status, 429 | 502 | 503 | 504),
-            RestProblem::Dns { .. }
-            | RestProblem::ConnectionRefused { .. }
-            | RestProblem::Network { .. }
-            | RestProblem::TimedOut => true,
+            // After a timeout there is no time left: a second attempt could only end with a request in doubt.
+            RestProblem::Dns { .. } | RestProblem::ConnectionRefused { .. } | RestProblem::Network { .. } => true,
             _ => false,
         }
     }

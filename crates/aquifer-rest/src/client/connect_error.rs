@@ -24,6 +24,7 @@ pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeErro
     let problem = match (resolve_error, io_kind) {
         (Some(ResolveError::NotAllowed), _) => RestProblem::ForbiddenAddress,
         (Some(ResolveError::NotFound), _) => RestProblem::Dns { cause },
+        _ if error.is_builder() => RestProblem::InvalidRequest("the request cannot be sent".to_owned()),
         _ if error.is_dns() => RestProblem::Dns { cause },
         _ if error.is_timeout() => RestProblem::TimedOut,
         (_, Some(io::ErrorKind::ConnectionRefused)) => RestProblem::ConnectionRefused { cause },

@@ -24,7 +24,8 @@ pub struct ClientSettings {
     pub max_retry_wait: Duration,
     /// The pause before the second attempt, on average. It doubles with each attempt.
     pub retry_delay: Duration,
-    /// Whether names may resolve to private and loopback addresses.
+    /// Whether names may resolve to private and loopback addresses. If the environment names a proxy, the proxy resolves
+    /// the names of targets and has to check their addresses itself.
     pub allow_private_addresses: bool,
     /// Resolves names, if not the operating system.
     pub resolver: Option<Arc<dyn Resolve>>,

@@ -88,6 +88,7 @@ async fn the_first_complete_scheme_is_used() {
     send(&client, get(&server.url())).await.unwrap();
     assert!(server.received()[0].headers.contains_key("cookie"));
     assert!(client.missing_variables().is_empty());
+    assert_eq!(client.without_credentials(&format!("a {SECRET} b")), "a [redacted] b");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Code;
 use aquifer_rest::ClientSettings;
+use aquifer_rest::route::{HttpRequest, Method};
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Reply, Server};
@@ -41,6 +42,40 @@ async fn answers_arrive() {
     assert!(received.headers["user-agent"].starts_with("aquifer/"));
     assert!(received.headers["accept-encoding"].contains("br"));
     assert!(!format!("{answer:?}").contains("true"), "bodies are not shown");
+}
+
+#[tokio::test]
+async fn empty_answers_and_byte_order_marks_are_json_too() {
+    for (body, expected) in [("", "null"), (" \n", "null"), ("\u{feff}{\"a\":1}", "{\"a\":1}")] {
+        let server = Server::start(move |_, _| Reply::json(200, body)).await;
+        let answer = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
+        assert_eq!(answer.json().unwrap().to_string(), expected, "{body:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_without_a_body_state_its_length() {
+    let server = Server::start(|_, _| Reply::status(204)).await;
+    let client = client(&settings(&server));
+    for method in [Method::Post, Method::Put, Method::Patch] {
+        let request = HttpRequest { method, ..get(&server.url()) };
+        assert_eq!(send(&client, request).await.unwrap().status, 204);
+        assert_eq!(
+            server.received().last().unwrap().headers.get("content-length").map(String::as_str),
+            Some("0"),
+            "{method:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn urls_that_are_too_long_are_not_sent() {
+    let server = Server::start(|_, _| Reply::status(204)).await;
+    let url = format!("{}/{}", server.url(), "x".repeat(70_000));
+    let failure = failure(&client(&settings(&server)), post(&url)).await;
+    assert_eq!(failure.code(), Code::InternalError, "{}", failure.message());
+    assert!(!failure.is_outcome_unknown());
+    assert_eq!(server.count(), 0);
 }
 
 #[tokio::test]
