@@ -279,3 +279,15 @@ async fn cancelled_requests_end_at_once() {
     assert!(!result.unwrap_err().is_outcome_unknown());
     assert_eq!(server.count(), 2, "a cancelled request is not sent");
 }
+
+#[tokio::test]
+async fn requests_at_the_same_time_are_limited() {
+    let server = Server::start(|_, _| Reply::json(200, "{}")).await;
+    for (max_concurrent, expected) in [(1, 1..=1), (3, 2..=3)] {
+        let client = client(&ClientSettings { max_concurrent, ..settings(&server) });
+        let url = server.url();
+        let results = futures::future::join_all((0..20).map(|_| send(&client, get(&url)))).await;
+        assert!(results.iter().all(Result::is_ok));
+        assert!(expected.contains(&server.max_active()), "{max_concurrent}: {}", server.max_active());
+    }
+}

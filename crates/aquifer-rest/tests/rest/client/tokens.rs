@@ -1,8 +1,9 @@
 //! Tokens of OAuth 2: when they are requested, renewed and refused.
 
 use aquifer_protocol::error::Code;
-use aquifer_rest::{AuthScheme, Authenticator, HttpClient};
+use aquifer_rest::{AuthScheme, Authenticator, HttpClient, SendRules};
 use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use super::server::{Received, Reply, Server};
 use super::{assert_plugin_error, failure, get, post, send, settings};
@@ -219,4 +220,20 @@ async fn token_endpoints_must_be_secure() {
     let authenticator = Authenticator::new(&[client_credentials("https://login.example/token?x=1")], environment);
     assert!(HttpClient::new(&public, authenticator).is_ok());
     assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_token_can_be_cancelled() {
+    let server = Server::start(|_, _| Reply::Silence).await;
+    let client = with_client_credentials(&server);
+    let cancelled = CancellationToken::new();
+    let cancel = async {
+        server.wait_for_requests(1).await;
+        cancelled.cancel();
+    };
+    let request = post(&format!("{}/x", server.url()));
+    let rules = SendRules::default();
+    let (result, ()) = tokio::join!(client.send(request, &rules, &cancelled), cancel);
+    assert!(!result.unwrap_err().is_outcome_unknown(), "the call itself was not sent");
+    assert_eq!((token_requests(&server), server.count()), (1, 1));
 }
