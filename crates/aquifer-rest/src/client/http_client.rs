@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use reqwest::header::LOCATION;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Certificate, Client, Method, Response, Url};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +99,10 @@ impl HttpClient {
             .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
         if is_local {
             builder = builder.no_proxy();
+        }
+        for bundle in &settings.root_certificates {
+            let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
+            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);
         }
         let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
         Ok(Self {

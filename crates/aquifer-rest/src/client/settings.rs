@@ -27,6 +27,8 @@ pub struct ClientSettings {
     /// Whether names may resolve to private and loopback addresses. If the environment names a proxy, the proxy resolves
     /// the names of targets and has to check their addresses itself.
     pub allow_private_addresses: bool,
+    /// Certificates (PEM) that are trusted in addition to those of the operating system.
+    pub root_certificates: Vec<Vec<u8>>,
     /// Resolves names, if not the operating system.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
@@ -53,6 +55,7 @@ impl ClientSettings {
             max_retry_wait: Duration::from_secs(10),
             retry_delay: Duration::from_millis(250),
             allow_private_addresses: false,
+            root_certificates: Vec::new(),
             resolver: None,
         }
     }

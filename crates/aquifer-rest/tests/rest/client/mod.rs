@@ -7,6 +7,7 @@ mod redirects;
 mod retries;
 mod server;
 mod statuses;
+mod tls;
 mod tokens;
 
 use std::time::Duration;
