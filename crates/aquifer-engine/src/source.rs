@@ -346,8 +346,19 @@ pub struct Call {
     /// How many tokens the answer may take. A source that returns pages or groups ends them in time; other answers are
     /// shortened by the engine.
     pub max_tokens: Option<usize>,
+    /// The page of a list, for operations whose [`Shaping`](aquifer_protocol::operation::Shaping) is paged.
+    pub page: PageRequest,
     /// Whether the call may still be carried out. A source that lets calls wait checks again after the wait.
     pub validity: Validity,
+}
+
+/// Which page of a list a source returns, and how large it should be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PageRequest {
+    /// Where the list continues: [`Answer::next_page`] of the page before, or `None` for the first page.
+    pub resume: Option<Value>,
+    /// How many rows the caller asked for. `None` if as many as possible are needed.
+    pub rows: Option<usize>,
 }
 
 /// The outcome of a call.
@@ -370,12 +381,14 @@ pub struct Answer {
     pub warnings: Vec<Warning>,
     /// Attachments such as images.
     pub attachments: Vec<Attachment>,
+    /// Where the list continues, if it has another page. Only the source understands it, and callers never see it.
+    pub next_page: Option<Value>,
 }
 
 impl Answer {
     /// A result without warnings.
     pub fn new(data: impl Into<Data>) -> Self {
-        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new() }
+        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), next_page: None }
     }
 }
 

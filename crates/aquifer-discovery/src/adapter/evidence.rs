@@ -6,7 +6,7 @@ use super::{AdapterOperation, MapsTo};
 use crate::classify::{self, Assessment, EffectiveClassification, Subject, assess, assess_tool};
 use crate::digest::pin;
 use crate::overrides::Override;
-use crate::tool::Tool;
+use crate::tool::{Annotations, Tool};
 
 /// What is known about the operations of an adapter besides its file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,8 +21,12 @@ pub struct KnownEvidence<'a> {
 
 /// The category and danger that an operation gets.
 pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
-    let MapsTo::Tool(tool) = &operation.maps_to else {
-        return EffectiveClassification { category: operation.category, danger: operation.danger, ignored: None };
+    let tool = match &operation.maps_to {
+        MapsTo::Tool(tool) => tool,
+        MapsTo::Route { method, .. } => {
+            let assessment = assess_route(operation, method);
+            return assessment.apply_floor(operation.category, operation.danger, known.is_settled);
+        }
     };
     let live = known.live.and_then(|live| live.get(tool.as_str()).copied());
     let decided = known.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
@@ -68,6 +72,17 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> 
         },
         _ => of_tool,
     }
+}
+
+/// Assesses a request to an HTTP API by its method and the words of the file.
+fn assess_route(operation: &AdapterOperation, method: &str) -> Assessment {
+    let parameters: Vec<&str> = operation.parameters.iter().map(|one| one.name.as_str()).collect();
+    assess(Subject {
+        name: &operation.name,
+        description: &operation.description,
+        parameters: &parameters,
+        annotations: Annotations::for_method(method),
+    })
 }
 
 /// Whether a decision was made about the current definition.

@@ -100,13 +100,47 @@ pub enum AdapterAuth {
         /// The text before the token, such as `Bearer `.
         prefix: String,
     },
-    /// With a key in a header.
+    /// With a key in a header, in the query or in a cookie.
     ApiKey {
         /// The environment variable that holds it.
         key_env: Option<String>,
-        /// The header.
+        /// The name of the header, query parameter or cookie.
         header: String,
+        /// Where it goes.
+        place: KeyPlace,
     },
+    /// With a user name and a password.
+    Basic {
+        /// The environment variable that holds the user name.
+        username_env: String,
+        /// The environment variable that holds the password.
+        password_env: String,
+    },
+    /// With tokens that an OAuth 2 client gets for itself.
+    OAuth2 {
+        /// The token endpoint.
+        token_url: String,
+        /// The environment variable that holds the client id.
+        client_id_env: String,
+        /// The environment variable that holds the client secret.
+        client_secret_env: Option<String>,
+        /// The environment variable that holds a refresh token, if the client has one.
+        refresh_token_env: Option<String>,
+        /// The scopes to request.
+        scopes: Vec<String>,
+    },
+}
+
+/// Where a key goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyPlace {
+    /// A header.
+    #[default]
+    Header,
+    /// The query.
+    Query,
+    /// A cookie.
+    Cookie,
 }
 
 /// One operation of an adapter.
@@ -134,8 +168,10 @@ pub struct AdapterOperation {
     pub cooldown_seconds: u64,
     /// The description of its result.
     pub returns: Option<String>,
-    /// How the target pages, as written.
-    pub pagination: Option<Value>,
+    /// How the target pages.
+    pub pagination: Option<AdapterPagination>,
+    /// Where the result is inside an answer of the target, as a path such as `data.items`.
+    pub unwrap: Option<String>,
     /// The tool's complete input schema, from the sidecar.
     pub input_schema: Option<Value>,
     /// The tool's complete output schema, from the sidecar.
@@ -175,6 +211,55 @@ pub struct AdapterParameter {
     pub required: bool,
     /// Its shape as JSON Schema.
     pub schema: Value,
+    /// Where it goes in a request, if the file says so.
+    pub place: Option<ParameterPlace>,
+}
+
+/// Where a parameter goes in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterPlace {
+    /// The path.
+    Path,
+    /// The query.
+    Query,
+    /// A header.
+    Header,
+    /// A cookie.
+    Cookie,
+    /// A field of the body.
+    Body,
+}
+
+/// How a target pages its lists, as a file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterPagination {
+    /// The style.
+    pub style: PaginationStyle,
+    /// The parameter of the target that says which page: an offset, a number or a cursor.
+    pub page_param: Option<String>,
+    /// The parameter of the target for the size of a page.
+    pub size_param: Option<String>,
+    /// Where the next cursor is in an answer, as a path such as `meta.next_cursor`.
+    pub next_path: Option<String>,
+    /// The number of the first page.
+    pub first_page: u64,
+    /// The size of a page if callers do not say.
+    pub default_limit: Option<u64>,
+    /// The largest page that the target allows.
+    pub max_limit: Option<u64>,
+}
+
+/// The styles of pagination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaginationStyle {
+    /// A number of items to skip.
+    Offset,
+    /// A page number.
+    Page,
+    /// A cursor from the answer before.
+    Cursor,
+    /// A `Link` header.
+    Link,
 }
 
 impl AdapterOperation {

@@ -1,6 +1,6 @@
 //! Adapter files: built, read back, and refused with a place (R-DIS-6, R-DIS-7, R-DIS-9).
 
-use aquifer_discovery::adapter::{AdapterAuth, MapsTo, Sidecar, Target, build};
+use aquifer_discovery::adapter::{AdapterAuth, KeyPlace, MapsTo, Sidecar, Target, build};
 use aquifer_discovery::bundle::{Auth, RawCapture, Transport};
 use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
 use aquifer_protocol::category::Category;
@@ -149,7 +149,11 @@ fn r_dis_7_richer_documents_are_read_and_shared_parameters_resolved() {
     assert_eq!(adapter.trust, Trust::Generated, "a file cannot vouch for itself");
     assert_eq!(
         adapter.auth,
-        AdapterAuth::ApiKey { key_env: Some("TASKS_KEY".to_owned()), header: "X-API-Key".to_owned() }
+        AdapterAuth::ApiKey {
+            key_env: Some("TASKS_KEY".to_owned()),
+            header: "X-API-Key".to_owned(),
+            place: KeyPlace::Header
+        }
     );
     let list = adapter.operations.iter().find(|operation| operation.name == "list_tasks").unwrap();
     let names: Vec<&str> = list.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
@@ -181,7 +185,7 @@ fn r_dis_9_problems_have_a_place_and_a_suggestion() {
         ("transport: http", "transport: htpp", "PLUGIN_NOT_FOUND", 11, "'http'"),
         ("transport: http", "transport: websocket", "PLUGIN_NOT_FOUND", 11, "websocket"),
         ("protocol: rest", "protocol: graphql", "PLUGIN_NOT_FOUND", 12, "graphql"),
-        ("type: api_key", "type: oauth2", "PLUGIN_NOT_FOUND", 15, "oauth2"),
+        ("type: api_key", "type: digest", "PLUGIN_NOT_FOUND", 15, "digest"),
         ("key_env: TASKS_KEY", "key: hunter2", "SCHEMA_INVALID_TYPE", 17, "credential"),
         ("key_env: TASKS_KEY", "key_env: \"not a name!\"", "SCHEMA_INVALID_TYPE", 17, "environment variable"),
         ("https://api.example.com/v1", "https://me:pw@api.example.com/v1", "SCHEMA_INVALID_TYPE", 10, "credential"),

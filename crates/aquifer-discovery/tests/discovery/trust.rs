@@ -288,13 +288,17 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     assert!(safeguards.always_confirm, "who wants a login wants a person");
 
     let text = dangerous(
-        "      danger_level: safe\n      requires_confirmation: true\n      danger: { level: destructive, reason: once }\n",
+        "      danger_level: dangerous\n      requires_confirmation: true\n      danger: { level: destructive, reason: once }\n",
     );
     let offer = Offer::from_adapter(&Adapter::read(&text, None).unwrap(), "s");
     let operation = &offer.operations[0];
-    assert_eq!(operation.danger, Danger::Safe, "the published field comes first");
+    assert_eq!(operation.danger, Danger::Dangerous, "the published field comes first");
     assert!(operation.safeguards.always_confirm);
     assert_eq!(&*operation.safeguards.reasons[0], "once");
+
+    let offer = Offer::from_adapter(&Adapter::read(&dangerous("      danger_level: safe\n"), None).unwrap(), "s");
+    assert_eq!(offer.operations[0].danger, Danger::Destructive, "DELETE says more than the file");
+    assert!(offer.ignored[0].contains("destructive"), "{:?}", offer.ignored);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::clock::{SharedClock, random_id};
 use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision, Grant};
-use crate::shape::{Shaper, ShapingStart};
+use crate::shape::{Shaper, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
@@ -377,49 +377,73 @@ impl Engine {
             Err(failure) => return SourceResult::Answered(Outcome::Failed(failure)),
         };
         let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
-        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection, max_tokens).await {
-            None => None,
-            Some(ShapingStart::CallSource(shaping)) => Some(shaping),
-            Some(ShapingStart::Answered(outcome)) => return SourceResult::Answered(with_warnings(outcome, warnings)),
-        };
+        let mut shaping =
+            match self.shaper.begin(&operation, &mut params, &context.caller, collection, max_tokens).await {
+                None => None,
+                Some(ShapingStart::CallSource(shaping)) => Some(shaping),
+                Some(ShapingStart::Answered(outcome)) => {
+                    return SourceResult::Answered(with_warnings(outcome, warnings));
+                }
+            };
         let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
-        let call =
-            Call { name: own_name, operation, params, context: context.clone(), uri_prefix, max_tokens, validity };
-        let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
-        let outcome = tokio::select! {
-            biased;
-            () = context.cancelled.cancelled() => {
-                self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
-                return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
-            }
-            outcome = running => outcome,
-        };
-        self.refresh_if_changed();
-        match outcome {
-            Ok(Outcome::Failed(failure)) if is_idempotent && failure.is_outcome_unknown() => {
-                SourceResult::Answered(Outcome::Failed(repeatable(failure)))
-            }
-            Ok(Outcome::Done(answer)) => {
-                warnings.extend(answer.warnings);
-                let answer = Answer { warnings, ..answer };
-                let outcome = match shaping {
-                    Some(shaping) => self.shaper.finish(shaping, answer).boxed().await,
-                    None => Outcome::Done(answer),
-                };
-                SourceResult::Answered(match max_tokens {
-                    Some(max_tokens) => self.shaper.keep_budget(outcome, max_tokens),
-                    None => outcome,
-                })
-            }
-            Ok(other) => SourceResult::Answered(other),
-            Err(panic) => {
-                let message = panic_message(&*panic);
-                self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
-                let failure = unknown_outcome_unless_read(category, Failure::internal(message));
-                SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
-            }
+        let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
+        let repeated_params = is_paged.then(|| params.clone());
+        loop {
+            let page = shaping.as_ref().filter(|_| is_paged).map(Shaping::page_request).unwrap_or_default();
+            let call = Call {
+                name: own_name.clone(),
+                operation: operation.clone(),
+                params: std::mem::take(&mut params),
+                context: context.clone(),
+                uri_prefix: uri_prefix.clone(),
+                max_tokens,
+                page,
+                validity: validity.clone(),
+            };
+            let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
+            let outcome = tokio::select! {
+                biased;
+                () = context.cancelled.cancelled() => {
+                    self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
+                    return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
+                }
+                outcome = running => outcome,
+            };
+            self.refresh_if_changed();
+            return match outcome {
+                Ok(Outcome::Failed(failure)) if is_idempotent && failure.is_outcome_unknown() => {
+                    SourceResult::Answered(Outcome::Failed(repeatable(failure)))
+                }
+                Ok(Outcome::Done(mut answer)) => {
+                    answer.warnings.splice(0..0, std::mem::take(&mut warnings));
+                    answer.next_page = answer.next_page.filter(|_| is_paged);
+                    let outcome = match shaping.take() {
+                        Some(begun) => match self.shaper.finish(begun, answer).boxed().await {
+                            ShapingEnd::Finished(outcome) => outcome,
+                            ShapingEnd::NeedsNextPage(more) => {
+                                shaping = Some(more);
+                                params = repeated_params.clone().unwrap_or_default();
+                                continue;
+                            }
+                        },
+                        None => Outcome::Done(answer),
+                    };
+                    SourceResult::Answered(match max_tokens {
+                        Some(max_tokens) => self.shaper.keep_budget(outcome, max_tokens),
+                        None => outcome,
+                    })
+                }
+                Ok(other) => SourceResult::Answered(other),
+                Err(panic) => {
+                    let message = panic_message(&*panic);
+                    let request_id = &context.request_id;
+                    self.observer.observe(Event::Panicked { request_id, operation: &name, message });
+                    let failure = unknown_outcome_unless_read(category, Failure::internal(message));
+                    SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
+                }
+            };
         }
     }
 

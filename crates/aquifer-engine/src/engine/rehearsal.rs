@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use super::pipeline::{panic_message, validity};
 use crate::rehearsal::{Rehearsal, RehearsalResult};
 use crate::snapshot::Snapshot;
-use crate::source::{Call, Context};
+use crate::source::{Call, Context, PageRequest};
 
 /// How long a rehearsal may take. Sources keep to shorter limits of their own.
 const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,6 +33,7 @@ impl Rehearsal for SnapshotRehearsal<'_> {
         let route = self.snapshot.route(&operation.name).filter(|route| !route.is_denied && can_rehearse(request));
         let Some(route) = route else { return std::future::ready(RehearsalResult::Unknown).boxed() };
         let call = Call {
+            page: PageRequest::default(),
             max_tokens: None,
             name: route.name.clone(),
             operation: operation.clone(),

@@ -123,7 +123,8 @@ fn answer(
     answer
 }
 
-/// The operations of a table in few words: `list/search_orders, get/create/update/delete_order; update: {id, input}`.
+/// The operations of a table in few words: `list/search_orders, get/create/update/delete_order; update: {id, input:
+/// columns}`.
 fn operation_names(operations: &[&Operation]) -> String {
     const VERBS: [&str; 6] = ["list_", "search_", "get_", "create_", "update_", "delete_"];
     let mut groups: Vec<(&str, Vec<&str>, &str)> = Vec::new();
@@ -147,7 +148,7 @@ fn operation_names(operations: &[&Operation]) -> String {
     if let Some(update) = operations.iter().find(|operation| operation.category == Category::Update) {
         let required = update.parameters.iter().filter(|parameter| parameter.required && &*parameter.name != "input");
         let names: Vec<&str> = required.map(|parameter| &*parameter.name).chain(["input"]).collect();
-        text += &format!("; update: {{{}}}", names.join(", "));
+        text += &format!("; update: {{{}: columns}}", names.join(", "));
     }
     text
 }

@@ -40,7 +40,7 @@ const MAX_BYTES: usize = 16 * 1024;
 const MAX_WANTED_BYTES: usize = 64 * 1024;
 
 /// Where the operations of tables are described.
-const TABLES_NOTE: &str = "operations of tables: {query: schema}; one of them: names";
+const TABLES_NOTE: &str = "operations of tables: {query: schema}; one of them: {query: signatures, names: [..]}";
 
 /// Notes about related operations.
 const MAX_RELATED_NOTES: usize = 4;
@@ -121,9 +121,13 @@ fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<
     };
     let operations = catalog.operations();
     let Some(words) = selection.narrowing.search.as_deref() else {
-        // The operations of tables are all alike, and the schema describes the tables in far fewer words.
+        // The operations of tables are all alike, and the schema describes the tables in far fewer words. Whoever asks
+        // knows `introspect` already.
         let is_unnarrowed = selection.narrowing.source.is_none() && selection.family.is_none();
-        let is_described_elsewhere = |operation: &Operation| is_unnarrowed && operation.generic_name.is_some();
+        let is_described_elsewhere = |operation: &Operation| {
+            let is_of_tables = operation.generic_name.is_some() || operation.is_indirect;
+            is_unnarrowed && (is_of_tables || operation.class().describes_catalog())
+        };
         let all = operations.iter().map(|operation| &**operation);
         let all = all.filter(|operation| is_admitted(operation) && !is_described_elsewhere(operation));
         return Ok((all.map(|operation| (operation, catalog)).collect(), usize::MAX));

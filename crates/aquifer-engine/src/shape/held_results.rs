@@ -18,15 +18,22 @@ use crate::store::StateStore;
 /// The content of a held result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum HeldContent {
-    Rows(Vec<Value>),
+    Rows(HeldRows),
     Text(String),
+}
+
+/// Rows of a result, and where the list continues at its source.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub(super) struct HeldRows {
+    pub(super) rows: Vec<Value>,
+    pub(super) next_page: Option<Value>,
 }
 
 impl HeldContent {
     /// The approximate size in memory.
     fn bytes(&self) -> usize {
         match self {
-            HeldContent::Rows(rows) => rows.iter().map(aquifer_query::shape::memory_size).sum(),
+            HeldContent::Rows(held) => held.rows.iter().map(aquifer_query::shape::memory_size).sum(),
             HeldContent::Text(text) => text.len(),
         }
     }
@@ -189,7 +196,8 @@ mod tests {
     }
 
     fn rows(count: usize) -> Arc<HeldContent> {
-        Arc::new(HeldContent::Rows(vec![json!({ "text": "x".repeat(100) }); count]))
+        let rows = vec![json!({ "text": "x".repeat(100) }); count];
+        Arc::new(HeldContent::Rows(HeldRows { rows, next_page: None }))
     }
 
     #[test]

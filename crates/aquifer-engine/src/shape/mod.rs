@@ -5,6 +5,9 @@
 //! held, and later pages come from there without another call to the source. Without controls a result is passed on
 //! unchanged, except that long text is paged. The source answers such an operation with the result itself: a JSON value, or
 //! text as a JSON string.
+//!
+//! A source may return a list page by page. Its further pages are fetched when the caller needs rows of them, up to a number
+//! of pages for each call, and added to the held result.
 
 mod budget;
 mod held_results;
@@ -27,10 +30,11 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::caller::Caller;
 use crate::clock::SharedClock;
-use crate::source::{Answer, Outcome};
+use crate::source::{Answer, Outcome, PageRequest};
 use crate::store::StateStore;
 use held_results::HeldResults;
 use observations::Observations;
+use pages::{HeldPage, ListPage, ListProgress};
 
 pub use aquifer_query::shape::Controls;
 pub use aquifer_query::shape::add_controls;
@@ -53,6 +57,8 @@ pub struct Settings {
     pub max_held: usize,
     /// Results with more bytes are held in this process only, not in the state store.
     pub max_stored_bytes: usize,
+    /// The maximum number of pages of a list that one call fetches from a source that returns pages.
+    pub max_source_pages: usize,
     /// How long a result is held.
     pub ttl: Duration,
     /// How many tokens an answer may take if its caller does not say. `None` sets no limit.
@@ -70,6 +76,7 @@ impl Default for Settings {
             max_held_bytes: 128 * KIB * KIB,
             max_held: 256,
             max_stored_bytes: 256 * KIB,
+            max_source_pages: 20,
             ttl: Duration::from_secs(10 * 60),
             max_tokens: None,
         }
@@ -93,6 +100,8 @@ pub(crate) struct Shaping {
     binding: Vec<u8>,
     owned: bool,
     session: Option<Arc<str>>,
+    /// What is known of the list already.
+    progress: ListProgress,
 }
 
 /// How a shaped call starts.
@@ -103,6 +112,14 @@ pub(crate) enum ShapingStart {
     Answered(Outcome),
 }
 
+/// How a shaped call goes on after an answer of the source.
+pub(crate) enum ShapingEnd {
+    /// It is finished.
+    Finished(Outcome),
+    /// Rows are missing: call the source again for the next page of the list.
+    NeedsNextPage(Shaping),
+}
+
 /// A page and its warnings.
 type ShapedPage = Result<(Value, Vec<Warning>), Failure>;
 
@@ -110,6 +127,11 @@ impl Shaping {
     /// Whether the operation has this control.
     fn is_offered(&self, control: &str) -> bool {
         self.operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
+    }
+
+    /// The page of the list that the source is to return.
+    pub(crate) fn page_request(&self) -> PageRequest {
+        PageRequest { resume: self.progress.next_page.clone(), rows: self.request.rows_hint() }
     }
 
     /// The configured location of the rows.
@@ -168,25 +190,33 @@ impl Shaper {
         let binding = request.cursor_binding(owner, &operation.name, params);
         // What belongs to a principal outlives its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
-        let shaping = Shaping { operation: operation.clone(), request, binding, owned: owner.is_some(), session };
+        let (owned, progress) = (owner.is_some(), ListProgress::default());
+        let mut shaping = Shaping { operation: operation.clone(), request, binding, owned, session, progress };
         Some(match self.held_page(&shaping).await {
-            Some(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),
-            None => ShapingStart::CallSource(shaping),
+            HeldPage::Found(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),
+            HeldPage::Continues(progress) => {
+                shaping.progress = progress;
+                ShapingStart::CallSource(shaping)
+            }
+            HeldPage::NotHeld => ShapingStart::CallSource(shaping),
         })
     }
 
     /// Shapes the answer of the source.
-    pub(crate) async fn finish(&self, shaping: Shaping, answer: Answer) -> Outcome {
-        if shaping.request.is_empty() && self.fits(&shaping, &answer) {
-            return self.pass_through(&shaping, answer).await;
+    pub(crate) async fn finish(&self, mut shaping: Shaping, answer: Answer) -> ShapingEnd {
+        let is_whole = answer.next_page.is_none() && shaping.progress.is_at_start();
+        if is_whole && shaping.request.is_empty() && self.fits(&shaping, &answer) {
+            return ShapingEnd::Finished(self.pass_through(&shaping, answer).await);
         }
-        let Answer { data, warnings, attachments } = answer;
+        let Answer { data, warnings, attachments, next_page } = answer;
         if shaping.request.collection().is_some() {
-            let shaped = match into_value(data).and_then(into_items) {
-                Ok(items) => self.first_rows(&shaping, items, Value::Null).await,
-                Err(failure) => Err(failure),
+            return match into_value(data).and_then(into_items) {
+                Ok(rows) => {
+                    shaping.progress.add(rows, Value::Null, warnings, next_page);
+                    self.list_page(shaping, attachments).await
+                }
+                Err(failure) => ShapingEnd::Finished(Outcome::Failed(failure)),
             };
-            return outcome(shaped, warnings, attachments);
         }
         let is_long = match &data {
             Data::Text(text) => text.get().len() > LARGE_TEXT_BYTES,
@@ -195,13 +225,14 @@ impl Shaper {
         let parse = || Ok(ResultContent::new(into_value(data)?, shaping.rows(), shaping.request.controls()));
         let content = match run_blocking(is_long, parse) {
             Ok(content) => content,
-            Err(failure) => return Outcome::Failed(failure),
+            Err(failure) => return ShapingEnd::Finished(Outcome::Failed(failure)),
         };
         let name = &shaping.operation.name;
         let shaped = match content {
             ResultContent::Rows { rows, envelope, location } => {
                 self.observations.record(name, Observation::from_rows(&rows, &location));
-                self.first_rows(&shaping, rows, envelope).await
+                shaping.progress.add(rows, envelope, warnings, next_page);
+                return self.list_page(shaping, attachments).await;
             }
             ResultContent::One(value) => {
                 self.observations.record(name, Observation::from_object(&value));
@@ -209,7 +240,15 @@ impl Shaper {
             }
             ResultContent::Text(text) => self.first_text(&shaping, text).await,
         };
-        outcome(shaped, warnings, attachments)
+        ShapingEnd::Finished(outcome(shaped, warnings, attachments))
+    }
+
+    /// The page of a list, or the request for more rows of it.
+    async fn list_page(&self, shaping: Shaping, attachments: Vec<Attachment>) -> ShapingEnd {
+        match self.rows_page(shaping).await {
+            ListPage::Ready(page) => ShapingEnd::Finished(outcome(page, Vec::new(), attachments)),
+            ListPage::NeedsMore(shaping) => ShapingEnd::NeedsNextPage(shaping),
+        }
     }
 }
 
@@ -230,7 +269,7 @@ fn outcome(shaped: ShapedPage, mut warnings: Vec<Warning>, attachments: Vec<Atta
     match shaped {
         Ok((data, more)) => {
             warnings.extend(more);
-            Outcome::Done(Answer { data: data.into(), warnings, attachments })
+            Outcome::Done(Answer { warnings, attachments, ..Answer::new(data) })
         }
         Err(failure) => Outcome::Failed(failure),
     }

@@ -10,7 +10,7 @@ use aquifer_query::shape::{
 };
 use serde_json::Value;
 
-use super::held_results::HeldContent;
+use super::held_results::{HeldContent, HeldRows};
 use super::{MANY_ROWS, ShapedPage, Shaper, Shaping, run_blocking};
 
 /// The id of a held result.
@@ -31,68 +31,162 @@ impl HeldId {
     }
 }
 
+/// A later page, looked for in the held results.
+pub(super) enum HeldPage {
+    /// Found, or refused.
+    Found(ShapedPage),
+    /// The list is held as far as it was fetched, and the page needs rows after that.
+    Continues(ListProgress),
+    /// Not held.
+    NotHeld,
+}
+
+/// What is known of a list in a call that fetches it from its source.
+#[derive(Debug, Default)]
+pub(super) struct ListProgress {
+    held: HeldRows,
+    /// Where the list continues.
+    pub(super) next_page: Option<Value>,
+    /// The envelope of the first page.
+    envelope: Value,
+    warnings: Vec<Warning>,
+    /// How many pages this call has fetched.
+    pages: usize,
+    /// The held result that the rows belong to, and where its page starts.
+    continued: Option<(HeldId, PageStart)>,
+}
+
+impl ListProgress {
+    /// Whether nothing has been fetched yet.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.pages == 0 && self.continued.is_none()
+    }
+
+    /// Adds a page of the source.
+    pub(super) fn add(&mut self, rows: Vec<Value>, envelope: Value, warnings: Vec<Warning>, next_page: Option<Value>) {
+        if self.is_at_start() {
+            (self.held.rows, self.envelope) = (rows, envelope);
+        } else {
+            self.held.rows.extend(rows);
+        }
+        self.warnings.extend(warnings);
+        // A page that leads to itself would be fetched for ever.
+        self.next_page = next_page.filter(|next| self.next_page.as_ref() != Some(next));
+        self.pages += 1;
+    }
+}
+
+/// The result of shaping the rows that are known so far.
+pub(super) enum ListPage {
+    /// The page.
+    Ready(ShapedPage),
+    /// Rows of the next page of the source are needed.
+    NeedsMore(Shaping),
+}
+
 impl Shaper {
-    /// The page from a held result, if the call requests a later page. A cursor never leads to another call of the source.
-    pub(super) async fn held_page(&self, shaping: &Shaping) -> Option<ShapedPage> {
+    /// The page from a held result, if the call requests a later page. A cursor leads to another call of the source only
+    /// if the source returned a part of the list.
+    pub(super) async fn held_page(&self, shaping: &Shaping) -> HeldPage {
         if let Some(param) = shaping.request.cursor() {
             let Some((number, position)) = self.open_cursor(param.cursor, shaping) else {
                 let problem = "is not a cursor of this call. Start again without it";
-                return Some(Err(Failure::invalid_value(param.name, problem)));
+                return HeldPage::Found(Err(Failure::invalid_value(param.name, problem)));
             };
             let id = HeldId::Cursor(number);
             let Some(content) = self.held.get(&id.key()).await else {
                 let problem = "leads into a result no longer held. Call again without it";
-                return Some(Err(Failure::invalid_value(param.name, problem)));
+                return HeldPage::Found(Err(Failure::invalid_value(param.name, problem)));
             };
             let start_at = if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) };
-            return Some(match &*content {
-                HeldContent::Rows(rows) => self.later_rows(shaping, rows, start_at, &id),
-                HeldContent::Text(text) => Ok(self.text_page(shaping, text, position, &id)),
-            });
+            return match &*content {
+                HeldContent::Rows(held) => self.later_rows(shaping, held, start_at, id),
+                HeldContent::Text(text) => HeldPage::Found(Ok(self.text_page(shaping, text, position, &id))),
+            };
         }
         if !shaping.request.is_later_counted_page() {
-            return None;
+            return HeldPage::NotHeld;
         }
-        let id = self.held_id(shaping)?;
-        let content = self.held.get(&id.key()).await?;
-        match &*content {
-            HeldContent::Rows(rows) => Some(self.later_rows(shaping, rows, PageStart::Start, &id)),
-            HeldContent::Text(_) => None,
+        let Some(id) = self.held_id(shaping) else { return HeldPage::NotHeld };
+        match self.held.get(&id.key()).await.as_deref() {
+            Some(HeldContent::Rows(held)) => self.later_rows(shaping, held, PageStart::Start, id),
+            Some(HeldContent::Text(_)) | None => HeldPage::NotHeld,
         }
     }
 
-    pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, envelope: Value) -> ShapedPage {
+    /// Shapes the rows of a list that the source has returned so far.
+    pub(super) async fn rows_page(&self, mut shaping: Shaping) -> ListPage {
+        let start_at = shaping.progress.continued.as_ref().map_or(PageStart::Start, |(_, start_at)| *start_at);
+        let envelope = std::mem::take(&mut shaping.progress.envelope);
         let reserved = shaping.request.max_tokens().map_or(0, |_| envelope_tokens(&envelope));
-        let mut selection = self.select_rows(&rows, shaping, PageStart::Start, reserved)?;
-        let mut warnings = std::mem::take(&mut selection.warnings);
+        let rows = &shaping.progress.held.rows;
+        let selection = match self.select_rows(rows, &shaping, start_at, reserved) {
+            Ok(selection) => selection,
+            Err(failure) => return ListPage::Ready(Err(failure)),
+        };
+        let mut selection = match &shaping.progress.next_page {
+            Some(_) => selection.open_ended(),
+            None => selection,
+        };
+        let mut incomplete = None;
+        if selection.needs_more_rows() {
+            if shaping.progress.pages < self.settings.max_source_pages && self.held.has_room_for(rows) {
+                shaping.progress.envelope = envelope;
+                return ListPage::NeedsMore(shaping);
+            }
+            incomplete = Some(incomplete_warning(rows.len(), selection.needs_all_rows()));
+        }
+        let ListProgress { mut held, next_page, mut warnings, continued, .. } = std::mem::take(&mut shaping.progress);
+        // Rows that are added later would have to be sorted and counted with the others.
+        held.next_page = next_page.filter(|_| !selection.needs_all_rows());
+        warnings.extend(incomplete);
+        warnings.append(&mut selection.warnings);
         let has_items = selection.has_items();
-        let id = if selection.is_part() { self.held_id(shaping) } else { None };
+        let id = match continued {
+            Some((id, _)) => Some(id),
+            None if selection.is_part() => self.held_id(&shaping),
+            None => None,
+        };
         let (mut data, shortened) = match id {
-            Some(id) if self.held.has_room_for(&rows) => {
-                let content = Arc::new(HeldContent::Rows(rows));
+            Some(id) if self.held.has_room_for(&held.rows) => {
+                let content = Arc::new(HeldContent::Rows(held));
                 self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
-                let HeldContent::Rows(rows) = &*content else { return Err(Failure::internal("rows are rows")) };
-                self.write(shaping, selection, Rows::Shared(rows), Some(&id))
+                let HeldContent::Rows(held) = &*content else {
+                    return ListPage::Ready(Err(Failure::internal("rows are rows")));
+                };
+                self.write(&shaping, selection, Rows::Shared(&held.rows), Some(&id))
             }
             Some(_) => {
                 warnings.push(not_held_warning());
-                self.write(shaping, selection, Rows::Owned(rows), None)
+                self.write(&shaping, selection, Rows::Owned(held.rows), None)
             }
-            None => self.write(shaping, selection, Rows::Owned(rows), None),
+            None => self.write(&shaping, selection, Rows::Owned(held.rows), None),
         };
         if has_items && let Value::Object(data) = &mut data {
             warnings.extend(add_envelope(data, envelope));
         }
         warnings.extend(shortened);
-        Ok((data, warnings))
+        ListPage::Ready(Ok((data, warnings)))
     }
 
-    fn later_rows(&self, shaping: &Shaping, rows: &[Value], start_at: PageStart, id: &HeldId) -> ShapedPage {
-        let mut selection = self.select_rows(rows, shaping, start_at, 0)?;
+    fn later_rows(&self, shaping: &Shaping, held: &HeldRows, start_at: PageStart, id: HeldId) -> HeldPage {
+        let selection = match self.select_rows(&held.rows, shaping, start_at, 0) {
+            Ok(selection) => selection,
+            Err(failure) => return HeldPage::Found(Err(failure)),
+        };
+        let mut selection = match &held.next_page {
+            Some(_) => selection.open_ended(),
+            None => selection,
+        };
+        if selection.needs_more_rows() {
+            let (held, next_page) = (HeldRows { rows: held.rows.clone(), next_page: None }, held.next_page.clone());
+            let continued = Some((id, start_at));
+            return HeldPage::Continues(ListProgress { held, next_page, continued, ..ListProgress::default() });
+        }
         let mut warnings = std::mem::take(&mut selection.warnings);
-        let (data, shortened) = self.write(shaping, selection, Rows::Shared(rows), Some(id));
+        let (data, shortened) = self.write(shaping, selection, Rows::Shared(&held.rows), Some(&id));
         warnings.extend(shortened);
-        Ok((data, warnings))
+        HeldPage::Found(Ok((data, warnings)))
     }
 
     fn write(
@@ -200,6 +294,17 @@ impl Shaper {
             position.iter().try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add((*byte).into()))?;
         Some((*number, position))
     }
+}
+
+/// The warning for a list that was not fetched to its end.
+fn incomplete_warning(rows: usize, covers_all: bool) -> Warning {
+    let effect = if covers_all {
+        "Order, counts and aggregates cover only these rows"
+    } else {
+        "Go on with 'after', or narrow it with the operation's own parameters"
+    };
+    Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched. {effect}"))
+        .detail("rows", rows)
 }
 
 fn not_held_warning() -> Warning {

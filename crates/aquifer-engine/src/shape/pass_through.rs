@@ -25,7 +25,7 @@ impl Shaper {
         if size <= self.settings.max_text_bytes || !shaping.is_offered("after") {
             return self.check_size(shaping, size, answer);
         }
-        let Answer { data, warnings, attachments } = answer;
+        let Answer { data, warnings, attachments, .. } = answer;
         let fits = |text: &str| {
             text.len() > self.settings.max_text_bytes
                 && self.held.has_room_for_text(text)
@@ -33,7 +33,7 @@ impl Shaper {
         };
         match long_text(data, fits) {
             Ok(text) => outcome(self.first_text(shaping, text).await, warnings, attachments),
-            Err(data) => self.check_size(shaping, size, Answer { data, warnings, attachments }),
+            Err(data) => self.check_size(shaping, size, Answer { warnings, attachments, ..Answer::new(data) }),
         }
     }
 

@@ -3,6 +3,7 @@
 mod budget;
 mod held;
 mod page_info;
+mod source_pages;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -173,6 +173,8 @@ pub struct Shaping {
     pub controls: Vec<Arc<str>>,
     /// Where the rows are inside a result, as a path such as `data.items`. Looked for unless said.
     pub rows: Option<Arc<str>>,
+    /// Whether the source returns lists page by page, and is asked for the next page when more rows are needed.
+    pub is_paged: bool,
 }
 
 /// What an operation is for, where profiles have a family for that.

@@ -132,6 +132,22 @@ codes! {
         "Repeat later, or ask for less.", "Source '{source}' did not answer in time";
     UpstreamError = "UPSTREAM_ERROR", Upstream, Some(502),
         "Read details.upstream_error and mend the request.", "Source '{source}' refused the call";
+    TransportDnsError = "TRANSPORT_DNS_ERROR", Upstream, Some(502),
+        "Tell the operator: the host's name is wrong or cannot be resolved.", "Source '{source}' has an unknown host";
+    TransportConnectionRefused = "TRANSPORT_CONNECTION_REFUSED", Upstream, Some(502),
+        "Repeat later, or tell the operator.", "Source '{source}' refuses connections";
+    TransportTimeout = "TRANSPORT_TIMEOUT", Upstream, Some(504),
+        "Repeat later, or ask for less.", "Source '{source}' did not answer in time";
+    TransportTlsError = "TRANSPORT_TLS_ERROR", Upstream, Some(502),
+        "Tell the operator: the host's certificate is not accepted.", "Source '{source}' cannot be reached securely";
+    TransportNetworkError = "TRANSPORT_NETWORK_ERROR", Upstream, Some(502),
+        "Repeat later, or tell the operator.", "Source '{source}' is unavailable";
+    SerializationParseError = "SERIALIZATION_PARSE_ERROR", Upstream, Some(502),
+        "Tell the operator: the API does not answer as described.", "Source '{source}' gave an unreadable answer";
+    AuthConfigInvalid = "AUTH_CONFIG_INVALID", Upstream, Some(502),
+        "Tell the operator: the credentials of the source are not set up.", "Source '{source}' cannot authenticate";
+    AuthCredentialMissing = "AUTH_CREDENTIAL_MISSING", Upstream, Some(502),
+        "Tell the operator to set the environment variable.", "Source '{source}' has no credential";
     SchemaMissingField = "SCHEMA_MISSING_FIELD", Caller, None,
         "Add the field to the file.", "Missing field '{field}'";
     SchemaInvalidType = "SCHEMA_INVALID_TYPE", Caller, None,

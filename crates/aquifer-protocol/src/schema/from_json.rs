@@ -4,7 +4,7 @@
 //! (`not`, `if`, conditional requirements) are left out. The result then accepts more than the JSON Schema, which has
 //! to be enforced elsewhere.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 use crate::text::is_clean;
 use crate::text::secrets::looks_like_secret;
 
+use super::definitions::{Definition, Definitions, LocalDefinitions, is_annotation, is_bare_object, is_compound};
 use super::intersect::intersect;
+use super::size::{constraint_bytes, width};
 use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
 
 /// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
@@ -29,12 +31,18 @@ const MAX_STEPS: usize = 100_000;
 /// types: a thousand references to a long list must not make a thousand copies of it.
 const MAX_INLINED_BYTES: usize = 64 * 1024;
 
+/// How many names may refer to names in a part of an `allOf`.
+const MAX_ALIASES: usize = 16;
+
 /// Reads the schemas of one document, whose definitions they share.
 pub struct SchemaReader<'a> {
-    definitions: Vec<(&'static str, &'a Map<String, Value>)>,
+    definitions: Box<dyn Definitions<'a> + 'a>,
     types: Types,
     /// The types being read, outermost first.
     reading: Vec<Arc<str>>,
+    /// The types that something refers to and that are still to be read. They are read one after the other and not inside
+    /// each other, so that a long chain of references is no deep recursion.
+    pending: BTreeMap<Arc<str>, &'a Value>,
     steps_left: usize,
     inline_bytes_left: usize,
     patterns: Arc<PatternBudget>,
@@ -43,28 +51,45 @@ pub struct SchemaReader<'a> {
 impl<'a> SchemaReader<'a> {
     /// A reader for schemas that refer to definitions in `document`.
     pub fn new(document: &'a Value) -> Self {
-        let definitions = [("#/$defs/", "$defs"), ("#/definitions/", "definitions")]
-            .into_iter()
-            .filter_map(|(prefix, key)| Some((prefix, document.get(key)?.as_object()?)))
-            .collect();
+        Self::with_definitions(LocalDefinitions::new(document), MAX_STEPS)
+    }
+
+    /// A reader for schemas whose references lead to these definitions. At most `max_steps` schemas are read; further ones
+    /// are read as "anything".
+    pub fn with_definitions(definitions: impl Definitions<'a> + 'a, max_steps: usize) -> Self {
         Self {
-            definitions,
+            definitions: Box::new(definitions),
             types: Types::new(),
             reading: Vec::new(),
-            steps_left: MAX_STEPS,
+            pending: BTreeMap::new(),
+            steps_left: max_steps,
             inline_bytes_left: MAX_INLINED_BYTES,
             patterns: Arc::default(),
         }
     }
 
-    /// Reads one schema.
+    /// Reads one schema, and the types it refers to.
     pub fn read(&mut self, json: &Value) -> Schema {
-        self.schema(json, 0)
+        let schema = self.schema(json, 0);
+        while let Some((name, definition)) = self.pending.pop_first() {
+            self.define(name, definition, 0);
+        }
+        schema
+    }
+
+    /// The named types met so far.
+    pub fn types(&self) -> &Types {
+        &self.types
     }
 
     /// The named types met so far.
     pub fn into_types(self) -> Types {
         self.types
+    }
+
+    /// Whether no schema was read as "anything" because there were too many.
+    pub fn is_complete(&self) -> bool {
+        self.steps_left > 0
     }
 
     fn schema(&mut self, json: &Value, depth: usize) -> Schema {
@@ -81,19 +106,19 @@ impl<'a> SchemaReader<'a> {
 
     /// A reference to a list of words is replaced by the list, so that the caller need not ask for the type.
     fn reference(&mut self, reference: &str, depth: usize) -> Schema {
-        let found = self.definitions.iter().find_map(|(prefix, definitions)| {
-            let key = reference.strip_prefix(prefix)?;
-            Some((key, definitions.get(key)?))
-        });
-        let Some((key, definition)) = found else { return Schema::default() };
-        let name: Arc<str> = type_name(key).into();
+        let Some(Definition { name, schema: definition }) = self.definitions.find(reference) else {
+            return Schema::default();
+        };
         let reading = self.reading.contains(&name);
-        if !self.types.contains_key(&name) && !reading {
-            // A type that contains itself finds its own name here.
-            self.reading.push(name.clone());
-            let schema = self.schema(definition, depth + 1);
-            self.reading.pop();
-            self.types.insert(name.clone(), Arc::new(schema));
+        let is_known = reading || self.types.contains_key(&name);
+        if is_compound(definition) {
+            if !is_known {
+                self.pending.insert(name.clone(), definition);
+            }
+            return Schema::new(Kind::Named(name));
+        }
+        if !is_known {
+            self.define(name.clone(), definition, depth);
         }
         match self.types.get(&name).filter(|_| !reading) {
             // A type without fields is copied in place, with its constraints. A union may contain itself.
@@ -110,9 +135,38 @@ impl<'a> SchemaReader<'a> {
         }
     }
 
+    /// Reads a definition into a type. A type that contains itself finds its own name among those being read.
+    fn define(&mut self, name: Arc<str>, definition: &Value, depth: usize) {
+        self.pending.remove(&name);
+        self.reading.push(name.clone());
+        let schema = self.schema(definition, depth + 1);
+        self.reading.pop();
+        self.types.insert(name, Arc::new(schema));
+    }
+
+    /// Reads a part of an `allOf`, and the types behind its name, because its fields are needed at once.
+    fn part(&mut self, json: &Value, depth: usize) -> Schema {
+        let schema = self.schema(json, depth);
+        let mut kind = schema.kind.clone();
+        for _ in 0..MAX_ALIASES {
+            let Kind::Named(name) = kind else { break };
+            if let Some(definition) = self.pending.remove(&name) {
+                self.define(name.clone(), definition, depth);
+            }
+            let Some(target) = self.types.get(&name) else { break };
+            match &target.kind {
+                Kind::Named(next) => kind = Kind::Named(next.clone()),
+                _ => break,
+            }
+        }
+        schema
+    }
+
     fn shape(&mut self, object: &Map<String, Value>, depth: usize) -> Schema {
         for key in ["oneOf", "anyOf"] {
-            if let Some(members) = object.get(key).and_then(Value::as_array) {
+            let members = object.get(key).and_then(Value::as_array);
+            // Alternatives that only require different fields leave the shape to the schema around them.
+            if let Some(members) = members.filter(|members| !members.iter().all(is_annotation)) {
                 return self.union(members, depth);
             }
         }
@@ -165,8 +219,8 @@ impl<'a> SchemaReader<'a> {
         let rest = match object.get("additionalProperties") {
             _ if by_pattern => Rest::Free,
             Some(Value::Bool(false)) => Rest::Refused,
-            Some(Value::Object(json)) if !json.is_empty() => {
-                Rest::Of(Box::new(self.schema(&Value::Object(json.clone()), depth + 1)))
+            Some(json) if json.as_object().is_some_and(|json| !json.is_empty()) => {
+                Rest::Of(Box::new(self.schema(json, depth + 1)))
             }
             _ => Rest::Free,
         };
@@ -197,11 +251,17 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn intersection(&mut self, parts: &[Value], whole: &Map<String, Value>, depth: usize) -> Schema {
-        if let ([only], false) = (parts, whole.contains_key("properties")) {
-            return self.schema(only, depth + 1);
+        let has_own = whole.contains_key("properties");
+        let refers = parts.iter().any(|part| part.get("$ref").is_some());
+        let (annotations, shaping): (Vec<&Value>, Vec<&Value>) =
+            parts.iter().partition(|part| is_annotation(part) || (refers && is_bare_object(part)));
+        if let ([only], false) = (shaping.as_slice(), has_own) {
+            let mut schema = self.schema(only, depth + 1);
+            annotations.into_iter().filter_map(Value::as_object).for_each(|part| self.annotate(&mut schema, part));
+            return schema;
         }
         let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
-        let read: Vec<Schema> = parts.iter().chain([&own]).map(|part| self.schema(part, depth + 1)).collect();
+        let read: Vec<Schema> = parts.iter().chain([&own]).map(|part| self.part(part, depth + 1)).collect();
         let merged: usize = read.iter().map(|part| width(part.resolve(&self.types))).sum();
         match self.steps_left.checked_sub(merged) {
             Some(left) => {
@@ -228,10 +288,14 @@ impl<'a> SchemaReader<'a> {
         }
         if let Some(values) = object.get("enum").and_then(Value::as_array) {
             schema.nullable |= values.contains(&Value::Null);
-            schema.allowed = Some(values.iter().filter(|value| !value.is_null()).cloned().collect());
+            let allowed: Arc<[Value]> = values.iter().filter(|value| !value.is_null()).cloned().collect();
+            // A list of nothing but null would leave no other value at all.
+            schema.allowed = Some(allowed).filter(|allowed| !allowed.is_empty());
         }
-        if let Some(value) = object.get("const") {
-            schema.allowed = Some([value.clone()].into());
+        match object.get("const") {
+            Some(Value::Null) => schema.kind = Kind::Null,
+            Some(value) => schema.allowed = Some([value.clone()].into()),
+            None => {}
         }
         // A reference has constraints of its own. The keywords beside it are added to them.
         let range = schema.range;
@@ -242,6 +306,7 @@ impl<'a> SchemaReader<'a> {
             below: number("exclusiveMaximum").or(range.below),
             multiple_of: number("multipleOf").filter(|step| *step > 0.0).or(range.multiple_of),
         };
+        exclude_bounds(&mut schema.range, object);
         let beside =
             |least: &str, most: &str, own: Span| Span { min: count(least).or(own.min), max: count(most).or(own.max) };
         schema.length = beside("minLength", "maxLength", schema.length);
@@ -275,30 +340,15 @@ fn is_good_example(example: &Value) -> bool {
     }
 }
 
-/// The size of a plain schema that is copied in place.
-fn constraint_bytes(schema: &Schema) -> usize {
-    let allowed = schema.allowed.as_ref().map_or(0, |allowed| allowed.iter().map(json_bytes).sum());
-    let default = schema.default.as_ref().map_or(0, json_bytes);
-    allowed + default + schema.pattern.as_ref().map_or(0, |pattern| pattern.source().len())
-}
-
-/// The approximate length of a value as text.
-fn json_bytes(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() + 3,
-        Value::Array(items) => items.iter().map(json_bytes).sum::<usize>() + 2,
-        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + 4 + json_bytes(value)).sum::<usize>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+/// In older versions of JSON Schema, `exclusiveMinimum` and `exclusiveMaximum` are flags of the bounds.
+fn exclude_bounds(range: &mut Range, object: &Map<String, Value>) {
+    let is_set = |key: &str| object.get(key) == Some(&Value::Bool(true));
+    if is_set("exclusiveMinimum") {
+        range.above = range.minimum.take();
     }
-}
-
-/// How many fields and values a part brings into an intersection.
-fn width(schema: &Schema) -> usize {
-    let fields = match &schema.kind {
-        Kind::Object(shape) => shape.fields.len(),
-        _ => 0,
-    };
-    fields + schema.allowed.as_ref().map_or(0, |allowed| allowed.len())
+    if is_set("exclusiveMaximum") {
+        range.below = range.maximum.take();
+    }
 }
 
 /// The range of an integer format, unless the schema has a narrower one. Messages cannot contain more than 64 bits
@@ -349,9 +399,4 @@ fn join(members: &mut Vec<Schema>) -> Schema {
     };
     schema.nullable |= nullable;
     schema
-}
-
-/// Type names are identifiers, whatever a definition was called.
-fn type_name(key: &str) -> String {
-    key.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }

@@ -3,12 +3,14 @@
 //! One [`Schema`] is read by the validator, by introspection and by the tool texts, so none of them can disagree.
 //! Recursive and shared shapes are [`Kind::Named`] and live in the catalog's [`Types`].
 
+mod definitions;
 mod format;
 mod from_json;
 mod info;
 mod intersect;
 mod pattern;
 mod sample;
+mod size;
 mod to_json;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use definitions::{Definition, Definitions};
 pub use format::Format;
 pub use from_json::SchemaReader;
 pub(crate) use info::ParameterInfo;

@@ -10,6 +10,7 @@ mod properties;
 mod request;
 mod response;
 mod schema;
+mod schema_definitions;
 mod secrets;
 mod signatures;
 mod suggestions;

@@ -1,5 +1,6 @@
 //! Parameters of items beside `aggregate`, in an answer without items (R-COL-6). They apply to the groups where that is
-//! what a caller means by them: `first` is a number of groups, and `sort` by a result is their order. Those that can only
+//! what a caller means by them: `sort` by a result is their order, and `first` the number of groups that have an order or are paged.
+//! Otherwise `first` is ignored, because most callers mean items by it, and would not expect groups to be missing. Those that can only
 //! mean items are reported as a warning if they do no harm, and refused if the caller relies on them to continue.
 
 use aquifer_protocol::warning::Warning;
@@ -30,11 +31,11 @@ pub(super) fn apply(
     let mut ignored: Vec<&str> = IGNORED.iter().copied().filter(is_given).collect();
     let mut grouped: Vec<&mut Aggregate> =
         aggregates.iter_mut().filter(|aggregate| !aggregate.group_by.is_empty()).collect();
+    ignored.extend(order_groups(params, &mut grouped, problems));
     for name in ["first", "limit"] {
         ignored.extend(limit_groups(params, name, &mut grouped, warnings).then_some(name));
     }
     ignored.extend(skip_groups(params, &mut grouped, problems).then_some("offset"));
-    ignored.extend(order_groups(params, &mut grouped, problems));
     if !ignored.is_empty() {
         warnings.push(not_applied(&ignored, mode));
     }
@@ -76,7 +77,11 @@ fn limit_groups(
     warnings: &mut Vec<Warning>,
 ) -> bool {
     let Some(wanted) = number(params, name).filter(|wanted| *wanted > 0) else { return false };
-    if wanted > MAX_GROUPS && !grouped.is_empty() {
+    let is_sorted = ["sort", "order", "offset"].iter().any(|name| params.contains_key(*name));
+    let is_ordered = |aggregate: &Aggregate| is_sorted || aggregate.order != GroupOrder::ByGroup;
+    let is_limited = |aggregate: &Aggregate| aggregate.page.first.is_none() && is_ordered(aggregate);
+    let has_effect = grouped.iter().any(|aggregate| is_ordered(aggregate));
+    if wanted > MAX_GROUPS && has_effect {
         warnings.push(
             Warning::new(
                 "VALIDATION_PAGE_SIZE_CLAMPED",
@@ -87,10 +92,10 @@ fn limit_groups(
             .detail("applied", MAX_GROUPS),
         );
     }
-    for aggregate in grouped.iter_mut().filter(|aggregate| aggregate.page.first.is_none()) {
+    for aggregate in grouped.iter_mut().filter(|aggregate| is_limited(aggregate)) {
         aggregate.page.first = Some(wanted.min(MAX_GROUPS));
     }
-    grouped.is_empty()
+    !has_effect
 }
 
 /// Returns whether the parameter has no effect.

@@ -1,6 +1,7 @@
 //! Parses `filter`: equality, lists of values, operators, `and`, `or`, `not`, and `created_after` for `created_at`
 //! (R-COL-3).
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use super::calculation::{self, Operand};
 use super::path::{self, ManyReference, PathUse, related_items};
 use super::problems::Problems;
-use crate::collection::{Collection, FieldType, QueryRoot};
+use crate::collection::{Cardinality, Collection, FieldType, QueryRoot};
 use crate::plan::calculation::Calculation;
 use crate::plan::{Comparison, Filter, Path, Quantifier, Test};
 use crate::value::{coerce, expected_format};
@@ -36,7 +37,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 pub(super) fn parse(collection: QueryRoot<'_>, value: &Value, problems: &mut Problems) -> Option<Filter> {
-    let mut parser = FilterParser { collection, problems, tests: 0 };
+    let mut parser = FilterParser { collection, problems, prefix: String::new(), tests: 0 };
     let filter = parser.object("filter", value, 0);
     if parser.tests > MAX_CONDITIONS {
         problems
@@ -114,6 +115,8 @@ fn nested_list<'a>(name: &str, value: &Value) -> Option<ManyReference<'a>> {
 struct FilterParser<'a> {
     collection: QueryRoot<'a>,
     problems: &'a mut Problems,
+    /// The references to one item that the conditions are inside of: `customer.address`.
+    prefix: String,
     tests: usize,
 }
 
@@ -130,18 +133,20 @@ impl FilterParser<'_> {
         let mut all = Vec::new();
         for (name, value) in object {
             let place = format!("{at}.{name}");
-            if let Some(filter) = self.related(&place, name, value, depth) {
+            let path = self.path(name);
+            let related = self.related(&place, &path, value, depth);
+            if let Some(filter) = related.or_else(|| self.referenced(&place, &path, value, depth)) {
                 all.extend(filter);
                 continue;
             }
             // A field of that name takes precedence over the keyword.
             let filter = match name.as_str() {
-                _ if self.collection.field(name).is_some() => self.field(&place, name, value),
+                _ if self.collection.field(&path).is_some() => self.field(&place, &path, value),
                 "and" | "or" => self
                     .list(&place, value, depth)
                     .map(|parts| if name == "and" { Filter::And(parts) } else { Filter::Or(parts) }),
                 "not" => self.object(&place, value, depth + 1).map(|inner| Filter::Not(Box::new(inner))),
-                _ => self.field(&place, name, value),
+                _ => self.field(&place, &path, value),
             };
             all.extend(filter);
         }
@@ -149,6 +154,29 @@ impl FilterParser<'_> {
             1 => all.pop(),
             _ => Some(Filter::And(all)),
         }
+    }
+
+    /// The path of a name inside the references to one item.
+    fn path<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.prefix.is_empty() { name.into() } else { format!("{}.{name}", self.prefix).into() }
+    }
+
+    /// Conditions on the item that this one refers to, `{"customer": {"city": "Oslo"}}`, which is the same as
+    /// `{"customer.city": "Oslo"}`. `None` if the name is no such reference, or the conditions are on the name itself.
+    fn referenced(&mut self, at: &str, path: &str, value: &Value, depth: usize) -> Option<Option<Filter>> {
+        let conditions = value.as_object().filter(|conditions| !conditions.is_empty())?;
+        let (last, _, rest) = path::follow(self.collection, path);
+        let target = last.follow(last.collection().reference(rest, Cardinality::One)?)?;
+        let is_inside = |name: &String| {
+            target.field(name).is_some() || (operator_alias(name).is_none() && name.as_str() != "field")
+        };
+        if !conditions.keys().all(is_inside) {
+            return None;
+        }
+        let outer = std::mem::replace(&mut self.prefix, path.to_owned());
+        let filter = self.object(at, value, depth + 1);
+        self.prefix = outer;
+        Some(filter)
     }
 
     fn list(&mut self, at: &str, value: &Value, depth: usize) -> Option<Vec<Filter>> {
@@ -188,8 +216,9 @@ impl FilterParser<'_> {
                 }
             };
             let outer = std::mem::replace(&mut self.collection, inner);
+            let prefix = std::mem::take(&mut self.prefix);
             let filter = self.object(&format!("{at}.{word}"), condition, depth + 1);
-            self.collection = outer;
+            (self.collection, self.prefix) = (outer, prefix);
             let (through, name) = (through.clone(), name.clone());
             all.extend(filter.map(|filter| Filter::Related { through, name, quantifier, filter: Box::new(filter) }));
         }

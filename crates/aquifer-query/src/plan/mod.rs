@@ -52,6 +52,12 @@ impl Plan {
         self.text.is_some() && self.sort.is_empty()
     }
 
+    /// Whether the answer depends on every row: a page of them would not be enough to sort, count or aggregate.
+    pub fn needs_all_rows(&self) -> bool {
+        let is_from_end = matches!(self.page, Page::Backward { .. });
+        !self.aggregates.is_empty() || self.total || (self.items && (!self.sort.is_empty() || is_from_end))
+    }
+
     /// The complete order: the sort criteria, then the missing fields of the key in the direction of the last criterion,
     /// so that one index can serve all of it. The rank of a text search precedes this order and is not part of it.
     pub fn order(&self, collection: &Collection) -> Vec<SortKey> {

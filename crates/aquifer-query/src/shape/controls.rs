@@ -72,7 +72,7 @@ pub fn add_controls(operation: &mut Operation, rows: Option<&str>, controls: Con
     let added = control_parameters(&operation.parameters, controls);
     let names: Vec<Arc<str>> = added.iter().map(|parameter| parameter.name.clone()).collect();
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into) });
+    operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into), is_paged: false });
     true
 }
 
@@ -89,7 +89,7 @@ pub fn add_collection_controls(operation: &mut Operation, collection: &Collectio
         operation.aggregation_support = Some(crate::parameters::aggregation_support(collection));
     }
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls, rows: None });
+    operation.shaping = Some(Shaping { controls, rows: None, is_paged: false });
 }
 
 /// Removes the controls from the parameters of a call. The rest belongs to the source.

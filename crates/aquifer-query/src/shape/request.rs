@@ -93,6 +93,18 @@ impl ShapingRequest {
         self.controls.get("first").and_then(Value::as_u64).and_then(|first| usize::try_from(first).ok())
     }
 
+    /// How many rows a source that returns pages should return at once: as many as the page has, or as many as possible
+    /// if rows are filtered, sorted or aggregated.
+    pub fn rows_hint(&self) -> Option<usize> {
+        let is_whole = ["filter", "sort", "order", "aggregate", "last", "offset", "page", "total"];
+        if is_whole.iter().any(|name| self.controls.contains_key(*name)) {
+            return None;
+        }
+        let size = |name: &str| self.controls.get(name).and_then(Value::as_u64);
+        let size = size("first").or_else(|| size("limit")).or_else(|| size("page_size"))?;
+        usize::try_from(size).ok()
+    }
+
     /// Whether this is a later page by offset or number.
     pub fn is_later_counted_page(&self) -> bool {
         let beyond =

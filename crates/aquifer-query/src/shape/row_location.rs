@@ -63,6 +63,17 @@ impl std::fmt::Display for RowLocation {
 }
 
 impl RowLocation {
+    /// Locates the rows of a result, at a configured path or where they are found.
+    pub fn find(result: &Value, path: Option<&str>) -> Option<Self> {
+        locate(result, path)
+    }
+
+    /// The number of rows at this place of a result.
+    pub fn count(&self, result: &Value) -> usize {
+        let list = self.list_path.iter().try_fold(result, |value, step| value.get(&**step));
+        list.and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
     /// Parses a path: `items`, `data.items`, `edges[].node`, or `$` for the result itself.
     pub fn parse(path: &str) -> Self {
         let (list, row) = path.split_once("[]").unwrap_or((path, ""));

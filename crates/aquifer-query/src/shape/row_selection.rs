@@ -18,6 +18,9 @@ use crate::evaluate::{self, Match, PageEnd, aggregate, filter};
 use crate::plan::{Filter, Page, Path, Plan, Test};
 use crate::table;
 
+/// The position before the first row: an empty page of a list that goes on ends there.
+pub(super) const BEFORE_FIRST: usize = usize::MAX;
+
 /// Where a page begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageStart {
@@ -46,6 +49,10 @@ pub struct RowSelection {
     pub(super) edges: bool,
     pub(super) total: bool,
     pub(super) paged: bool,
+    /// Whether the result does not end with these rows: its source has more.
+    pub(super) is_open: bool,
+    /// Whether all rows are needed: they are sorted, counted, aggregated, or taken from the end.
+    needs_all: bool,
     /// The tokens that the only row of the page may take, if it does not fit whole.
     pub(super) room: Option<usize>,
     /// The budget as the caller knows it.
@@ -131,6 +138,8 @@ impl RowSelection {
             edges: plan.edges,
             total: plan.total,
             paged: request.is_paged() || request.collection().is_some(),
+            is_open: false,
+            needs_all: plan.needs_all_rows(),
             room,
             max_tokens: request.max_tokens().unwrap_or_default(),
             page: plan.page,
@@ -139,9 +148,25 @@ impl RowSelection {
         })
     }
 
+    /// Says that the source has more rows than these.
+    #[must_use]
+    pub fn open_ended(self) -> Self {
+        Self { is_open: true, ..self }
+    }
+
+    /// Whether rows are missing that the source may still have.
+    pub fn needs_more_rows(&self) -> bool {
+        self.is_open && (self.needs_all || (self.end == self.order.len() && self.shown() < self.page.size()))
+    }
+
+    /// Whether the order and the counts are those of all rows, so that rows cannot be added later.
+    pub fn needs_all_rows(&self) -> bool {
+        self.needs_all
+    }
+
     /// Whether there are further rows, or cursors that a caller may come back with.
     pub fn is_part(&self) -> bool {
-        self.items && (self.start > 0 || self.end < self.order.len() || self.edges)
+        self.items && (self.start > 0 || self.end < self.order.len() || self.edges || self.is_open)
     }
 
     /// The number of rows on the page.
@@ -189,7 +214,10 @@ fn compare_rows(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
 fn page_range(page: &Page, start_at: PageStart, all: usize) -> (usize, usize) {
     match (page, start_at) {
         (Page::Forward { size, .. }, start_at) => {
-            let start = if let PageStart::After(place) = start_at { place.saturating_add(1).min(all) } else { 0 };
+            let start = match start_at {
+                PageStart::After(BEFORE_FIRST) | PageStart::Start | PageStart::Before(_) => 0,
+                PageStart::After(place) => place.saturating_add(1).min(all),
+            };
             (start, start.saturating_add(*size).min(all))
         }
         (Page::Backward { size, .. }, start_at) => {

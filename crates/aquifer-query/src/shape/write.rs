@@ -5,7 +5,7 @@ use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
 use super::request::ShapingRequest;
-use super::row_selection::RowSelection;
+use super::row_selection::{BEFORE_FIRST, RowSelection};
 use super::{infer, project};
 use crate::budget;
 use crate::collection::PageLimits;
@@ -36,7 +36,8 @@ impl RowSelection {
     /// The `data` of the response, and a warning if a row was shortened.
     pub fn write(self, rows: Rows<'_>, cursors: &Cursors<'_>) -> (Map<String, Value>, Option<Warning>) {
         let (room, max_tokens) = (self.room, self.max_tokens);
-        let Self { order, start, end, select, aggregations, page, items, table, edges, total, paged, .. } = self;
+        let Self { order, start, end, select, aggregations, page, items, table, edges, total, paged, is_open, .. } =
+            self;
         let mut data = aggregations;
         if !items {
             return (data, None);
@@ -78,7 +79,8 @@ impl RowSelection {
             data.insert("items".to_owned(), Value::Array(nodes));
         }
         let returned = shown.len();
-        let more = end < all;
+        let more = end < all || is_open;
+        let total = total && !is_open;
         let mut info = Map::new();
         let mut put = |name: &str, value: Value| drop(info.insert(name.to_owned(), value));
         let name = match page {
@@ -92,6 +94,13 @@ impl RowSelection {
                     {
                         put(name, cursor.into());
                     }
+                }
+                // An empty page has no row whose cursor could be used to go on.
+                if end == start
+                    && is_open
+                    && let Some(cursor) = (cursors.seal)(start.checked_sub(1).unwrap_or(BEFORE_FIRST))
+                {
+                    put("endCursor", cursor.into());
                 }
                 if total {
                     put("totalCount", all.into());

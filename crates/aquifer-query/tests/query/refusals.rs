@@ -355,6 +355,13 @@ fn r_col_6_parameters_beside_an_aggregate_apply_to_its_groups() {
     assert_eq!(parse(&json!({ "aggregate": { "by": by }, "order": "desc" })).order, down);
     let page = parse(&json!({ "aggregate": { "by": by }, "first": 2, "offset": 1 })).page;
     assert_eq!((page.first, page.offset), (Some(2), 1));
+    let best = parse(&json!({ "aggregate": { "by": by }, "first": 2, "sort": "-count" }));
+    assert_eq!(best.page.first, Some(2));
+    // Whoever wants a single item, or none, does not expect groups to be missing.
+    let alone = json!({ "aggregate": { "by": by }, "first": 1 });
+    let alone = parse_query(&collection(), QueryKind::List, alone.as_object().unwrap(), &key()).unwrap();
+    assert_eq!(alone.plan.aggregates[0].page.first, None);
+    assert_eq!(alone.warnings[0].code(), "PARAMETER_NOT_APPLIED");
     let own = json!({ "group_by": "status", "first": 3, "offset": 4, "order": "asc" });
     let kept = parse(&json!({ "aggregate": { "by": own }, "limit": 2, "offset": 1, "order": "desc" }));
     assert_eq!((kept.page.first, kept.page.offset), (Some(3), 4));

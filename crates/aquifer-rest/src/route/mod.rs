@@ -43,6 +43,24 @@ pub struct Route {
     pub unwrap: Option<Arc<str>>,
 }
 
+impl Route {
+    /// A request without parameters to the base URL itself.
+    pub fn new(method: Method) -> Self {
+        Self {
+            method,
+            path: "/".into(),
+            base_url: None,
+            parameters: Vec::new(),
+            body: None,
+            accept: "".into(),
+            headers: Vec::new(),
+            idempotency_header: None,
+            pagination: None,
+            unwrap: None,
+        }
+    }
+}
+
 /// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
@@ -72,6 +90,27 @@ impl Method {
             Method::Patch => "PATCH",
             Method::Delete => "DELETE",
         }
+    }
+
+    /// The method of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Method::Get,
+            Method::Head,
+            Method::Options,
+            Method::Trace,
+            Method::Query,
+            Method::Post,
+            Method::Put,
+            Method::Patch,
+            Method::Delete,
+        ];
+        all.into_iter().find(|method| method.as_str() == name)
+    }
+
+    /// Whether repeating a request with this method changes nothing more (RFC 9110, section 9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        self.is_safe() || matches!(self, Method::Put | Method::Delete)
     }
 
     /// Whether a request with this method changes nothing (RFC 9110, section 9.2.1).

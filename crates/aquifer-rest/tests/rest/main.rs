@@ -1,6 +1,7 @@
-//! Tests of requests to HTTP APIs: how they are written, and how they are sent to servers that misbehave.
+//! Tests of HTTP APIs as sources.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod client;
+mod openapi;
 mod route;

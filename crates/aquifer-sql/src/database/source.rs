@@ -535,7 +535,7 @@ impl Source for Database {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         async move {
             match self.answer(call).await {
-                Ok(done) => Outcome::Done(Answer { data: done.data, warnings: done.warnings, attachments: Vec::new() }),
+                Ok(done) => Outcome::Done(Answer { warnings: done.warnings, ..Answer::new(done.data) }),
                 Err(failure) => Outcome::Failed(failure),
             }
         }

@@ -22,7 +22,7 @@ const MAX_LINE_BYTES: usize = 1_500;
 const MAX_WHOLE_LINE_BYTES: usize = 16_000;
 
 /// What overviews say once instead of naming every computed field that tables have by themselves.
-pub(crate) const DERIVED_FIELDS: &str = "_computed.age_days, _computed.T_count: rows of T that refer here";
+pub(crate) const CHILD_COUNTS: &str = "_computed.T_count: rows of T that refer here";
 
 /// What overviews say once if they show defaults.
 pub(crate) const DEFAULTS: &str = "=x: default x";
@@ -80,7 +80,7 @@ impl Offer {
         let composite = composite
             .filter(|known| !known.conceals_to)
             .filter_map(|known| Some(format!("({})→{}", known.columns.join(", "), self.table(known.to)?.words.plural)));
-        let is_told = |name: &str| is_whole || !is_derived(exposed, name);
+        let is_told = |name: &str| is_whole || !is_child_count(exposed, name);
         let computed = exposed.collection.computed.iter().filter(|value| is_told(&value.name)).map(|value| {
             let of = type_word(&value.of).map(|word| format!(" {word}")).unwrap_or_default();
             format!("_computed.{}{of}", value.name)
@@ -162,9 +162,9 @@ impl Offer {
     }
 
     /// Whether a table has computed fields that nobody configured.
-    pub(crate) fn has_derived_fields(&self, index: usize) -> bool {
+    pub(crate) fn has_child_counts(&self, index: usize) -> bool {
         let computed = self.table(index).map(|exposed| exposed.computed.as_slice()).unwrap_or_default();
-        computed.iter().any(|source| !matches!(source.formula, Formula::Operator(_)))
+        computed.iter().any(|source| matches!(source.formula, Formula::ChildCount(_)))
     }
 
     /// Whether a condition may name this column: it is a column that callers see, and of no table is it hidden.
@@ -180,9 +180,9 @@ impl Offer {
     }
 }
 
-fn is_derived(exposed: &ExposedTable, name: &str) -> bool {
+fn is_child_count(exposed: &ExposedTable, name: &str) -> bool {
     let source = exposed.computed.iter().find(|source| *source.name == *name);
-    source.is_some_and(|source| !matches!(source.formula, Formula::Operator(_)))
+    source.is_some_and(|source| matches!(source.formula, Formula::ChildCount(_)))
 }
 
 /// The names of columns that callers must not learn of: of excluded tables, and hidden ones.

@@ -41,6 +41,14 @@ async fn r_col_3_filters_through_references() {
         (json!({ "site.created_at": "2026-02-05T10:00:00Z" }), vec![2, 5, 7]),
         (json!({ "site.created_at": { "lt": "2026-02-05T10:00:00Z" } }), vec![1, 4]),
         (json!({ "site.created_at": { "gte": "2026-02-05T11:00:00+01:00" } }), vec![2, 5, 7]),
+        // Nested objects mean the same as paths.
+        (json!({ "site": { "name": "Mill" } }), vec![1, 4]),
+        (json!({ "site": { "n": { "gte": 3 }, "kind": "farm" } }), vec![1, 4, 5]),
+        (json!({ "site": { "region": { "name": "South" } } }), vec![2, 7]),
+        (json!({ "site": { "not": { "name": "Mill" } } }), vec![2, 3, 5, 6, 7]),
+        (json!({ "site": { "or": [{ "n": 2 }, { "region.name": "South" }] } }), vec![2, 7]),
+        (json!({ "not": { "host": { "manager": { "name": "Ann" } } } }), vec![1, 3, 4, 5, 6, 7]),
+        (json!({ "site": { "name": "Mill" }, "host.name": "Bob" }), vec![]),
         // Two references to the same table, and one from that table to itself.
         (json!({ "host.name": "Bob" }), vec![2]),
         (json!({ "guest.name": "Bob" }), vec![1]),

@@ -88,7 +88,7 @@ async fn r_ext_6_denied_tables_are_in_no_overview() {
         let note = if is_generic {
             "table_name: codes: list_records, "
         } else {
-            "list/search_codes, get/create/update/delete_code; update: {code, input}"
+            "list/search_codes, get/create/update/delete_code; update: {code, input: columns}"
         };
         assert!(answer["hints"].to_string().contains(note), "{answer}");
     }

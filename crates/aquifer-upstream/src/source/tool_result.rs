@@ -122,7 +122,7 @@ fn with_structure(structured: &RawValue, blocks: Vec<(Block, Cow<'_, str>)>) -> 
         }
     }
     let data = Data::Text(JsonText::checked(text)?);
-    Some(Answer { data, warnings: Vec::new(), attachments })
+    Some(Answer { attachments, ..Answer::new(data) })
 }
 
 /// Whether a text only repeats the structured content, as JSON or as its only value.
@@ -157,7 +157,7 @@ fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
             Block { kind, text: Some(text), .. } if kind == "text" => {
                 let data = text_data(text);
                 if alone {
-                    return Answer { data, warnings: Vec::new(), attachments };
+                    return Answer { attachments, ..Answer::new(data) };
                 }
                 texts.push(as_raw(data));
             }
@@ -171,7 +171,7 @@ fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
         (false, Ok(list)) => JsonText::checked(list.get().to_owned()).map_or(Data::Value(Value::Null), Data::Text),
         _ => Data::Value(Value::Null),
     };
-    Answer { data, warnings: Vec::new(), attachments }
+    Answer { attachments, ..Answer::new(data) }
 }
 
 /// Text that contains JSON is data. Other text is a string.

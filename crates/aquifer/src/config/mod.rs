@@ -174,6 +174,19 @@ pub(crate) struct SourceConfig {
     pub(crate) headers: BTreeMap<String, String>,
     /// The environment variable that holds a token for it.
     pub(crate) bearer_env: Option<String>,
+    /// For HTTP APIs: where the OpenAPI description is, a file or a URL,
+    pub(crate) openapi: Option<String>,
+    /// patches of it, in their order,
+    #[serde(default)]
+    pub(crate) overlays: Vec<PathBuf>,
+    /// the base URL, if not that of the description,
+    pub(crate) base_url: Option<String>,
+    /// values of the variables in the description's server URLs,
+    #[serde(default)]
+    pub(crate) server_variables: BTreeMap<String, String>,
+    /// and whether its host may have a private address.
+    #[serde(default)]
+    pub(crate) allow_private_addresses: bool,
     /// How one logs in to it, if it wants that and does not say enough itself.
     pub(crate) login: Option<LoginConfig>,
     /// Of a file that names several servers: only these.

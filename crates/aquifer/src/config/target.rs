@@ -6,6 +6,7 @@ use aquifer_sql::Target;
 pub(crate) fn is_source(word: &str) -> bool {
     matches!(word, "demo:" | "tasks:")
         || is_http_url(word)
+        || is_openapi(word)
         || (!word.trim_start().starts_with('{')
             && (is_config(word) || is_adapter(word) || is_client_file(word) || Target::parse(word).is_some()))
 }
@@ -18,6 +19,14 @@ pub(crate) fn is_config(word: &str) -> bool {
 /// Whether it is an MCP server on the web.
 pub(crate) fn is_http_url(target: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
+}
+
+/// What comes before the description of an HTTP API.
+pub(crate) const OPENAPI: &str = "openapi:";
+
+/// Whether it is an HTTP API with an OpenAPI description.
+pub(crate) fn is_openapi(target: &str) -> bool {
+    target.starts_with(OPENAPI)
 }
 
 /// Whether it is an adapter file.

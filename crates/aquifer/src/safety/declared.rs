@@ -9,7 +9,7 @@ use aquifer_gate::quota::{
 };
 
 use crate::config::GateConfig;
-use crate::sources::{Plans, gateway};
+use crate::sources::Plans;
 
 /// What the gate needs to know about the sources.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,7 +24,7 @@ impl SourceFacts {
     pub(crate) fn new(plans: &Plans) -> Self {
         let mut facts = Self { has_several: plans.are_several(), ..Self::default() };
         for plan in &plans.plans {
-            if let Some(limits) = plan.upstream().and_then(gateway::rate_limits) {
+            if let Some(limits) = plan.rate_limits() {
                 facts.add(&plan.name, limits);
             }
         }

@@ -12,6 +12,8 @@ pub(crate) mod gather;
 mod hidden;
 mod naming;
 mod place;
+#[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
+pub(crate) mod rest;
 mod shop;
 mod store;
 mod trust;
@@ -23,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use aquifer_adapter::IntoAdapter as _;
+use aquifer_discovery::adapter::RateLimits;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
@@ -33,7 +36,7 @@ use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
 
-use crate::config::target::{is_adapter, is_client_file, is_http_url};
+use crate::config::target::{OPENAPI, is_adapter, is_client_file, is_http_url, is_openapi};
 use crate::config::{self, Config, SourceConfig, StateConfig};
 use crate::state::StateFiles;
 use crate::task_board::Board;
@@ -108,6 +111,8 @@ enum Kind {
     /// A database, and where the names of its tables are kept.
     Database(Box<aquifer_sql::Settings>),
     Upstream(Box<gateway::Settings>),
+    /// An HTTP API.
+    Rest(Box<rest::Settings>),
 }
 
 /// A source that cannot be served, and why.
@@ -187,8 +192,12 @@ impl Plans {
             self.push(gateway::plan(source, state_files));
             return Ok(());
         }
+        if source.target.is_none() && source.openapi.is_some() {
+            self.push(rest::plan(source, state_files));
+            return Ok(());
+        }
         let Some(written) = &source.target else {
-            bail!("a [[source]] needs a target, a command or a url");
+            bail!("a [[source]] needs a target, a command, a url or an OpenAPI description in 'openapi'");
         };
         let target = source.variables.expand(written)?;
         match target.as_str() {
@@ -200,7 +209,15 @@ impl Plans {
             }
             file if is_adapter(file) => {
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
-                self.push(gateway::plan(&found, state_files));
+                self.push(match rest::is_rest_adapter(file) {
+                    true => rest::plan(&found, state_files),
+                    false => gateway::plan(&found, state_files),
+                });
+            }
+            description if is_openapi(description) => {
+                let openapi = description.strip_prefix(OPENAPI).map(str::to_owned);
+                let found = SourceConfig { openapi, target: None, ..source.clone() };
+                self.push(rest::plan(&found, state_files));
             }
             file if is_client_file(file) => {
                 client_file::add(file, source, state_files, self)?;
@@ -214,7 +231,7 @@ impl Plans {
                 None => bail!(
                     "unknown source '{}'. A source is one of: demo: (the sample shop), tasks: (the example adapter), \
                      sqlite:PATH or a path that ends in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP \
-                     server), FILE.json (the MCP servers of a client), NAME-adapter.md, and -- COMMAND (an MCP server on \
+                     server), openapi:FILE or openapi:https://… (an HTTP API), FILE.json (the MCP servers of a client), NAME-adapter.md, and -- COMMAND (an MCP server on \
                      stdio). To serve an adapter written in Rust, use the aquifer-adapter crate: see docs/adapters.md",
                     Target::without_secrets(target)
                 ),
@@ -326,6 +343,7 @@ impl Plans {
             match &mut plan.kind {
                 Kind::Upstream(settings) => gateway::rename(settings, &plan.name, plan.origin.has_chosen_name()),
                 Kind::Database(settings) => settings.name.clone_from(&plan.name),
+                Kind::Rest(settings) => rest::rename(settings, &plan.name),
                 Kind::Demo | Kind::Tasks => {}
             }
         }
@@ -374,6 +392,15 @@ impl Plan {
         }
     }
 
+    /// The limits that an adapter file declares.
+    pub(crate) fn rate_limits(&self) -> Option<&RateLimits> {
+        match &self.kind {
+            Kind::Upstream(settings) => gateway::rate_limits(settings),
+            Kind::Rest(settings) => rest::rate_limits(settings),
+            Kind::Demo | Kind::Tasks | Kind::Database(_) => None,
+        }
+    }
+
     /// The adapter's file and the operator's decisions, if there are any.
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         (self.origin.config.adapter.clone(), self.origin.config.overrides.clone())
@@ -413,6 +440,10 @@ impl Plan {
                 let (upstream, source) = gateway::open(*settings, &self.state, absence).await;
                 let source = hidden::hide(source, self.hidden, origin.config.read_only);
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
+            }
+            Kind::Rest(settings) => {
+                let source = rest::open(*settings, &origin.config).await?;
+                hidden::hide(source, self.hidden, origin.config.read_only)
             }
         };
         Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: None })
@@ -501,11 +532,16 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
     for source in configured.iter().filter(|source| !source.disabled) {
         files.extend(source.overrides.iter().cloned());
         files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
+        files.extend(rest::files(source));
         // What cannot be expanded is told when it is planned.
         let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
             Some(web) if is_http_url(web) => {}
             Some(file) if is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
+            Some(description) if is_openapi(description) => {
+                let openapi = description.strip_prefix(OPENAPI).map(str::to_owned);
+                files.extend(rest::files(&SourceConfig { openapi, overlays: Vec::new(), ..source.clone() }));
+            }
             Some(file) if is_client_file(file) => files.push(file.into()),
             _ => {}
         }

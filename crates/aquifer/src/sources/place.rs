@@ -7,7 +7,7 @@ use aquifer_protocol::hex::hex_prefix;
 use aquifer_sql::Target;
 use sha2::{Digest, Sha256};
 
-use super::{Kind, gateway};
+use super::{Kind, gateway, rest};
 
 impl Kind {
     pub(super) fn place(&self) -> String {
@@ -16,6 +16,7 @@ impl Kind {
             Kind::Tasks => "tasks:".to_owned(),
             Kind::Database(settings) => database(&settings.target),
             Kind::Upstream(settings) => gateway::place(settings),
+            Kind::Rest(settings) => rest::place(settings),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod danger;
 mod operations;
+mod pagination;
 mod parameters;
 mod rate_limits;
 mod sidecar;
@@ -104,7 +105,8 @@ fn read_front_matter(front: &Node, body: &str, findings: &mut Findings) -> Optio
     let description = findings.required(front, "description", "").and_then(|node| findings.text(node, "description"));
     let mut warnings = Vec::new();
     let target = findings.required(front, "target", "").and_then(|node| target::target(node, findings, &mut warnings));
-    let auth = front.get("auth").map(|node| target::auth(node, findings)).unwrap_or_default();
+    let is_rest = matches!(target, Some(Target::Rest { .. }));
+    let auth = front.get("auth").map(|node| target::auth(node, is_rest, findings)).unwrap_or_default();
     let trust = trust(front, findings);
     let shared = parameters::read_shared_parameters(front, findings);
     let operations = findings

@@ -9,6 +9,7 @@ use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::danger;
+use super::pagination;
 use super::parameters::{self, SharedParameters};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
 use crate::problem::{Findings, join, shown, suggestion_for};
@@ -89,8 +90,12 @@ fn operation(
     for key in ["supports_fields", "non_idempotent"] {
         findings.flag(node, key, path);
     }
-    let returns = node.get("response").or(node.get("returns"));
-    let returns = returns.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
+    let response = node.get("response").or(node.get("returns"));
+    let returns = response.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
+    let is_rest = matches!(target, Some(Target::Rest { .. }));
+    let unwrap = response.and_then(|found| findings.optional_text(found, "unwrap", &join(path, "response")));
+    let pagination = node.get("pagination");
+    let pagination = pagination.and_then(|found| pagination::read(found, &join(path, "pagination"), is_rest, findings));
     let name = name?;
     let is_known = |wanted: &str| parameters.iter().any(|parameter| parameter.name == wanted);
     let hole = declared.message.as_deref().and_then(|message| danger::unknown_placeholder(message, is_known));
@@ -107,7 +112,8 @@ fn operation(
         confirmation_message: declared.message,
         cooldown_seconds: declared.cooldown_seconds,
         returns,
-        pagination: node.get("pagination").map(Node::to_json),
+        pagination,
+        unwrap,
         input_schema: None,
         output_schema: None,
         digest: None,

@@ -6,7 +6,7 @@ use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::is_snake_case;
 use serde_json::{Map, Value, json};
 
-use crate::adapter::AdapterParameter;
+use crate::adapter::{AdapterParameter, ParameterPlace};
 use crate::problem::{Findings, join, shown, suggestion_for};
 use crate::text::yaml::Node;
 
@@ -21,7 +21,7 @@ const FIELDS: &[&str] = &[
     "type", "required", "description", "default", "enum", "minimum", "maximum", "pattern", "format", "name",
     "items", "properties", "additionalProperties", "anyOf", "oneOf", "minLength", "maxLength", "minItems",
     "maxItems", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "nullable", "sensitive",
-    "deprecated", "examples",
+    "deprecated", "examples", "in", "original_name",
 ];
 
 /// Keywords that go into the parameter's JSON Schema as they are.
@@ -151,11 +151,26 @@ fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Op
         schema.insert("writeOnly".to_owned(), true.into());
     }
     default_fits(&schema, node, path, findings);
+    let place = node.get("in").and_then(|found| read_place(found, &join(path, "in"), findings));
+    let original_name = findings.optional_text(node, "original_name", path).unwrap_or_else(|| name.to_owned());
     Some(AdapterParameter {
         name: name.to_owned(),
-        original_name: name.to_owned(),
+        original_name,
+        place,
         required: findings.flag(node, "required", path).unwrap_or(false),
         schema: Value::Object(schema),
+    })
+}
+
+/// Where a parameter goes, in the words of OpenAPI.
+fn read_place(node: &Node, path: &str, findings: &mut Findings) -> Option<ParameterPlace> {
+    const PLACES: &[&str] = &["path", "query", "header", "cookie", "body"];
+    Some(match findings.one_of(node, path, PLACES, Code::SchemaInvalidType)? {
+        "path" => ParameterPlace::Path,
+        "query" => ParameterPlace::Query,
+        "header" => ParameterPlace::Header,
+        "cookie" => ParameterPlace::Cookie,
+        _ => ParameterPlace::Body,
     })
 }
 

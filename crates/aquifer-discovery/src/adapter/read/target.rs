@@ -3,7 +3,7 @@
 use aquifer_protocol::error::Code;
 
 use super::refuse;
-use crate::adapter::{AdapterAuth, Target};
+use crate::adapter::{AdapterAuth, KeyPlace, Target};
 use crate::problem::{Findings, join};
 use crate::redact;
 use crate::text::yaml::Node;
@@ -12,7 +12,7 @@ use crate::text::yaml::Node;
 const TRANSPORTS: &[&str] = &["http", "native"];
 const PROTOCOLS: &[&str] = &["rest", "custom"];
 const SERIALIZATIONS: &[&str] = &["json"];
-const AUTHENTICATIONS: &[&str] = &["none", "bearer", "api_key"];
+const AUTHENTICATIONS: &[&str] = &["none", "bearer", "api_key", "basic", "oauth2"];
 
 pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<String>) -> Option<Target> {
     if !findings.object(node, "target", &["base_url", "transport", "protocol", "serialization"]) {
@@ -39,7 +39,7 @@ pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<St
             }
         },
         ("http", protocol) => {
-            let url = http_url(&base_url, found, findings, warnings)?;
+            let url = http_url(&base_url, found, protocol == "rest", findings, warnings)?;
             Some(if protocol == "custom" { Target::McpHttp { url } } else { Target::Rest { base_url: url } })
         }
         (_, protocol) => {
@@ -51,7 +51,13 @@ pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<St
     }
 }
 
-fn http_url(url: &str, node: &Node, findings: &mut Findings, warnings: &mut Vec<String>) -> Option<String> {
+fn http_url(
+    url: &str,
+    node: &Node,
+    is_rest: bool,
+    findings: &mut Findings,
+    warnings: &mut Vec<String>,
+) -> Option<String> {
     let path = "target.base_url";
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace)) else {
@@ -70,6 +76,11 @@ fn http_url(url: &str, node: &Node, findings: &mut Findings, warnings: &mut Vec<
     }
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     let is_local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+    if url.starts_with("http://") && !is_local && is_rest {
+        let message = format!("Field '{path}' expected 'an https URL': http is for this machine only");
+        findings.add(Code::SchemaInvalidType, path, node.at, message);
+        return None;
+    }
     if url.starts_with("http://") && !is_local {
         warnings.push(format!("'{path}' is not encrypted"));
     }
@@ -89,12 +100,17 @@ const AUTH_FIELDS: &[&str] = &[
     "token_command",
     "username_env",
     "password_env",
+    "in",
+    "token_url",
+    "client_id_env",
+    "client_secret_env",
+    "refresh_token_env",
     "config",
     "description",
     "scopes",
 ];
 
-pub(super) fn auth(node: &Node, findings: &mut Findings) -> AdapterAuth {
+pub(super) fn auth(node: &Node, is_rest: bool, findings: &mut Findings) -> AdapterAuth {
     let Some(entries) = node.entries() else {
         findings.wrong_type(node, "auth", "object");
         return AdapterAuth::None;
@@ -115,6 +131,9 @@ pub(super) fn auth(node: &Node, findings: &mut Findings) -> AdapterAuth {
     let Some(kind) = findings.required(node, "type", "auth") else { return AdapterAuth::None };
     let kind = findings.one_of(kind, "auth.type", AUTHENTICATIONS, Code::PluginNotFound);
     let header = findings.optional_text(node, "header", "auth").or(findings.optional_text(node, "header_name", "auth"));
+    if is_rest && let Some(key) = kind.and_then(credential_field) {
+        findings.required(node, key, "auth");
+    }
     match kind {
         Some("bearer") => AdapterAuth::Bearer {
             token_env: findings.optional_text(node, "token_env", "auth"),
@@ -127,8 +146,65 @@ pub(super) fn auth(node: &Node, findings: &mut Findings) -> AdapterAuth {
                 findings.missing("auth.header_name", node.at);
                 return AdapterAuth::None;
             };
-            AdapterAuth::ApiKey { key_env, header }
+            AdapterAuth::ApiKey { key_env, header, place: key_place(node, findings) }
         }
+        Some("basic") => AdapterAuth::Basic {
+            username_env: required_variable(node, "username_env", findings),
+            password_env: required_variable(node, "password_env", findings),
+        },
+        Some("oauth2") => oauth2(node, findings),
         _ => AdapterAuth::None,
+    }
+}
+
+/// The field that names the variable with the credential. An MCP server may get its credential otherwise.
+fn credential_field(kind: &str) -> Option<&'static str> {
+    match kind {
+        "bearer" => Some("token_env"),
+        "api_key" => Some("key_env"),
+        _ => None,
+    }
+}
+
+/// The name of an environment variable that the way to authenticate needs.
+fn required_variable(node: &Node, key: &str, findings: &mut Findings) -> String {
+    findings.required(node, key, "auth").and_then(|found| found.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn key_place(node: &Node, findings: &mut Findings) -> KeyPlace {
+    let Some(found) = node.get("in") else { return KeyPlace::Header };
+    match findings.one_of(found, "auth.in", &["header", "query", "cookie"], Code::SchemaInvalidType) {
+        Some("query") => KeyPlace::Query,
+        Some("cookie") => KeyPlace::Cookie,
+        _ => KeyPlace::Header,
+    }
+}
+
+/// An OAuth 2 client that gets tokens with its own credentials, or with a refresh token.
+fn oauth2(node: &Node, findings: &mut Findings) -> AdapterAuth {
+    let token_url = match findings.required(node, "token_url", "auth") {
+        Some(found) => findings.text(found, "auth.token_url").unwrap_or_default(),
+        None => String::new(),
+    };
+    let refresh_token_env = findings.optional_text(node, "refresh_token_env", "auth");
+    let client_secret_env = findings.optional_text(node, "client_secret_env", "auth");
+    if client_secret_env.is_none() && refresh_token_env.is_none() {
+        findings.missing("auth.client_secret_env", node.at);
+    }
+    let scopes = match node.get("scopes") {
+        Some(list) => match list.items() {
+            Some(items) => items.iter().filter_map(|item| findings.text(item, "auth.scopes")).collect(),
+            None => {
+                findings.text(list, "auth.scopes").iter().flat_map(|text| text.split(' ').map(str::to_owned)).collect()
+            }
+        },
+        None => Vec::new(),
+    };
+    AdapterAuth::OAuth2 {
+        token_url,
+        client_id_env: required_variable(node, "client_id_env", findings),
+        client_secret_env,
+        refresh_token_env,
+        scopes,
     }
 }

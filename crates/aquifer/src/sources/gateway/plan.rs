@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use aquifer_discovery::adapter::{AdapterAuth, Target};
+use aquifer_discovery::adapter::{AdapterAuth, KeyPlace, Target};
 use aquifer_discovery::servers::{Environment, Server, ServerTransport, env_file};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
 use aquifer_protocol::case::snake_identifier;
@@ -223,7 +223,7 @@ fn http_transport(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -
                     headers.push((header.clone(), format!("{prefix}{token}")));
                 }
             }
-            Some(AdapterAuth::ApiKey { key_env: Some(env), header }) => {
+            Some(AdapterAuth::ApiKey { key_env: Some(env), header, place: KeyPlace::Header }) => {
                 headers.push((header.clone(), variable(source, env)?))
             }
             _ => {}

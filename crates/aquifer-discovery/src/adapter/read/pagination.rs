@@ -1,0 +1,51 @@
+//! How a target pages: the published fields, and those of the documents.
+
+use aquifer_protocol::error::Code;
+
+use crate::adapter::{AdapterPagination, PaginationStyle};
+use crate::problem::{Findings, join};
+use crate::text::yaml::Node;
+
+/// The published fields, those of the documents, and where the next cursor is.
+#[rustfmt::skip]
+const FIELDS: &[&str] = &[
+    "style", "default_limit", "max_limit", "param_name", "per_page_param", "next_cursor", "first_page",
+];
+
+const STYLES: &[&str] = &["offset", "cursor", "page", "link_header", "link"];
+
+/// Reads a `pagination` block. `is_followed`: the pages are followed here, so that nothing may be missing.
+pub(super) fn read(node: &Node, path: &str, is_followed: bool, findings: &mut Findings) -> Option<AdapterPagination> {
+    if !findings.object(node, path, FIELDS) {
+        return None;
+    }
+    let default_limit = read_count(node, "default_limit", 1, path, findings);
+    let max_limit = read_count(node, "max_limit", 1, path, findings);
+    let first_page = read_count(node, "first_page", 0, path, findings).unwrap_or(1);
+    let page_param = findings.optional_text(node, "param_name", path);
+    let size_param = findings.optional_text(node, "per_page_param", path);
+    let next_path = findings.optional_text(node, "next_cursor", path);
+    let found = findings.required(node, "style", path)?;
+    let style = match findings.one_of(found, &join(path, "style"), STYLES, Code::SchemaInvalidType)? {
+        "offset" => PaginationStyle::Offset,
+        "page" => PaginationStyle::Page,
+        "cursor" => PaginationStyle::Cursor,
+        _ => PaginationStyle::Link,
+    };
+    if is_followed && style == PaginationStyle::Cursor && next_path.is_none() {
+        let message = format!("Missing field '{path}.next_cursor'");
+        let suggestion = "Say where an answer holds the next cursor, like \"meta.next_cursor\"".to_owned();
+        findings.add_with(Code::SchemaMissingField, &join(path, "next_cursor"), node.at, message, Some(suggestion));
+        return None;
+    }
+    Some(AdapterPagination { style, page_param, size_param, next_path, first_page, default_limit, max_limit })
+}
+
+fn read_count(node: &Node, key: &str, least: u64, path: &str, findings: &mut Findings) -> Option<u64> {
+    let found = node.get(key)?;
+    let count = found.to_json().as_u64().filter(|count| *count >= least);
+    if count.is_none() {
+        findings.wrong_type(found, &join(path, key), &format!("integer of at least {least}"));
+    }
+    count
+}

@@ -1,0 +1,215 @@
+//! Adapter files whose target is an HTTP API: the file's operations, and the request behind each of them (R-DIS-9).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use aquifer_discovery::Offer;
+use aquifer_discovery::adapter::{
+    Adapter, AdapterAuth, AdapterOperation, AdapterPagination, AdapterParameter, KeyPlace, KnownEvidence, MapsTo,
+    PaginationStyle, ParameterPlace, Target,
+};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
+
+use crate::api::{Api, AuthScheme, CredentialPlace};
+use crate::route::{Body, BodyEncoding, Method, Notation, Pagination, Place, Route, RouteParameter, Style};
+
+/// The parameter that holds the changes of an UPDATE operation (R-REQ-6).
+pub(crate) const INPUT: &str = "input";
+
+impl Api {
+    /// The API of an adapter file. `is_settled`: the operator trusts the file, so its claims about danger stand where no
+    /// hard evidence contradicts them. `None` if its target is not an HTTP API.
+    pub fn from_adapter(adapter: &Adapter, source: &str, is_settled: bool) -> Option<Self> {
+        let Target::Rest { base_url } = &adapter.target else { return None };
+        let evidence = KnownEvidence { is_settled, ..KnownEvidence::default() };
+        let mut offer = Offer::from_adapter_with_evidence(adapter, source, &evidence);
+        let mut api = Self {
+            title: adapter.name.clone(),
+            version: Some(adapter.version.clone()),
+            base_url: base_url.clone(),
+            auth: auth(&adapter.auth).into_iter().collect(),
+            types: std::mem::take(&mut offer.types),
+            notes: std::mem::take(&mut offer.ignored),
+            ..Self::default()
+        };
+        let readable: HashSet<&str> = adapter.operations.iter().filter_map(readable_path).collect();
+        for (described, mut operation) in adapter.operations.iter().zip(offer.operations) {
+            let Some(mut route) = route(described) else { continue };
+            operation.is_idempotent = route.method.is_idempotent();
+            if operation.category == Category::Update {
+                let keeps_required = route.method == Method::Put && !readable.contains(&*route.path);
+                gather_changes(&mut operation, &mut route, keeps_required);
+            }
+            api.routes.insert(operation.name.clone(), Arc::new(route));
+            api.operations.push(operation);
+        }
+        Some(api)
+    }
+}
+
+fn auth(described: &AdapterAuth) -> Option<AuthScheme> {
+    match described.clone() {
+        AdapterAuth::None => None,
+        AdapterAuth::Bearer { token_env, header, prefix } => {
+            Some(AuthScheme::Credential { place: CredentialPlace::Header(header), prefix, variable: token_env? })
+        }
+        AdapterAuth::ApiKey { key_env, header, place } => {
+            let place = match place {
+                KeyPlace::Header => CredentialPlace::Header(header),
+                KeyPlace::Query => CredentialPlace::Query(header),
+                KeyPlace::Cookie => CredentialPlace::Cookie(header),
+            };
+            Some(AuthScheme::Credential { place, prefix: String::new(), variable: key_env? })
+        }
+        AdapterAuth::Basic { username_env, password_env } => {
+            Some(AuthScheme::Basic { username_variable: username_env, password_variable: password_env })
+        }
+        AdapterAuth::OAuth2 { token_url, client_id_env, client_secret_env, refresh_token_env, scopes } => {
+            match (refresh_token_env, client_secret_env) {
+                (Some(token_variable), secret_variable) => Some(AuthScheme::RefreshToken {
+                    token_url,
+                    id_variable: client_id_env,
+                    secret_variable,
+                    token_variable,
+                }),
+                (None, Some(secret_variable)) => Some(AuthScheme::ClientCredentials {
+                    token_url,
+                    id_variable: client_id_env,
+                    secret_variable,
+                    scopes,
+                }),
+                (None, None) => None,
+            }
+        }
+    }
+}
+
+/// The request behind an operation of the file.
+fn route(described: &AdapterOperation) -> Option<Route> {
+    let MapsTo::Route { method, path } = &described.maps_to else { return None };
+    let method = Method::from_name(method)?;
+    let parameters: Vec<RouteParameter> = described
+        .parameters
+        .iter()
+        .map(|parameter| RouteParameter {
+            // A placeholder is written with the name that the file gives the parameter.
+            name: parameter.name.as_str().into(),
+            original_name: original_name(parameter, path).into(),
+            place: place(parameter, method, path),
+        })
+        .collect();
+    let has_body = parameters.iter().any(|parameter| matches!(parameter.place, Place::Body | Place::BodyField));
+    let body = has_body.then(|| Body {
+        media_type: "application/json".into(),
+        encoding: BodyEncoding::Json,
+        required: false,
+        fields: Vec::new(),
+    });
+    Some(Route {
+        path: path.as_str().into(),
+        parameters,
+        body,
+        pagination: described.pagination.as_ref().map(pagination),
+        unwrap: described.unwrap.as_deref().map(Into::into),
+        ..Route::new(method)
+    })
+}
+
+fn is_placeholder(parameter: &AdapterParameter, path: &str) -> bool {
+    path.contains(&format!("{{{}}}", parameter.name))
+}
+
+fn original_name<'a>(parameter: &'a AdapterParameter, path: &str) -> &'a str {
+    if is_placeholder(parameter, path) { &parameter.name } else { &parameter.original_name }
+}
+
+/// Placeholders go into the path. Other parameters go where the file says, else into the query of a request that has no
+/// body, and into the body of others.
+fn place(parameter: &AdapterParameter, method: Method, path: &str) -> Place {
+    let styled = |style: Style, explode: bool| Notation::Style { style, explode };
+    let in_query = Place::Query { notation: styled(Style::Form, true), allow_reserved: false };
+    if is_placeholder(parameter, path) {
+        return Place::Path(styled(Style::Simple, false));
+    }
+    match (parameter.place, method) {
+        (Some(ParameterPlace::Header), _) => Place::Header(styled(Style::Simple, false)),
+        (Some(ParameterPlace::Cookie), _) => Place::Cookie(styled(Style::Form, true)),
+        (Some(ParameterPlace::Query), _) => in_query,
+        (Some(ParameterPlace::Body), _) => Place::BodyField,
+        (Some(ParameterPlace::Path) | None, Method::Post | Method::Put | Method::Patch) => Place::BodyField,
+        (Some(ParameterPlace::Path) | None, _) => in_query,
+    }
+}
+
+fn pagination(described: &AdapterPagination) -> Pagination {
+    let page = |usual: &str| -> Arc<str> { described.page_param.as_deref().unwrap_or(usual).into() };
+    let size = |usual: Option<&str>| described.size_param.as_deref().or(usual).map(Into::into);
+    let max_size = described.max_limit;
+    match described.style {
+        PaginationStyle::Offset => Pagination::Offset { offset: page("offset"), limit: size(Some("limit")), max_size },
+        PaginationStyle::Page => {
+            let first = described.first_page;
+            Pagination::Page { page: page("page"), size: size(None), first, max_size }
+        }
+        PaginationStyle::Cursor => Pagination::Cursor {
+            cursor: page("cursor"),
+            next: described.next_path.as_deref().unwrap_or_default().into(),
+            limit: size(None),
+            max_size,
+        },
+        PaginationStyle::Link => Pagination::Link { limit: size(None), max_size },
+    }
+}
+
+/// Leaves out the parameters by which the target pages: callers page with `first` and `after`, as everywhere.
+pub(crate) fn hide_paging(operation: &mut Operation, route: &Route) {
+    let Some(pagination) = &route.pagination else { return };
+    let hidden: HashSet<&str> = pagination.parameters().collect();
+    let is_hidden = |name: &str| {
+        route.parameters.iter().any(|parameter| &*parameter.name == name && hidden.contains(&*parameter.original_name))
+    };
+    operation.parameters.retain(|parameter| !is_hidden(&parameter.name));
+}
+
+/// The path of an operation that reads one thing.
+fn readable_path(described: &AdapterOperation) -> Option<&str> {
+    match &described.maps_to {
+        MapsTo::Route { method: "GET", path } if described.category == Category::Read => Some(path),
+        _ => None,
+    }
+}
+
+/// Moves the fields of the body into `input`, next to which the identifiers stay (R-REQ-6).
+fn gather_changes(operation: &mut Operation, route: &mut Route, keeps_required: bool) {
+    let body_field = |route: &Route, name: &str| {
+        let known = route.parameters.iter().find(|known| &*known.name == name);
+        known.filter(|known| known.place == Place::BodyField).map(|known| known.original_name.clone())
+    };
+    let (changes, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(&mut operation.parameters)
+        .into_iter()
+        .partition(|parameter| body_field(route, &parameter.name).is_some());
+    operation.parameters = others;
+    let is_input = |change: &Parameter| &*change.name == INPUT && matches!(change.schema.kind, Kind::Object(_));
+    let input = match changes.as_slice() {
+        [] => return,
+        [only] if is_input(only) => only.clone(),
+        _ => {
+            let fields = changes.into_iter().map(|mut change| {
+                // A default would overwrite what is stored.
+                change.schema.default = None;
+                change.required &= keeps_required;
+                change.name = body_field(route, &change.name).unwrap_or(change.name);
+                change.original_name = None;
+                change
+            });
+            let shape = Shape { fields: fields.collect(), rest: Rest::Refused };
+            Parameter::required(INPUT, Schema::new(Kind::Object(shape)).describe("The changes."))
+        }
+    };
+    operation.parameters.push(input);
+    operation.native = true;
+    route.parameters.retain(|parameter| parameter.place != Place::BodyField);
+    route.parameters.push(RouteParameter { name: INPUT.into(), original_name: INPUT.into(), place: Place::Body });
+}

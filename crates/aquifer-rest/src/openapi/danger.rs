@@ -1,0 +1,222 @@
+//! What an operation does and how much harm it can do, from its method and its words.
+//!
+//! The method is what MCP calls annotations: GET declares that it only reads, DELETE that it destroys. POST declares
+//! nothing, so the words decide, as they do for a tool without annotations.
+
+use aquifer_discovery::classify::{self, Classification, Subject};
+use aquifer_discovery::tool::Annotations;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+
+use crate::route::Method;
+
+/// What is known of the effects of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Effects {
+    pub(super) category: Category,
+    pub(super) danger: Danger,
+    /// What shows that, in a few words.
+    pub(super) evidence: String,
+    pub(super) is_idempotent: bool,
+    /// Why its effects are in doubt, if they are.
+    pub(super) doubt: Option<String>,
+}
+
+/// The effects of an operation. `name` is its whole name, `description` its cleaned text.
+pub(super) fn judge(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
+    let subject = Subject { name, description, parameters, annotations: annotations(method) };
+    let decision = classify::classify(subject);
+    match method {
+        Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query => {
+            reading(method, subject, decision)
+        }
+        Method::Delete => {
+            let (danger, _) = classify::danger(subject, Category::Delete, false);
+            effects(Category::Delete, danger, "DELETE removes something".to_owned(), true)
+        }
+        Method::Put | Method::Patch => changing(method, subject, decision),
+        Method::Post => posting(subject, decision),
+    }
+}
+
+fn annotations(method: Method) -> Annotations {
+    match method {
+        Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query => {
+            Annotations { read_only: Some(true), destructive: None, idempotent: Some(true) }
+        }
+        Method::Delete => Annotations { read_only: Some(false), destructive: Some(true), idempotent: Some(true) },
+        Method::Put => Annotations { read_only: Some(false), destructive: None, idempotent: Some(true) },
+        Method::Patch => Annotations { read_only: Some(false), destructive: None, idempotent: None },
+        Method::Post => Annotations::default(),
+    }
+}
+
+fn effects(category: Category, danger: Danger, evidence: String, is_idempotent: bool) -> Effects {
+    Effects { category, danger, evidence, is_idempotent, doubt: None }
+}
+
+/// The first doubt, in the words of HTTP.
+fn doubt(method: Method, decision: &Classification) -> Option<String> {
+    let word = method_name(method);
+    let reason = decision.review_reasons.first()?;
+    let reason = reason
+        .replace("readOnlyHint is true, but", &format!("{word} should only read, but"))
+        .replace("readOnlyHint is false, but", &format!("{word} changes something, but"))
+        .replace("no annotation, and ", "");
+    Some(reason)
+}
+
+/// How descriptions of operations that only read begin.
+const READING_WORDS: &[&str] = &[
+    "get",
+    "gets",
+    "list",
+    "lists",
+    "read",
+    "reads",
+    "retrieve",
+    "retrieves",
+    "return",
+    "returns",
+    "fetch",
+    "fetches",
+    "show",
+    "shows",
+    "find",
+    "finds",
+    "search",
+    "searches",
+    "view",
+    "watch",
+    "check",
+    "checks",
+];
+
+/// A method that only reads and a description that says the same outweigh a word of the name that may be a noun:
+/// `term_store_get_set`. A name that begins with a verb of writing means it.
+fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
+    let in_name = decision.review_reasons.first().and_then(|reason| reason.split("the name says '").nth(1));
+    let Some(verb) = in_name.and_then(|rest| rest.split('\'').next()) else { return false };
+    let first_name = subject.name.split('_').next().unwrap_or_default();
+    let first_word =
+        subject.description.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    first_name != verb
+        && READING_WORDS.contains(&first_word.as_str())
+        && classify::classify(Subject { name: "get", ..subject }).review_reasons.is_empty()
+}
+
+fn reading(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
+    if is_noun(subject, &decision) {
+        let evidence = format!("{} only reads, and its description says so", method_name(method));
+        return effects(Category::Read, Danger::Safe, evidence, true);
+    }
+    let doubt = doubt(method, &decision);
+    let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
+    let evidence = doubt.clone().unwrap_or_else(|| format!("{} only reads", method_name(method)));
+    Effects { doubt, ..effects(decision.category, danger, evidence, true) }
+}
+
+/// PUT and PATCH change something: the method says that, whatever the words leave open.
+fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
+    let says_reading = decision.review_reasons.iter().any(|reason| reason.contains("that it reads"));
+    let category = match decision.category {
+        Category::Read => Category::Update,
+        Category::Execute if !decision.review_reasons.is_empty() => Category::Update,
+        category => category,
+    };
+    let doubt = doubt(method, &decision).filter(|_| says_reading);
+    let (danger, _) = classify::danger(subject, category, doubt.is_some());
+    let evidence = match (&doubt, danger) {
+        (Some(doubt), _) => doubt.clone(),
+        (None, Danger::Safe | Danger::Reversible) => reversible_evidence(category).to_owned(),
+        (None, _) => hard_evidence(subject, danger).unwrap_or_else(|| {
+            format!("{} overwrites something, and nothing says that it can be undone", method_name(method))
+        }),
+    };
+    Effects { doubt, ..effects(category, danger, evidence, method == Method::Put) }
+}
+
+fn posting(subject: Subject<'_>, decision: Classification) -> Effects {
+    let doubt = doubt(Method::Post, &decision);
+    let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
+    let evidence = match (&doubt, decision.category, danger) {
+        (Some(doubt), _, _) => doubt.clone(),
+        (None, Category::Read, _) => "its name says that it only reads".to_owned(),
+        (None, category, Danger::Reversible) => reversible_evidence(category).to_owned(),
+        (None, _, danger) => hard_evidence(subject, danger)
+            .unwrap_or_else(|| "POST changes something, and nothing says that it can be undone".to_owned()),
+    };
+    let is_idempotent = decision.category == Category::Read;
+    Effects { doubt, ..effects(decision.category, danger, evidence, is_idempotent) }
+}
+
+const fn reversible_evidence(category: Category) -> &'static str {
+    match category {
+        Category::Create => "its words say that it adds something",
+        _ => "its words say that it changes something",
+    }
+}
+
+fn hard_evidence(subject: Subject<'_>, danger: Danger) -> Option<String> {
+    classify::assess(subject).hard.filter(|hard| hard.danger == danger).map(|hard| hard.reason)
+}
+
+/// The method as HTTP writes it.
+pub(super) const fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Head => "HEAD",
+        Method::Options => "OPTIONS",
+        Method::Trace => "TRACE",
+        Method::Query => "QUERY",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn method_and_words_decide() {
+        use Category::{Create, Delete, Execute, Read, Update};
+        use Danger::{Destructive, Reversible, Safe};
+        for (method, name, description, category, danger) in [
+            (Method::Get, "issues_list_for_repo", "List repository issues", Read, Safe),
+            (Method::Get, "get_reset_status", "", Read, Safe),
+            (Method::Get, "delete_user", "Delete a user", Delete, Destructive),
+            (Method::Get, "term_store_list_sets", "List all sets.", Read, Safe),
+            (Method::Get, "term_store_list_sets", "", Update, Destructive),
+            (Method::Get, "user_delete", "Get rid and delete a user", Delete, Destructive),
+            (Method::Query, "query_pets", "", Read, Safe),
+            (Method::Post, "search_issues", "Search issues.", Read, Safe),
+            (Method::Post, "create_pet", "Add a pet.", Create, Reversible),
+            (Method::Post, "send_message", "Send a message.", Execute, Destructive),
+            (Method::Post, "pay_invoice", "Pay an invoice.", Execute, Destructive),
+            (Method::Post, "publish_post", "Publish a post.", Create, Destructive),
+            (Method::Post, "merge_branch", "Merge a branch.", Update, Destructive),
+            (Method::Post, "pets", "", Execute, Destructive),
+            (Method::Put, "update_pet", "Update a pet.", Update, Reversible),
+            (Method::Put, "pet", "", Update, Destructive),
+            (Method::Patch, "patch_pet", "", Update, Reversible),
+            (Method::Delete, "pet", "", Delete, Destructive),
+            (Method::Delete, "delete_all_pets", "", Delete, Danger::Forbidden),
+        ] {
+            let judged = judge(method, name, description, &[]);
+            assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name}: {judged:?}");
+            assert!(!judged.evidence.is_empty());
+            assert!(!judged.evidence.contains("Hint"), "{}", judged.evidence);
+        }
+    }
+
+    #[test]
+    fn doubts_are_told_in_words_of_http() {
+        let judged = judge(Method::Get, "delete_user", "", &[]);
+        assert_eq!(judged.doubt.as_deref(), Some("GET should only read, but the name says 'delete'"));
+        assert_eq!(judge(Method::Post, "pets", "", &[]).doubt.as_deref(), Some("no verb in the name"));
+        assert_eq!(judge(Method::Get, "get_pet", "", &[]).evidence, "GET only reads");
+    }
+}

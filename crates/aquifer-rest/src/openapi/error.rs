@@ -1,0 +1,36 @@
+//! Why a text is no description of an API.
+
+/// Why nothing of a description can be served. Problems of single operations are never errors: those operations are
+/// omitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptionError {
+    /// The text is larger than a description may be.
+    #[error("the description has {size} bytes, more than the {max} that are read")]
+    TooLarge {
+        /// The size of the text in bytes.
+        size: usize,
+        /// The largest size that is read.
+        max: usize,
+    },
+    /// The text is neither JSON nor YAML.
+    #[error("line {line}, column {column}: invalid {format}: {message}")]
+    Syntax {
+        /// `JSON` or `YAML`.
+        format: &'static str,
+        /// The line, from 1.
+        line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The document describes no API.
+    #[error("this is no OpenAPI description: {0}")]
+    NoDescription(String),
+    /// A setting of the reader is invalid.
+    #[error("{0}")]
+    Setting(String),
+    /// An overlay cannot be applied.
+    #[error("the overlay cannot be applied: {0}")]
+    Overlay(String),
+}

@@ -1,0 +1,205 @@
+//! Names of operations: the description's own where it has them, else made of the method and the path.
+//!
+//! A name depends on the operation itself, not on the order of others, so that adding an operation renames nothing. Only
+//! operations that would have the same name are told apart, by what else is in their paths.
+
+use std::collections::HashMap;
+
+use aquifer_discovery::name;
+use aquifer_protocol::case::snake_identifier;
+
+use crate::route::Method;
+
+/// What a name is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) id: Option<&'a str>,
+}
+
+/// A name of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OperationName {
+    /// The name, unique and not too long.
+    pub(super) name: String,
+    /// The whole name, before it was shortened or told apart from others. Verbs are looked for in it.
+    pub(super) whole: String,
+}
+
+/// Names for all operations of a description.
+pub(super) fn assign(candidates: &[Candidate<'_>]) -> Vec<OperationName> {
+    let mut wholes: Vec<String> = candidates.iter().map(preferred).collect();
+    tell_apart(&mut wholes, candidates, |one| made_of_path(one, Detail::Parameters));
+    tell_apart(&mut wholes, candidates, |one| format!("{}_{}", method_word(one.method), snake_identifier(one.path)));
+    // The originals must be distinct; a method and a path always are.
+    let mut originals = wholes.clone();
+    tell_apart(&mut originals, candidates, |one| format!("{} {}", method_word(one.method), one.path));
+    let assigned = name::operations(originals.iter().map(String::as_str));
+    let pairs = assigned.into_iter().zip(wholes);
+    pairs.map(|(assigned, whole)| OperationName { name: assigned.name, whole }).collect()
+}
+
+fn preferred(one: &Candidate<'_>) -> String {
+    match one.id.map(snake_identifier).filter(|id| !id.is_empty()) {
+        Some(id) => id,
+        None => made_of_path(one, Detail::Segments),
+    }
+}
+
+/// Gives another name to every operation whose name is not unique.
+fn tell_apart(names: &mut [String], candidates: &[Candidate<'_>], other: impl Fn(&Candidate<'_>) -> String) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    names.iter().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
+    for (name, candidate) in names.iter_mut().zip(candidates) {
+        if counts.get(name.as_str()).is_some_and(|count| *count > 1) {
+            *name = other(candidate);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Segments,
+    Parameters,
+}
+
+/// `GET /pets/{id}/toys` is `get_pet_toys`, and with parameters `get_pet_toys_by_id`.
+fn made_of_path(one: &Candidate<'_>, detail: Detail) -> String {
+    let segments: Vec<&str> = one.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let is_parameter = |segment: &str| segment.starts_with('{') && segment.ends_with('}');
+    let mut words = vec![method_word(one.method).to_owned()];
+    let mut parameters = Vec::new();
+    for (index, segment) in segments.iter().enumerate() {
+        if is_parameter(segment) {
+            parameters.push(snake_identifier(segment));
+            continue;
+        }
+        let is_last = index + 1 == segments.len();
+        if !is_last && is_prefix(segment) && words.len() == 1 {
+            continue;
+        }
+        let word = snake_identifier(segment);
+        let names_one = segments.get(index + 1).is_some_and(|next| is_parameter(next));
+        words.push(if names_one { singular(&word) } else { word });
+    }
+    if detail == Detail::Parameters {
+        parameters.first_mut().into_iter().for_each(|first| *first = format!("by_{first}"));
+    }
+    if detail == Detail::Parameters || words.len() == 1 {
+        words.append(&mut parameters);
+    }
+    words.retain(|word| !word.is_empty());
+    if words.len() == 1 {
+        words.push("root".to_owned());
+    }
+    words.join("_")
+}
+
+/// The first segments of most paths, which say nothing: `api`, `v1`, `2.0`.
+fn is_prefix(segment: &str) -> bool {
+    let version = segment.strip_prefix(['v', 'V']).unwrap_or(segment);
+    let is_version = version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
+    is_version || segment.eq_ignore_ascii_case("api") || segment.eq_ignore_ascii_case("rest")
+}
+
+/// One of many: `pets` is `pet`, `categories` is `category`. Words that only look like many stay.
+fn singular(word: &str) -> String {
+    const KEEP: &[&str] = &["ss", "us", "is", "news", "series", "species", "data"];
+    if KEEP.iter().any(|end| word.ends_with(end)) {
+        return word.to_owned();
+    }
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.len() > 1) {
+        return format!("{stem}y");
+    }
+    for end in ["sses", "xes", "ches", "shes"] {
+        if word.ends_with(end) {
+            return word.strip_suffix("es").unwrap_or(word).to_owned();
+        }
+    }
+    word.strip_suffix('s').filter(|stem| stem.len() > 1).unwrap_or(word).to_owned()
+}
+
+/// The method in a name.
+pub(super) const fn method_word(method: Method) -> &'static str {
+    match method {
+        Method::Get => "get",
+        Method::Head => "head",
+        Method::Options => "options",
+        Method::Trace => "trace",
+        Method::Query => "query",
+        Method::Post => "post",
+        Method::Put => "put",
+        Method::Patch => "patch",
+        Method::Delete => "delete",
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn names(all: &[(Method, &str, Option<&str>)]) -> Vec<String> {
+        let all: Vec<Candidate<'_>> =
+            all.iter().map(|(method, path, id)| Candidate { method: *method, path, id: *id }).collect();
+        assign(&all).into_iter().map(|name| name.name).collect()
+    }
+
+    #[test]
+    fn ids_and_paths_become_readable_names() {
+        use Method::{Delete, Get, Post};
+        for (method, path, id, expected) in [
+            (Get, "/repos/{owner}/{repo}/issues", Some("issues/list-for-repo"), "issues_list_for_repo"),
+            (Get, "/pets", Some("findPets"), "find_pets"),
+            (Get, "/pets/{id}/toys", None, "get_pet_toys"),
+            (Get, "/pets", None, "get_pets"),
+            (Get, "/pets/{id}", None, "get_pet"),
+            (Delete, "/api/v1/categories/{id}", None, "delete_category"),
+            (Post, "/v2/boxes/{id}:archive", None, "post_boxes_id_archive"),
+            (Get, "/", None, "get_root"),
+            (Get, "/{id}", None, "get_id"),
+            (Get, "/address/{x}/status/{y}", Some(" "), "get_address_status"),
+            (Get, "/x", Some("introspect"), "introspect_tool"),
+        ] {
+            assert_eq!(names(&[(method, path, id)]), [expected], "{path}");
+        }
+    }
+
+    #[test]
+    fn operations_that_would_share_a_name_are_told_apart() {
+        use Method::Get;
+        let all = [
+            (Get, "/pets/{id}", None),
+            (Get, "/pets/{id}/{name}", None),
+            (Get, "/pet", None),
+            (Get, "/v1/toys", None),
+            (Get, "/v2/toys", None),
+            (Get, "/a", Some("same")),
+            (Get, "/b", Some("same")),
+            (Get, "/c/a-b", None),
+            (Get, "/c/a_b", None),
+        ];
+        let given = names(&all);
+        assert_eq!(
+            given[..7],
+            ["get_pet_by_id", "get_pet_by_id_name", "get_pet", "get_v1_toys", "get_v2_toys", "get_a", "get_b"]
+        );
+        assert_ne!(given[7], given[8]);
+        let mut reversed = all;
+        reversed.reverse();
+        let mut again = names(&reversed);
+        again.reverse();
+        assert_eq!(given, again);
+    }
+
+    #[test]
+    fn long_ids_are_shortened_and_their_words_kept() {
+        let id = "a_very_long_operation_id_that_says_everything_about_what_the_operation_deletes";
+        let candidate = Candidate { method: Method::Post, path: "/x", id: Some(id) };
+        let assigned = assign(&[candidate]);
+        assert!(assigned[0].name.len() <= 48);
+        assert_eq!(assigned[0].whole, id);
+    }
+}

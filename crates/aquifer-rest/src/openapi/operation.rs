@@ -1,0 +1,231 @@
+//! One operation of a description, with the request behind it.
+
+use std::sync::Arc;
+
+use aquifer_protocol::case::pascal_case;
+use aquifer_protocol::operation::Operation;
+use serde_json::Value;
+
+use super::body;
+use super::danger::{self, method_name};
+use super::document::Document;
+use super::names::OperationName;
+use super::options::ReadOptions;
+use super::pagination;
+use super::parameters::{self, ParameterCache, PlacedParameter};
+use super::response;
+use super::schemas::Schemas;
+use super::servers;
+use super::text;
+use crate::route::{Body, Method, Place, Route};
+
+/// The longest summary.
+const MAX_SUMMARY_CHARS: usize = 200;
+
+/// The longest description beside the summary.
+const MAX_DESCRIPTION_CHARS: usize = 600;
+
+/// The longest tag that is mentioned.
+const MAX_TAG_CHARS: usize = 40;
+
+/// An operation as the description has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'d> {
+    pub(super) method: Method,
+    pub(super) path: &'d str,
+    /// The path item it stands in.
+    pub(super) item: &'d Value,
+    pub(super) json: &'d Value,
+}
+
+impl<'d> Entry<'d> {
+    /// The method and the path, for people.
+    pub(super) fn route(&self) -> String {
+        route_name(method_name(self.method), self.path)
+    }
+
+    /// Its own id.
+    pub(super) fn id(&self) -> Option<&'d str> {
+        self.json.get("operationId").and_then(Value::as_str)
+    }
+
+    /// Its tags.
+    pub(super) fn tags(&self) -> Vec<&'d str> {
+        let tags = self.json.get("tags").and_then(Value::as_array);
+        tags.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+}
+
+/// A method and a path, for people: on one line and not too long.
+pub(super) fn route_name(method: &str, path: &str) -> String {
+    text::shorten(&format!("{method} {}", aquifer_discovery::visible_name(path)), 300)
+}
+
+/// Reads operations.
+pub(super) struct OperationReader<'r, 'd> {
+    pub(super) document: &'r Document<'d>,
+    pub(super) options: &'r ReadOptions<'r>,
+    pub(super) schemas: &'r mut Schemas<'d>,
+    pub(super) cache: ParameterCache,
+    pub(super) base_url: &'r str,
+}
+
+/// An operation, its request, and why its effects are in doubt.
+pub(super) struct ReadOperation {
+    pub(super) operation: Operation,
+    pub(super) route: Route,
+    pub(super) doubt: Option<String>,
+}
+
+impl OperationReader<'_, '_> {
+    /// Reads an operation. The error says why it cannot be served.
+    pub(super) fn read(&mut self, entry: &Entry<'_>, name: &OperationName) -> Result<ReadOperation, String> {
+        if !entry.json.is_object() {
+            return Err("it is not an object".to_owned());
+        }
+        let path = checked_path(entry.path)?;
+        let lists = [entry.item.get("parameters"), entry.json.get("parameters")];
+        let mut placed = parameters::read(self.document, self.schemas, &mut self.cache, lists)?;
+        parameters::complete(&path, &mut placed);
+        let body = self.body(entry, &mut placed)?;
+        let base_url = self.own_base_url(entry)?;
+        let (parameters, routes) = parameters::assign_names(placed);
+        let type_name = format!("{}Result", pascal_case(&name.name));
+        let answer = response::read(self.document, self.schemas, entry.json.get("responses"), &type_name);
+        let pagination = pagination::detect(entry.method, &parameters, &routes, &answer, self.schemas.types());
+        let words = words(entry);
+        let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
+        let effects = danger::judge(entry.method, &name.whole, &words, &names);
+        let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
+        operation.danger = effects.danger;
+        operation.danger_evidence = Some(effects.evidence.into());
+        operation.is_idempotent = effects.is_idempotent;
+        operation.native = false;
+        operation.source = self.options.source.as_str().into();
+        operation.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
+        operation.parameters = parameters;
+        operation.returns = answer.returns;
+        let route = Route {
+            path: path.into(),
+            base_url,
+            parameters: routes,
+            body,
+            accept: answer.accept,
+            pagination,
+            ..Route::new(entry.method)
+        };
+        Ok(ReadOperation { operation, route, doubt: effects.doubt })
+    }
+
+    fn body(&mut self, entry: &Entry<'_>, placed: &mut Vec<PlacedParameter>) -> Result<Option<Body>, String> {
+        // A body of GET means nothing, and many servers refuse it.
+        let Some(json) = entry
+            .json
+            .get("requestBody")
+            .filter(|_| !matches!(entry.method, Method::Get | Method::Head | Method::Trace))
+        else {
+            return Ok(None);
+        };
+        let Some((body, fields)) = body::read(self.document, self.schemas, json, entry.method)? else {
+            return Ok(None);
+        };
+        placed.extend(fields);
+        let has_fields = placed.iter().any(|one| matches!(one.place, Place::Body | Place::BodyField));
+        Ok(has_fields.then_some(body))
+    }
+
+    /// The base URL of the operation or of its path, if it has one of its own.
+    fn own_base_url(&self, entry: &Entry<'_>) -> Result<Option<Arc<str>>, String> {
+        // A server that is the place of the description itself says nothing new.
+        let has_server = |json: &&Value| {
+            let url = json.pointer("/servers/0/url").and_then(Value::as_str);
+            url.is_some_and(|url| !matches!(url, "" | "/" | "."))
+        };
+        let Some(json) = [entry.json, entry.item].into_iter().find(has_server) else { return Ok(None) };
+        let url = servers::base_url(json.get("servers"), self.options)?;
+        Ok((url != self.base_url).then(|| url.into()))
+    }
+}
+
+/// The path with a slash at the beginning and without a fragment, or why it cannot be requested.
+fn checked_path(path: &str) -> Result<String, String> {
+    // Some descriptions tell operations of one path apart by a fragment, which is never sent.
+    let path = path.split('#').next().unwrap_or_default();
+    if path.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("its path has characters that a path cannot have".to_owned());
+    }
+    if path.matches('{').count() != path.matches('}').count() {
+        return Err("the braces of its path do not match".to_owned());
+    }
+    Ok(if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
+}
+
+/// The summary and the description in one text. Verbs are looked for in it.
+fn words(entry: &Entry<'_>) -> String {
+    let text = |key: &str| entry.json.get(key).and_then(Value::as_str).unwrap_or_default();
+    let summary = text::line(text("summary"), MAX_SUMMARY_CHARS);
+    let description = text::prose(text("description"), MAX_DESCRIPTION_CHARS);
+    let is_repeated = description.to_lowercase().starts_with(&summary.to_lowercase());
+    match (summary.is_empty(), description.is_empty()) {
+        (false, false) if !is_repeated => {
+            let end = if summary.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+            format!("{summary}{end} {description}")
+        }
+        (false, true) => summary,
+        _ => description,
+    }
+}
+
+/// The description for callers: says if the operation is deprecated, and names its first tag where no other word of it
+/// does, so that a search for the tag finds it.
+fn described(entry: &Entry<'_>, name: &OperationName, words: String) -> String {
+    let mut described = if words.is_empty() { entry.route() } else { words };
+    if entry.json.get("deprecated").and_then(Value::as_bool) == Some(true) {
+        let end = described.find(". ").or_else(|| described.strip_suffix('.').map(str::len)).unwrap_or(described.len());
+        described.insert_str(end, " (deprecated)");
+    }
+    let tag = entry.tags().first().map(|tag| text::line(tag, MAX_TAG_CHARS)).unwrap_or_default();
+    let known = format!("{} {} {}", name.whole, entry.path, described).to_lowercase();
+    let is_new = |word: &str| word.len() > 2 && !known.contains(word.to_lowercase().trim_end_matches('s'));
+    if tag.split(|c: char| !c.is_alphanumeric()).any(is_new) {
+        let end = if described.ends_with(['.', '!', '?']) { "" } else { "." };
+        described.push_str(&format!("{end} Part of {tag}."));
+    }
+    described
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn describe(json: &Value) -> String {
+        let entry = Entry { method: Method::Get, path: "/pets", item: &Value::Null, json };
+        let name = OperationName { name: "get_pets".to_owned(), whole: "get_pets".to_owned() };
+        described(&entry, &name, words(&entry))
+    }
+
+    #[test]
+    fn descriptions_are_short_and_complete() {
+        for (json, expected) in [
+            (json!({}), "GET /pets"),
+            (json!({ "summary": "List pets" }), "List pets"),
+            (json!({ "summary": "List pets", "description": "All of **them**." }), "List pets. All of them."),
+            (json!({ "summary": "List pets", "description": "List pets of a shop." }), "List pets of a shop."),
+            (json!({ "summary": "List pets", "deprecated": true }), "List pets (deprecated)"),
+            (json!({ "description": "List pets. Slow.", "deprecated": true }), "List pets (deprecated). Slow."),
+            (json!({ "summary": "List", "tags": ["Pets", "x"] }), "List"),
+            (json!({ "summary": "List", "tags": ["Billing"] }), "List. Part of Billing."),
+        ] {
+            assert_eq!(describe(&json), expected);
+        }
+    }
+
+    #[test]
+    fn paths_are_checked() {
+        assert_eq!(checked_path("pets#list"), Ok("/pets".to_owned()));
+        assert!(checked_path("/a b").is_err());
+        assert!(checked_path("/{a").is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! The answer of an operation: its type, its media types, and whether it has a `Link` header.
+
+use std::sync::Arc;
+
+use aquifer_protocol::operation::Returns;
+use aquifer_protocol::schema::Schema;
+use serde_json::Value;
+
+use super::document::Document;
+use super::media;
+use super::schemas::Schemas;
+use super::text;
+
+/// The longest description of an answer.
+const MAX_DESCRIPTION_CHARS: usize = 200;
+
+/// Descriptions that say nothing.
+const EMPTY_WORDS: &[&str] = &[
+    "",
+    "ok",
+    "success",
+    "successful",
+    "response",
+    "default response",
+    "no content",
+    "created",
+    "accepted",
+    "successful operation",
+    "successful response",
+];
+
+/// The answer of an operation.
+pub(super) struct Answer {
+    pub(super) returns: Returns,
+    pub(super) accept: Arc<str>,
+    /// The schema of the answer, if it is JSON.
+    pub(super) schema: Option<Schema>,
+    pub(super) has_link_header: bool,
+}
+
+/// Reads the successful answer among those that are described. `type_name` is the name of its type, if it needs one.
+pub(super) fn read(
+    document: &Document<'_>,
+    schemas: &mut Schemas<'_>,
+    json: Option<&Value>,
+    type_name: &str,
+) -> Answer {
+    let mut answer =
+        Answer { returns: Returns::undeclared("The result"), accept: "".into(), schema: None, has_link_header: false };
+    let Some(response) = successful(document, json) else { return answer };
+    let described = response.get("description").and_then(Value::as_str).unwrap_or_default();
+    let described = text::line(described, MAX_DESCRIPTION_CHARS);
+    let is_telling = !EMPTY_WORDS.contains(&described.trim_end_matches('.').to_lowercase().as_str());
+    if is_telling {
+        answer.returns.description = described.into();
+    }
+    let headers = response.get("headers").and_then(Value::as_object);
+    answer.has_link_header = headers.into_iter().flatten().any(|(name, _)| name.eq_ignore_ascii_case("link"));
+    let Some(content) = response.get("content").and_then(Value::as_object) else {
+        return answer;
+    };
+    answer.accept = media::accept(content);
+    let json = content.iter().find(|(media_type, _)| media::is_json(media_type)).and_then(|(_, one)| one.get("schema"));
+    if let Some(json) = json {
+        let schema = schemas.read(json);
+        if let Some(name) = schemas.name_result(schema.clone(), type_name) {
+            answer.returns.type_name = name;
+        }
+        answer.schema = Some(schema);
+    }
+    answer
+}
+
+/// The answer with the lowest successful status that has content, or the default one.
+fn successful<'d>(document: &'d Document<'_>, json: Option<&'d Value>) -> Option<&'d Value> {
+    let responses = json?.as_object()?;
+    let mut successes: Vec<(&str, &Value)> = responses
+        .iter()
+        .filter(|(status, _)| status.len() == 3 && status.starts_with('2'))
+        .filter_map(|(status, response)| Some((status.as_str(), document.resolve(response).ok()?)))
+        .collect();
+    let has_content =
+        |response: &Value| response.get("content").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    successes.sort_by_key(|(status, response)| (!has_content(response), *status));
+    let default = || document.resolve(responses.get("default")?).ok();
+    successes.first().map(|(_, response)| *response).or_else(default)
+}

@@ -1,0 +1,270 @@
+//! How an API authenticates its callers. Credentials come from environment variables named after the source.
+
+use std::collections::{BTreeMap, HashSet};
+
+use aquifer_protocol::case::snake_identifier;
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+use super::document::Document;
+use super::text::quote;
+use crate::api::{AuthScheme, CredentialPlace};
+
+/// The maximum number of ways to authenticate.
+const MAX_SCHEMES: usize = 16;
+
+/// The maximum number of scopes that are requested.
+const MAX_SCOPES: usize = 64;
+
+/// How often the operations of a description require each scheme.
+pub(super) type SchemeUse = BTreeMap<String, usize>;
+
+/// Counts the schemes of one operation's requirements.
+pub(super) fn count(requirements: &Value, uses: &mut SchemeUse) {
+    for (name, _) in requirements.as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
+        *uses.entry(name.clone()).or_default() += 1;
+    }
+}
+
+/// The ways to authenticate, the preferred one first, and what the operator should know about them.
+pub(super) fn read(
+    document: &Document<'_>,
+    source: &str,
+    base_url: &str,
+    uses: &SchemeUse,
+) -> (Vec<AuthScheme>, Vec<String>) {
+    let prefix = snake_identifier(source).to_uppercase();
+    let prefix = if prefix.is_empty() { "API".to_owned() } else { prefix };
+    let schemes = document.root().pointer("/components/securitySchemes").and_then(Value::as_object);
+    let Some(schemes) = schemes else { return (Vec::new(), Vec::new()) };
+    let mut reader =
+        Reader { prefix, base_url, auth: Vec::new(), notes: Vec::new(), keys: HashSet::new(), scopes: Map::new() };
+    let global = document.root().get("security").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let requirements: Vec<&Map<String, Value>> = global.iter().filter_map(Value::as_object).collect();
+    let mut order: Vec<&str> = Vec::new();
+    // A requirement of one scheme is met by that scheme; several have to be met together.
+    for requirement in
+        requirements.iter().filter(|one| one.len() == 1).chain(requirements.iter().filter(|one| one.len() > 1))
+    {
+        order.extend(requirement.keys().map(String::as_str));
+    }
+    let mut others: Vec<&str> = schemes.keys().map(String::as_str).collect();
+    others.sort_by_key(|name| (std::cmp::Reverse(uses.get(*name).copied().unwrap_or_default()), *name));
+    order.extend(others);
+    let mut seen = HashSet::new();
+    for name in order.into_iter().filter(|name| seen.insert(*name)) {
+        let Some(scheme) = schemes.get(name).and_then(|json| document.resolve(json).ok()) else { continue };
+        reader.scopes = required_scopes(&requirements, name);
+        reader.add(name, scheme);
+    }
+    if let (true, Some(together)) =
+        (requirements.iter().all(|one| one.len() != 1), requirements.iter().find(|one| one.len() > 1))
+    {
+        let names: Vec<String> = together.keys().take(4).map(|name| quote(name)).collect();
+        reader.notes.push(format!(
+            "The API wants {} together; only one way to authenticate is used, so add the others as headers.",
+            names.join(" and ")
+        ));
+    }
+    reader.auth.truncate(MAX_SCHEMES);
+    (reader.auth, reader.notes)
+}
+
+/// The scopes that the requirements list for a scheme, as the keys of an object.
+fn required_scopes(requirements: &[&Map<String, Value>], name: &str) -> Map<String, Value> {
+    let lists = requirements.iter().filter_map(|requirement| requirement.get(name)?.as_array()).flatten();
+    lists.filter_map(Value::as_str).take(MAX_SCOPES).map(|scope| (scope.to_owned(), Value::Null)).collect()
+}
+
+struct Reader<'a> {
+    prefix: String,
+    base_url: &'a str,
+    auth: Vec<AuthScheme>,
+    notes: Vec<String>,
+    /// The variables of API keys that are taken.
+    keys: HashSet<String>,
+    /// The scopes that the scheme being read needs.
+    scopes: Map<String, Value>,
+}
+
+impl Reader<'_> {
+    fn add(&mut self, name: &str, scheme: &Value) {
+        let text = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
+        let kind = text("type");
+        match (kind, text("scheme").to_ascii_lowercase().as_str()) {
+            ("apiKey", _) => self.add_key(name, scheme),
+            ("http", "bearer") => self.push(self.bearer()),
+            ("http", "basic") => self.push(AuthScheme::Basic {
+                username_variable: self.variable("USERNAME"),
+                password_variable: self.variable("PASSWORD"),
+            }),
+            ("oauth2", _) => self.add_oauth(scheme),
+            ("openIdConnect", _) => {
+                self.push(self.bearer());
+                let note = format!(
+                    "The security scheme {} uses OpenID Connect: get a token there and set {}.",
+                    quote(name),
+                    self.variable("TOKEN")
+                );
+                self.notes.push(note);
+            }
+            (kind, scheme) => {
+                let what = [kind, scheme].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ");
+                self.notes.push(format!("The security scheme {} ({}) is not supported.", quote(name), quote(&what)));
+            }
+        }
+    }
+
+    fn add_key(&mut self, name: &str, scheme: &Value) {
+        let text = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
+        let key = text("name");
+        let is_sendable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+        let place = match text("in") {
+            "header" if is_sendable => CredentialPlace::Header(key.to_owned()),
+            "query" if is_sendable => CredentialPlace::Query(key.to_owned()),
+            "cookie" if is_sendable => CredentialPlace::Cookie(key.to_owned()),
+            _ => {
+                self.notes.push(format!("The API key {} has no valid place; it is not sent.", quote(name)));
+                return;
+            }
+        };
+        // Before version 3, bearer tokens had to be described as keys in this header.
+        let is_token = key.eq_ignore_ascii_case("authorization") && matches!(place, CredentialPlace::Header(_));
+        let says_bearer = [text("description"), name].iter().any(|one| one.to_lowercase().contains("bearer"));
+        if is_token && says_bearer {
+            return self.push(self.bearer());
+        }
+        let mut variable = self.variable(if is_token { "TOKEN" } else { "API_KEY" });
+        if !self.keys.insert(variable.clone()) {
+            variable = self.variable(&snake_identifier(name).to_uppercase());
+            self.keys.insert(variable.clone());
+        }
+        self.push(AuthScheme::Credential { place, prefix: String::new(), variable });
+    }
+
+    fn add_oauth(&mut self, scheme: &Value) {
+        let flow = |name: &str| scheme.get("flows").and_then(|flows| flows.get(name));
+        let url = |flow: &Value, key: &str| self.absolute(flow.get(key)?.as_str()?);
+        let own = flow("clientCredentials").and_then(|flow| url(flow, "tokenUrl"));
+        let flows = ["authorizationCode", "deviceAuthorization", "password", "implicit"];
+        let refresh = flows.iter().filter_map(|name| flow(name)).find_map(|flow| url(flow, "refreshUrl"));
+        let refresh = refresh.or_else(|| flow("authorizationCode").and_then(|flow| url(flow, "tokenUrl")));
+        if let Some(token_url) = own {
+            let scopes = self.scopes.keys().cloned().collect();
+            let (id_variable, secret_variable) = (self.variable("CLIENT_ID"), self.variable("CLIENT_SECRET"));
+            self.push(AuthScheme::ClientCredentials { token_url, id_variable, secret_variable, scopes });
+        }
+        if let Some(token_url) = refresh {
+            self.push(AuthScheme::RefreshToken {
+                token_url,
+                id_variable: self.variable("CLIENT_ID"),
+                secret_variable: Some(self.variable("CLIENT_SECRET")),
+                token_variable: self.variable("REFRESH_TOKEN"),
+            });
+        }
+        // Whoever has an access token already can use it.
+        self.push(self.bearer());
+    }
+
+    fn absolute(&self, written: &str) -> Option<String> {
+        let url =
+            Url::parse(written).or_else(|_| Url::parse(self.base_url).and_then(|base| base.join(written))).ok()?;
+        matches!(url.scheme(), "http" | "https").then(|| url.to_string())
+    }
+
+    fn bearer(&self) -> AuthScheme {
+        AuthScheme::Credential {
+            place: CredentialPlace::Header("Authorization".to_owned()),
+            prefix: "Bearer ".to_owned(),
+            variable: self.variable("TOKEN"),
+        }
+    }
+
+    fn variable(&self, what: &str) -> String {
+        format!("{}_{what}", self.prefix)
+    }
+
+    fn push(&mut self, scheme: AuthScheme) {
+        if !self.auth.contains(&scheme) {
+            self.auth.push(scheme);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::options::ReadOptions;
+    use super::*;
+
+    fn read_schemes(root: &Value, uses: &SchemeUse) -> (Vec<AuthScheme>, Vec<String>) {
+        let options = ReadOptions::default();
+        let document = Document::load(root, &options);
+        read(&document, "git-hub", "https://api.example.com/v1", uses)
+    }
+
+    fn key(place: CredentialPlace, prefix: &str, variable: &str) -> AuthScheme {
+        AuthScheme::Credential { place, prefix: prefix.to_owned(), variable: variable.to_owned() }
+    }
+
+    #[test]
+    fn schemes_name_variables_of_the_source() {
+        let header = || CredentialPlace::Header("Authorization".to_owned());
+        for (scheme, expected) in [
+            (json!({ "type": "http", "scheme": "Bearer" }), key(header(), "Bearer ", "GIT_HUB_TOKEN")),
+            (
+                json!({ "type": "apiKey", "in": "query", "name": "key" }),
+                key(CredentialPlace::Query("key".to_owned()), "", "GIT_HUB_API_KEY"),
+            ),
+            (json!({ "type": "apiKey", "in": "header", "name": "Authorization" }), key(header(), "", "GIT_HUB_TOKEN")),
+            (
+                json!({ "type": "apiKey", "in": "header", "name": "Authorization", "description": "Bearer token" }),
+                key(header(), "Bearer ", "GIT_HUB_TOKEN"),
+            ),
+            (
+                json!({ "type": "http", "scheme": "basic" }),
+                AuthScheme::Basic {
+                    username_variable: "GIT_HUB_USERNAME".to_owned(),
+                    password_variable: "GIT_HUB_PASSWORD".to_owned(),
+                },
+            ),
+            (
+                json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": "/oauth/token", "scopes": {} } } }),
+                AuthScheme::ClientCredentials {
+                    token_url: "https://api.example.com/oauth/token".to_owned(),
+                    id_variable: "GIT_HUB_CLIENT_ID".to_owned(),
+                    secret_variable: "GIT_HUB_CLIENT_SECRET".to_owned(),
+                    scopes: vec!["read".to_owned()],
+                },
+            ),
+        ] {
+            let root =
+                json!({ "security": [{ "one": ["read"] }], "components": { "securitySchemes": { "one": scheme } } });
+            assert_eq!(read_schemes(&root, &SchemeUse::new()).0[0], expected, "{root}");
+        }
+    }
+
+    #[test]
+    fn the_first_global_requirement_is_preferred_then_the_most_used() {
+        let schemes = json!({ "securitySchemes": {
+            "a": { "type": "apiKey", "in": "header", "name": "X-A" },
+            "b": { "type": "apiKey", "in": "header", "name": "X-B" },
+            "c": { "type": "http", "scheme": "bearer" },
+            "d": { "type": "mutualTLS" }
+        } });
+        let uses: SchemeUse = [("b".to_owned(), 5), ("a".to_owned(), 1)].into();
+        let first = |root: &Value| read_schemes(root, &uses).0[0].clone();
+        assert_eq!(
+            first(&json!({ "components": schemes, "security": [{}, { "d": [] }, { "c": [] }] })),
+            key(CredentialPlace::Header("Authorization".to_owned()), "Bearer ", "GIT_HUB_TOKEN")
+        );
+        let (auth, notes) = read_schemes(&json!({ "components": schemes }), &uses);
+        assert_eq!(auth[0], key(CredentialPlace::Header("X-B".to_owned()), "", "GIT_HUB_API_KEY"));
+        assert_eq!(auth[1], key(CredentialPlace::Header("X-A".to_owned()), "", "GIT_HUB_A"));
+        assert!(notes[0].contains("mutualTLS"));
+        let (_, notes) = read_schemes(&json!({ "components": schemes, "security": [{ "a": [], "b": [] }] }), &uses);
+        assert!(notes.iter().any(|note| note.contains("'a' and 'b' together")), "{notes:?}");
+    }
+}

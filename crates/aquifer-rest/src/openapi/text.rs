@@ -1,0 +1,266 @@
+//! Text of a description, made short and safe to show: one voice instead of Markdown and HTML.
+
+use aquifer_discovery::text::presentable;
+
+/// No more of a text is looked at.
+const MAX_RAW_BYTES: usize = 16 * 1024;
+
+/// The longest link or tag that is recognized.
+const MAX_MARKUP_BYTES: usize = 600;
+
+/// Elements of HTML that descriptions use.
+const TAGS: &[&str] = &[
+    "a",
+    "b",
+    "blockquote",
+    "br",
+    "center",
+    "code",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "font",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "i",
+    "iframe",
+    "img",
+    "kbd",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "script",
+    "section",
+    "small",
+    "span",
+    "strong",
+    "style",
+    "sub",
+    "summary",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "tt",
+    "u",
+    "ul",
+];
+
+/// The beginning of a text, no more than `max_chars` characters.
+pub(super) fn shorten(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((index, _)) => format!("{}…", text.get(..index).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// A name of a description in a message: in quotes, clean and short.
+pub(super) fn quote(name: &str) -> String {
+    format!("'{}'", shorten(&aquifer_discovery::visible_name(name), 120))
+}
+
+/// One line of text without markup.
+pub(super) fn line(raw: &str, max_chars: usize) -> String {
+    prose(raw, max_chars).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first paragraphs of a text: clean, without credentials, headings, links, tables, code blocks and HTML.
+pub(super) fn prose(raw: &str, max_chars: usize) -> String {
+    let mut end = raw.len().min(MAX_RAW_BYTES);
+    while !raw.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = presentable(raw.get(..end).unwrap_or_default());
+    let is_plain = !text.contains(['[', '<', '>', '&', '*', '#', '|', '`', '\n', '=']);
+    if is_plain {
+        return shorten(text.trim(), max_chars);
+    }
+    let mut paragraphs = Paragraphs::default();
+    let mut is_code = false;
+    for written in text.lines() {
+        let trimmed = written.trim_start_matches(['>', ' ', '\t']).trim_end();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            is_code = !is_code;
+            continue;
+        }
+        if is_code || is_decoration(trimmed) {
+            continue;
+        }
+        let plain = without_markup(trimmed);
+        paragraphs.add(plain.trim());
+        if paragraphs.chars > max_chars {
+            break;
+        }
+    }
+    shorten(paragraphs.text.trim(), max_chars)
+}
+
+#[derive(Default)]
+struct Paragraphs {
+    text: String,
+    chars: usize,
+    is_interrupted: bool,
+}
+
+impl Paragraphs {
+    fn add(&mut self, line: &str) {
+        if line.is_empty() {
+            self.is_interrupted = true;
+            return;
+        }
+        let is_item = line.starts_with(['-', '*', '+', '•']) || line.starts_with(|c: char| c.is_ascii_digit());
+        let breaks = is_item || self.is_interrupted;
+        match (self.text.is_empty(), breaks) {
+            (true, _) => {}
+            (false, true) => self.text.push('\n'),
+            (false, false) => self.text.push(' '),
+        }
+        self.is_interrupted = false;
+        self.text.push_str(line);
+        self.chars += line.chars().count() + 1;
+    }
+}
+
+/// Headings, rules, rows of tables, containers, marks of notes.
+fn is_decoration(line: &str) -> bool {
+    let level = line.chars().take_while(|c| *c == '#').count();
+    let is_heading = (1..=6).contains(&level) && line.get(level..).is_some_and(|rest| rest.starts_with([' ', '\t']));
+    let is_rule = line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_'));
+    is_heading
+        || is_rule
+        || line.starts_with('|')
+        || line.starts_with(":::")
+        || (line.starts_with("[!") && line.ends_with(']'))
+}
+
+/// The line with links reduced to their text, without images, HTML and emphasis.
+fn without_markup(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(index) = rest.find(['[', '!', '<', '&', '*']) {
+        plain.push_str(rest.get(..index).unwrap_or_default());
+        rest = rest.get(index..).unwrap_or_default();
+        let (shown, used) = markup(rest);
+        match used {
+            0 => {
+                let mut letters = rest.chars();
+                plain.extend(letters.next());
+                rest = letters.as_str();
+            }
+            used => {
+                plain.push_str(&shown);
+                rest = rest.get(used..).unwrap_or_default();
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// What the markup at the beginning of a text shows, and its length. The length is 0 if there is none.
+fn markup(text: &str) -> (String, usize) {
+    if let Some(link) = text.strip_prefix('!') {
+        return match link_at(link) {
+            Some((_, used)) => (String::new(), used + 1),
+            None => (String::new(), 0),
+        };
+    }
+    if let Some((shown, used)) = link_at(text) {
+        return (shown.replace("**", ""), used);
+    }
+    if let Some(used) = tag_at(text) {
+        // Elements separate words.
+        return (" ".to_owned(), used);
+    }
+    if text.starts_with("**") {
+        return (String::new(), 2);
+    }
+    const ENTITIES: &[(&str, &str)] =
+        &[("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " ")];
+    let entity = ENTITIES.iter().find(|(entity, _)| text.starts_with(entity));
+    entity.map_or((String::new(), 0), |(entity, shown)| ((*shown).to_owned(), entity.len()))
+}
+
+/// The text of `[text](url)` or `[text][name]`, and the length of the link.
+fn link_at(text: &str) -> Option<(String, usize)> {
+    let inner = text.strip_prefix('[')?;
+    let close = inner.find(']').filter(|close| *close <= MAX_MARKUP_BYTES)?;
+    let after = inner.get(close + 1..)?;
+    let end = match after.chars().next()? {
+        '(' => after.find(')'),
+        '[' => after.find(']'),
+        _ => None,
+    }?;
+    (end <= MAX_MARKUP_BYTES).then(|| (inner.get(..close).unwrap_or_default().to_owned(), close + end + 3))
+}
+
+/// The length of the HTML tag or comment at the beginning.
+fn tag_at(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('<')?;
+    if let Some(comment) = inner.strip_prefix("!--") {
+        return comment.find("-->").map(|end| end + 7);
+    }
+    let close = inner.find('>').filter(|close| *close <= MAX_MARKUP_BYTES)?;
+    let body = inner.get(..close)?;
+    let name: String = body.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+    let is_tag = TAGS.contains(&name.to_ascii_lowercase().as_str()) || body.starts_with('/') || body.ends_with('/');
+    (is_tag && !name.is_empty()).then_some(close + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_reduced_to_text() {
+        for (raw, expected) in [
+            ("Plain text.", "Plain text."),
+            ("See [the docs](https://example.com/a_(b)) now", "See the docs) now"),
+            ("See [the docs][1] and [ ] boxes", "See the docs and [ ] boxes"),
+            ("![logo](x.png) Text", "Text"),
+            ("# Heading\nText", "Text"),
+            ("One\ntwo\n\nThree\n- a\n- b", "One two\nThree\n- a\n- b"),
+            ("<p>Hello <b>world</b></p><br/>", "Hello  world"),
+            ("a <token> & b &lt;c&gt; **bold**", "a <token> & b <c> bold"),
+            ("Before\n```json\n{\"a\": 1}\n```\nafter", "Before after"),
+            ("| a | b |\n|---|---|\n| 1 | 2 |\nText", "Text"),
+            ("a <!-- hidden --> b", "a   b"),
+            ("#hashtag stays", "#hashtag stays"),
+            ("List.\n\n> [!NOTE]\n> Slow.", "List.\nSlow."),
+            ("a\u{200b}b\u{1b}[31mred", "abred"),
+            ("[unclosed](", "[unclosed]("),
+            ("5 < 6 and 7 > 3 ! *", "5 < 6 and 7 > 3 ! *"),
+        ] {
+            assert_eq!(prose(raw, 500), expected, "{raw:?}");
+        }
+        assert_eq!(prose("äöü äöü", 5), "äöü ä…");
+        assert_eq!(line("a\n\nb", 10), "a b");
+    }
+
+    #[test]
+    fn credentials_are_not_shown() {
+        let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+        assert!(!prose(&format!("Use {token} here"), 500).contains(&token));
+    }
+
+    #[test]
+    fn long_texts_take_little_time() {
+        for unit in ["[", "<a", "![", "&", "**", "[a](", "<!--"] {
+            let _ = prose(&unit.repeat(100_000), 500);
+        }
+    }
+}

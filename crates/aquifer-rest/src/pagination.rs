@@ -1,0 +1,327 @@
+//! Follows the pages of a target's lists. Pure: which parameters a page needs, and where the list continues after it.
+
+use std::sync::Arc;
+
+use aquifer_query::shape::RowLocation;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, LINK};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParameter, Style};
+
+/// The page size if the target does not state its largest one.
+const USUAL_SIZE: usize = 100;
+
+/// Names under which targets state how many rows a list has.
+const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
+
+/// Where a list continues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Position {
+    /// After this number of rows.
+    Offset(u64),
+    /// At the page with this number.
+    Page(u64),
+    /// At a cursor.
+    Cursor(Value),
+    /// At a URL of the target.
+    Url(String),
+}
+
+/// A page that was requested: where it begins, and how many rows were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RequestedPage {
+    position: Option<Position>,
+    size: Option<u64>,
+}
+
+impl Pagination {
+    /// The target's parameters for pages, by their original names.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        let (position, size) = match self {
+            Pagination::Offset { offset, limit, .. } => (Some(offset), limit),
+            Pagination::Page { page, size, .. } => (Some(page), size),
+            Pagination::Cursor { cursor, limit, .. } => (Some(cursor), limit),
+            Pagination::Link { limit, .. } => (None, limit),
+        };
+        position.into_iter().chain(size).map(|name| &**name)
+    }
+
+    fn size_parameter(&self) -> Option<&Arc<str>> {
+        match self {
+            Pagination::Offset { limit, .. } | Pagination::Cursor { limit, .. } | Pagination::Link { limit, .. } => {
+                limit
+            }
+            Pagination::Page { size, .. } => size,
+        }
+        .as_ref()
+    }
+
+    fn max_size(&self) -> Option<u64> {
+        match self {
+            Pagination::Offset { max_size, .. }
+            | Pagination::Page { max_size, .. }
+            | Pagination::Cursor { max_size, .. }
+            | Pagination::Link { max_size, .. } => *max_size,
+        }
+    }
+
+    /// Which page to request. `rows` is how many rows the caller needs, if not as many as possible.
+    pub(crate) fn page(&self, position: Option<Position>, rows: Option<usize>) -> RequestedPage {
+        let largest = self.max_size().and_then(|size| usize::try_from(size).ok()).unwrap_or(USUAL_SIZE).max(1);
+        let is_known = self.max_size().is_some() || rows.is_some();
+        let size = match self {
+            // Pages that are counted must all have the same size.
+            Pagination::Page { max_size, .. } => *max_size,
+            _ => u64::try_from(rows.unwrap_or(largest).clamp(1, largest)).ok().filter(|_| is_known),
+        };
+        let size = size.filter(|_| self.size_parameter().is_some());
+        RequestedPage { position, size }
+    }
+
+    /// The parameters of a page, by their original names.
+    pub(crate) fn values(&self, page: &RequestedPage) -> Vec<(Arc<str>, Value)> {
+        let size = self.size_parameter().zip(page.size).map(|(name, size)| (name.clone(), Value::from(size)));
+        let position = match (self, &page.position) {
+            (Pagination::Offset { offset, .. }, Some(Position::Offset(skipped))) => {
+                Some((offset.clone(), Value::from(*skipped)))
+            }
+            (Pagination::Page { page, .. }, Some(Position::Page(number))) => Some((page.clone(), Value::from(*number))),
+            (Pagination::Cursor { cursor, .. }, Some(Position::Cursor(next))) => Some((cursor.clone(), next.clone())),
+            _ => None,
+        };
+        size.into_iter().chain(position).collect()
+    }
+
+    /// Where the list continues after a page, if it does.
+    pub(crate) fn next(&self, page: &RequestedPage, answer: &PageAnswer<'_>) -> Option<Position> {
+        let rows = u64::try_from(answer.rows).ok()?;
+        // Without a size that was asked for, only an empty page shows the end.
+        let is_full = rows > 0 && page.size.is_none_or(|size| rows >= size);
+        match self {
+            Pagination::Offset { .. } => {
+                let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
+                let end = skipped.checked_add(rows)?;
+                let has_more = total(answer.body).map_or(is_full, |total| rows > 0 && end < total);
+                has_more.then_some(Position::Offset(end))
+            }
+            Pagination::Page { first, .. } => {
+                let number = if let Some(Position::Page(number)) = page.position { number } else { *first };
+                let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(*first).saturating_add(1)));
+                let has_more = match (total(answer.body), seen) {
+                    (Some(total), Some(seen)) => rows > 0 && seen < total,
+                    _ => is_full,
+                };
+                has_more.then_some(Position::Page(number.checked_add(1)?))
+            }
+            Pagination::Cursor { next, .. } => {
+                let found = at_path(answer.body, next)?;
+                let is_given = match found {
+                    Value::String(cursor) => !cursor.is_empty(),
+                    Value::Number(_) => true,
+                    _ => false,
+                };
+                is_given.then(|| Position::Cursor(found.clone()))
+            }
+            Pagination::Link { .. } => next_link(answer.headers, answer.url).map(Position::Url),
+        }
+    }
+}
+
+/// What the answer to a request for a page says about the next one.
+pub(crate) struct PageAnswer<'a> {
+    pub(crate) body: &'a Value,
+    pub(crate) headers: &'a HeaderMap,
+    /// The URL that answered.
+    pub(crate) url: &'a str,
+    /// The number of rows on the page.
+    pub(crate) rows: usize,
+}
+
+impl Route {
+    /// Adds the parameters for pages that the description does not list among those of the operation.
+    pub(crate) fn complete_paging(&mut self) {
+        let Some(pagination) = &self.pagination else { return };
+        let is_known = |name: &str| self.parameters.iter().any(|parameter| &*parameter.original_name == name);
+        let notation = Notation::Style { style: Style::Form, explode: true };
+        let missing: Vec<RouteParameter> = pagination
+            .parameters()
+            .filter(|name| !is_known(name))
+            .map(|name| RouteParameter {
+                name: name.into(),
+                original_name: name.into(),
+                place: Place::Query { notation, allow_reserved: false },
+            })
+            .collect();
+        self.parameters.extend(missing);
+    }
+
+    /// Adds the values of a page to the parameters of a call.
+    pub(crate) fn add_page(&self, page: &RequestedPage, params: &mut Map<String, Value>) {
+        let Some(pagination) = &self.pagination else { return };
+        for (original, value) in pagination.values(page) {
+            if let Some(parameter) = self.parameters.iter().find(|parameter| parameter.original_name == original) {
+                params.insert(parameter.name.to_string(), value);
+            }
+        }
+    }
+}
+
+/// Sends a request to the URL of the next page instead. Only the path and the query may differ.
+pub(crate) fn continue_at(request: &mut HttpRequest, next: &str) -> Option<()> {
+    let (before, next) = (Url::parse(&request.url).ok()?, Url::parse(next).ok()?);
+    (before.origin() == next.origin()).then(|| request.url = next.into())
+}
+
+/// The number of rows on a page.
+pub(crate) fn count_rows(body: &Value, unwrap: Option<&str>) -> usize {
+    RowLocation::find(body, unwrap).map_or(0, |location| location.count(body))
+}
+
+/// The value at a path such as `meta.next_cursor`.
+pub(crate) fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').filter(|step| !step.is_empty() && *step != "$").try_fold(value, |value, step| match value {
+        Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+        value => value.get(step),
+    })
+}
+
+fn total(body: &Value) -> Option<u64> {
+    TOTAL_NAMES.iter().find_map(|name| body.get(*name)?.as_u64())
+}
+
+/// The link with `rel="next"` of a `Link` header (RFC 8288), as an absolute URL.
+fn next_link(headers: &HeaderMap, url: &str) -> Option<String> {
+    let base = Url::parse(url).ok()?;
+    headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok()).find_map(|text| {
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once('<') {
+            let (target, after) = after.split_once('>')?;
+            let (attributes, next) = split_attributes(after);
+            if attributes.iter().any(|(name, value)| name == "rel" && value.split(' ').any(|word| word == "next")) {
+                return base.join(target.trim()).ok().map(Into::into);
+            }
+            rest = next;
+        }
+        None
+    })
+}
+
+/// The attributes of a link up to the comma that ends it, and what follows. Commas in quotes belong to a value.
+fn split_attributes(text: &str) -> (Vec<(String, String)>, &str) {
+    let mut is_quoted = false;
+    let end = text.char_indices().find(|(_, letter)| {
+        is_quoted ^= *letter == '"';
+        *letter == ',' && !is_quoted
+    });
+    let (own, rest) = match end {
+        Some((index, _)) => (text.get(..index).unwrap_or_default(), text.get(index + 1..).unwrap_or_default()),
+        None => (text, ""),
+    };
+    let attribute = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        Some((name.trim().to_ascii_lowercase(), value.trim().trim_matches('"').to_ascii_lowercase()))
+    };
+    (own.split(';').filter_map(attribute).collect(), rest)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use reqwest::header::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+
+    fn after(
+        pagination: &Pagination,
+        position: Option<Position>,
+        rows: Option<usize>,
+        body: &Value,
+    ) -> Option<Position> {
+        let page = pagination.page(position, rows);
+        let answer =
+            PageAnswer { body, headers: &HeaderMap::new(), url: "https://a.example/x", rows: count_rows(body, None) };
+        pagination.next(&page, &answer)
+    }
+
+    fn offset(max_size: Option<u64>) -> Pagination {
+        Pagination::Offset { offset: "skip".into(), limit: Some("limit".into()), max_size }
+    }
+
+    #[test]
+    fn offsets_go_on_while_pages_are_full() {
+        let rows = |count: usize| json!(vec![json!({ "a": 1 }); count]);
+        assert_eq!(after(&offset(Some(10)), None, None, &rows(10)), Some(Position::Offset(10)));
+        assert_eq!(after(&offset(Some(10)), Some(Position::Offset(10)), None, &rows(9)), None);
+        assert_eq!(after(&offset(Some(10)), None, Some(3), &rows(3)), Some(Position::Offset(3)));
+        assert_eq!(after(&offset(None), None, None, &rows(7)), Some(Position::Offset(7)), "the usual size is unknown");
+        assert_eq!(after(&offset(None), Some(Position::Offset(7)), None, &rows(0)), None);
+        let counted = json!({ "total": 12, "items": vec![json!({}); 4] });
+        assert_eq!(after(&offset(None), Some(Position::Offset(4)), None, &counted), Some(Position::Offset(8)));
+        assert_eq!(after(&offset(None), Some(Position::Offset(8)), None, &counted), None, "the total is reached");
+    }
+
+    #[test]
+    fn numbered_pages_keep_their_size() {
+        let pages =
+            Pagination::Page { page: "page".into(), size: Some("per_page".into()), first: 1, max_size: Some(50) };
+        let first = pages.page(None, Some(3));
+        assert_eq!(pages.values(&first), [("per_page".into(), json!(50))]);
+        let second = pages.page(Some(Position::Page(2)), None);
+        assert_eq!(pages.values(&second), [("per_page".into(), json!(50)), ("page".into(), json!(2))]);
+        let full = json!(vec![json!({}); 50]);
+        assert_eq!(after(&pages, None, Some(3), &full), Some(Position::Page(2)));
+        assert_eq!(after(&pages, Some(Position::Page(2)), None, &full), Some(Position::Page(3)));
+    }
+
+    #[test]
+    fn cursors_end_where_none_is_given() {
+        let pages = Pagination::Cursor {
+            cursor: "starting_after".into(),
+            next: "meta.next".into(),
+            limit: None,
+            max_size: None,
+        };
+        let body = |next: Value| json!({ "items": [{}], "meta": { "next": next } });
+        assert_eq!(after(&pages, None, None, &body(json!("c2"))), Some(Position::Cursor(json!("c2"))));
+        assert_eq!(after(&pages, None, None, &body(json!(7))), Some(Position::Cursor(json!(7))));
+        for end in [json!(null), json!(""), json!(false)] {
+            assert_eq!(after(&pages, None, None, &body(end)), None);
+        }
+    }
+
+    #[test]
+    fn links_may_be_relative_and_stand_among_others() {
+        let next = |text: &str| {
+            let headers = HeaderMap::from_iter([(LINK, HeaderValue::from_str(text).unwrap())]);
+            next_link(&headers, "https://a.example/issues?page=1")
+        };
+        let found = Some("https://a.example/issues?page=2".to_owned());
+        assert_eq!(next("<https://a.example/issues?page=2>; rel=\"next\""), found);
+        assert_eq!(next("</x,y>; title=\"a, b\"; rel=last, </issues?page=2>; rel=\"prev next\""), found);
+        assert_eq!(next("<?page=2>; rel=next"), found);
+        assert_eq!(next("</issues?page=2>; rel=\"last\""), None);
+        assert_eq!(next("</issues?page=2"), None);
+    }
+
+    #[test]
+    fn a_link_to_another_origin_is_not_followed() {
+        let request = || HttpRequest {
+            method: crate::route::Method::Get,
+            url: "https://a.example/x".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        };
+        for other in ["https://b.example/x", "http://a.example/x", "https://a.example:8443/x", "file:///x"] {
+            let mut request = request();
+            assert_eq!(continue_at(&mut request, other), None, "{other}");
+            assert_eq!(request.url, "https://a.example/x");
+        }
+        let mut request = request();
+        assert!(continue_at(&mut request, "https://a.example/y?page=2").is_some());
+        assert_eq!(request.url, "https://a.example/y?page=2");
+    }
+}

@@ -1,0 +1,79 @@
+//! Answers of a target as results: JSON as it is, text as text, everything else as an attachment with its media type.
+
+use aquifer_engine::source::Answer;
+use aquifer_protocol::response::{Attachment, Data, JsonText};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::client::HttpAnswer;
+use crate::error::RestError;
+use crate::pagination::at_path;
+
+/// The result of an answer. `unwrap` is where it is inside the body.
+pub(super) fn read(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, RestError> {
+    if answer.body.is_empty() {
+        return Ok(Answer::new(json!({ "status": answer.status })));
+    }
+    if answer.is_json() {
+        // Text that nobody has to look into is passed on as it came.
+        let text = unwrap.is_none().then(|| std::str::from_utf8(&answer.body).ok()).flatten();
+        if let Some(json) = text.and_then(|text| JsonText::checked(text.trim().to_owned())) {
+            return Ok(Answer::new(Data::Text(json)));
+        }
+        return Ok(Answer::new(unwrapped(answer.json()?, unwrap)));
+    }
+    let media_type = answer.media_type.as_deref().unwrap_or("application/octet-stream");
+    match std::str::from_utf8(&answer.body) {
+        Ok(text) if is_text(media_type) => {
+            // Many targets state no media type, or a wrong one.
+            let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+            Ok(Answer::new(match parsed {
+                Some(value) => unwrapped(value, unwrap),
+                None => Value::String(text.to_owned()),
+            }))
+        }
+        _ => Ok(binary(media_type, &answer.body)),
+    }
+}
+
+/// The value at a path, or the whole if there is nothing.
+pub(super) fn unwrapped(mut body: Value, path: Option<&str>) -> Value {
+    let Some(path) = path.filter(|path| at_path(&body, path).is_some()) else { return body };
+    let pointer: String = path
+        .split('.')
+        .filter(|step| !step.is_empty() && *step != "$")
+        .map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")))
+        .collect();
+    body.pointer_mut(&pointer).map(Value::take).unwrap_or(body)
+}
+
+/// Whether a media type is shown as text: JSON under another name, XML, CSV and the like.
+fn is_text(media_type: &str) -> bool {
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/yaml",
+        "application/x-yaml",
+        "application/javascript",
+        "application/x-ndjson",
+        "application/csv",
+        "application/graphql",
+        "application/octet-stream",
+    ];
+    media_type.starts_with("text/") || media_type.ends_with("+xml") || TEXTS.contains(&media_type)
+}
+
+fn binary(media_type: &str, body: &[u8]) -> Answer {
+    let base64 = STANDARD.encode(body);
+    let owned = media_type.to_owned();
+    let attachment = match media_type.split('/').next() {
+        Some("image") => Attachment::Image { media_type: owned, base64 },
+        Some("audio") => Attachment::Audio { media_type: owned, base64 },
+        _ => {
+            let resource = json!({ "uri": "data:", "mimeType": media_type, "blob": base64 });
+            Attachment::Verbatim(json!({ "type": "resource", "resource": resource }).to_string())
+        }
+    };
+    let data = json!({ "media_type": media_type, "bytes": body.len(), "attachment": 0 });
+    Answer { attachments: vec![attachment], ..Answer::new(data) }
+}

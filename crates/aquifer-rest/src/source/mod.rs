@@ -1,0 +1,204 @@
+//! An HTTP API as a source of the engine.
+
+mod answer;
+mod offering;
+mod update;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aquifer_engine::shape::Controls;
+use aquifer_engine::source::{Answer, Call, Outcome, SourceStatus};
+use aquifer_engine::{Offering, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use crate::api::Api;
+use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
+use crate::error::RestError;
+use crate::pagination::{self, PageAnswer, Position};
+use crate::route::{HttpRequest, Route};
+
+/// The settings of a source.
+#[derive(Clone)]
+pub struct RestSettings {
+    /// Its name.
+    pub name: String,
+    /// The API.
+    pub api: Api,
+    /// How requests are sent.
+    pub client: ClientSettings,
+    /// The controls that READ operations get.
+    pub controls: Controls,
+    /// The controls of single operations.
+    pub operation_controls: BTreeMap<String, Controls>,
+    /// Where the rows are in the results of single operations.
+    pub rows: BTreeMap<String, String>,
+    /// The danger that the operator assigns to single operations.
+    pub operation_dangers: BTreeMap<String, Danger>,
+}
+
+impl RestSettings {
+    /// The settings of an API, with defaults for everything else.
+    pub fn new(name: &str, api: Api) -> Self {
+        Self {
+            name: name.to_owned(),
+            client: ClientSettings::new(api.base_url.as_str()),
+            api,
+            controls: Controls::default(),
+            operation_controls: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            operation_dangers: BTreeMap::new(),
+        }
+    }
+}
+
+/// An HTTP API that answers calls.
+#[derive(Debug)]
+pub struct RestSource {
+    name: String,
+    base_url: String,
+    version: Option<Arc<str>>,
+    offering: Offering,
+    endpoints: BTreeMap<Arc<str>, Endpoint>,
+    client: HttpClient,
+    status: SourceStatus,
+}
+
+/// What an operation calls.
+#[derive(Debug)]
+struct Endpoint {
+    route: Arc<Route>,
+    effect: Effect,
+    /// The request that reads what a PUT replaces, and the fields that may be written.
+    current: Option<update::Current>,
+}
+
+impl RestSource {
+    /// A source for an API. Credentials are read from the variables that the API's description names.
+    ///
+    /// # Errors
+    ///
+    /// If a URL of the API is invalid or not allowed.
+    pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
+        let authenticator = Authenticator::new(&settings.api.auth, variable);
+        let client = HttpClient::new(&settings.client, authenticator)?;
+        let version = settings.api.version.as_deref().map(Into::into);
+        let status = SourceStatus {
+            left_out: settings.api.omitted.len(),
+            notes: settings.api.notes.clone(),
+            ..SourceStatus::default()
+        };
+        let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
+        let (offering, endpoints) = offering::build(settings);
+        Ok(Self { name, base_url, version, offering, endpoints, client, status })
+    }
+
+    /// The environment variables that must be set before the API can be called.
+    pub fn missing_variables(&self) -> &[String] {
+        self.client.missing_variables()
+    }
+
+    async fn execute(&self, call: Call) -> Result<Answer, Failure> {
+        let Some(endpoint) = self.endpoints.get(&call.name) else {
+            return Err(Failure::new(Code::NotFoundOperation, "This operation is gone. Use introspect again"));
+        };
+        let route = &*endpoint.route;
+        let mut params = call.params.clone();
+        let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
+        let position = match &call.page.resume {
+            Some(resume) => Some(
+                serde_json::from_value::<Position>(resume.clone())
+                    .map_err(|cause| Failure::internal(format!("a position of another source: {cause}")))?,
+            ),
+            None => None,
+        };
+        let page = route.pagination.as_ref().map(|pagination| pagination.page(position.clone(), call.page.rows));
+        if let Some(page) = &page {
+            route.add_page(page, &mut params);
+        }
+        let mut condition = None;
+        if let Some(current) = &endpoint.current {
+            condition = self.merge_current(current, &call, &mut params).await?;
+        }
+        let mut request = route.request(&self.base_url, &params)?;
+        request.headers.extend(condition.map(|etag| ("If-Match".to_owned(), etag)));
+        if let Some(Position::Url(next)) = &position {
+            pagination::continue_at(&mut request, next).ok_or_else(|| {
+                Failure::new(
+                    Code::TransportNetworkError,
+                    "The next page of the list is on another host, and is not fetched",
+                )
+            })?;
+        }
+        if is_dry_run {
+            return Ok(Answer::new(shown_request(&request)));
+        }
+        let answer = self.send(request, endpoint, &call).await?;
+        let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
+            return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
+        };
+        let body = answer.json().map_err(|error| error.into_failure(&self.name))?;
+        let rows = pagination::count_rows(&body, route.unwrap.as_deref());
+        let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
+        let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
+    }
+
+    async fn send(&self, request: HttpRequest, endpoint: &Endpoint, call: &Call) -> Result<HttpAnswer, Failure> {
+        let rules = SendRules::for_route(&endpoint.route, endpoint.effect, call.validity.clone());
+        let sent = self.client.send(request, &rules, &call.context.cancelled).await;
+        sent.map_err(|error| error.into_failure(&self.name))
+    }
+}
+
+/// A request as a dry run shows it: without credentials.
+fn shown_request(request: &HttpRequest) -> Value {
+    let headers: Map<String, Value> =
+        request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let mut shown = json!({ "method": request.method.as_str(), "url": request.url, "headers": headers });
+    if let (Some(body), Some(shown)) = (&request.body, shown.as_object_mut()) {
+        let content = serde_json::from_slice(&body.bytes)
+            .unwrap_or_else(|_| Value::String(format!("{} bytes of {}", body.bytes.len(), body.media_type)));
+        shown.insert("body".to_owned(), content);
+    }
+    json!({ "dry_run": true, "request": shown })
+}
+
+/// Whether an operation only reads.
+fn effect(operation: &Operation) -> Effect {
+    if operation.category == Category::Read { Effect::Reads } else { Effect::Changes }
+}
+
+impl Source for RestSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offering(&self) -> Offering {
+        self.offering.clone()
+    }
+
+    fn version(&self) -> Option<Arc<str>> {
+        self.version.clone()
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.status.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.execute(call).await {
+                Ok(answer) => Outcome::Done(answer),
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
+    }
+}

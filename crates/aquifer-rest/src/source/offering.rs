@@ -1,0 +1,125 @@
+//! The operations of an API for the catalog, and what each of them calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use aquifer_engine::Offering;
+use aquifer_engine::shape;
+use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::{Backing, Operation};
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
+
+use super::{Endpoint, RestSettings, effect, update};
+use crate::adapter::{INPUT, hide_paging};
+use crate::route::{Method, Place, Route};
+
+/// The offering of an API, and its endpoints by the names of operations.
+pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
+    let RestSettings { name, api, controls, operation_controls, rows, operation_dangers, .. } = settings;
+    let readable = readable_paths(&api.operations, &api.routes);
+    let mut offering = Offering { types: api.types, ..Offering::default() };
+    let mut endpoints = BTreeMap::new();
+    for mut operation in api.operations {
+        let Some(route) = api.routes.get(&operation.name) else { continue };
+        let mut route = (**route).clone();
+        route.complete_paging();
+        hide_paging(&mut operation, &route);
+        operation.source = name.as_str().into();
+        operation.backing = Backing::Tool(format!("{} {}", route.method.as_str(), route.path).into());
+        if let Some(danger) = operation_dangers.get(&*operation.name) {
+            operation.danger = *danger;
+            operation.danger_evidence = Some("the configuration says so".into());
+        }
+        take_changes(&mut operation, &route, &offering.types);
+        let current = current(&operation, &route, &readable, &offering.types);
+        if operation.takes_changes() {
+            offer_dry_run(&mut operation);
+            if current.is_some() {
+                relax_changes(&mut operation, &offering.types);
+            }
+        }
+        let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
+        let rows = rows.get(&*operation.name).map(String::as_str);
+        shape::add_controls(&mut operation, rows, controls);
+        if let Some(shaping) = &mut operation.shaping {
+            shaping.is_paged = route.pagination.is_some();
+        }
+        endpoints
+            .insert(operation.name.clone(), Endpoint { route: Arc::new(route), effect: effect(&operation), current });
+        offering.operations.push(operation);
+    }
+    (offering, endpoints)
+}
+
+/// Marks an UPDATE operation that takes its changes in `input` as one of ours (R-REQ-6). A definition that the catalog
+/// would refuse is left alone, so that it does not prevent the others from being served.
+fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
+    if operation.category != Category::Update || !writes_input(route) {
+        return;
+    }
+    let mut changed = Operation { native: true, ..operation.clone() };
+    for parameter in changed.parameters.iter_mut().filter(|parameter| &*parameter.name == INPUT) {
+        parameter.required = true;
+    }
+    if Catalog::check(&changed, types).is_ok() {
+        *operation = changed;
+    }
+}
+
+/// The requests that read one thing, by base URL and path.
+type ReadablePaths = HashMap<(Option<Arc<str>>, Arc<str>), Arc<Route>>;
+
+fn readable_paths(operations: &[Operation], routes: &BTreeMap<Arc<str>, Arc<Route>>) -> ReadablePaths {
+    let reads = operations.iter().filter(|operation| operation.category == Category::Read);
+    reads
+        .filter_map(|operation| routes.get(&operation.name))
+        .filter(|route| route.method == Method::Get && route.pagination.is_none())
+        .map(|route| ((route.base_url.clone(), route.path.clone()), route.clone()))
+        .collect()
+}
+
+/// What a PUT replaces, if it can be read.
+fn current(operation: &Operation, route: &Route, readable: &ReadablePaths, types: &Types) -> Option<update::Current> {
+    let is_replaced = operation.takes_changes() && route.method == Method::Put && writes_input(route);
+    let reader = readable.get(&(route.base_url.clone(), route.path.clone())).filter(|_| is_replaced)?;
+    // What the request needs beyond the path is not known to whoever writes.
+    let is_known = |name: &str| route.parameters.iter().any(|parameter| &*parameter.original_name == name);
+    let needs_more = reader
+        .parameters
+        .iter()
+        .any(|parameter| matches!(parameter.place, Place::Path(_)) && !is_known(&parameter.original_name));
+    let shape = input_shape(operation, types)?;
+    let fields = shape.fields.iter().map(|field| field.name.clone()).collect();
+    (!needs_more).then(|| update::Current { route: reader.clone(), fields })
+}
+
+fn writes_input(route: &Route) -> bool {
+    route.parameters.iter().any(|parameter| &*parameter.name == INPUT && parameter.place == Place::Body)
+}
+
+fn input_shape<'a>(operation: &'a Operation, types: &'a Types) -> Option<&'a Shape> {
+    match &operation.parameter(INPUT)?.schema.resolve(types).kind {
+        Kind::Object(shape) => Some(shape),
+        _ => None,
+    }
+}
+
+fn offer_dry_run(operation: &mut Operation) {
+    if operation.parameter("dry_run").is_none() {
+        let words = "Show the request without sending it.";
+        operation.parameters.push(Parameter::optional("dry_run", Schema::new(Kind::Boolean).describe(words)).shared());
+        operation.has_safe_dry_run = true;
+    }
+}
+
+/// Lets callers leave out what is merged from the current state.
+fn relax_changes(operation: &mut Operation, types: &Types) {
+    let Some(shape) = input_shape(operation, types) else { return };
+    let fields = shape.fields.iter().cloned().map(|field| Parameter { required: false, ..field }).collect();
+    let shape = Shape { fields, rest: Rest::Refused };
+    if let Some(input) = operation.parameters.iter_mut().find(|parameter| &*parameter.name == INPUT) {
+        let description = input.schema.description.take();
+        input.schema = Schema { description, ..Schema::new(Kind::Object(shape)) };
+    }
+}

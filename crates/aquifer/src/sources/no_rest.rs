@@ -1,0 +1,43 @@
+//! Stands in for HTTP APIs in builds without the feature `rest`: the same functions, and a type of which there is no value.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aquifer_discovery::adapter::RateLimits;
+use aquifer_engine::Source;
+
+use super::{InvalidSource, Plan};
+use crate::config::SourceConfig;
+use crate::feature;
+use crate::state::StateFiles;
+
+pub(crate) enum Settings {}
+
+pub(super) fn is_rest_adapter(_file: &str) -> bool {
+    false
+}
+
+pub(super) fn plan(source: &SourceConfig, _state_files: &StateFiles) -> Result<Plan, InvalidSource> {
+    let name = source.name.clone().unwrap_or_else(|| "api".to_owned());
+    Err(InvalidSource { name, why: feature::missing("support for HTTP APIs", "rest").to_string() })
+}
+
+pub(super) fn files(_source: &SourceConfig) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+pub(super) fn rename(settings: &mut Settings, _name: &str) {
+    match *settings {}
+}
+
+pub(super) fn place(settings: &Settings) -> String {
+    match *settings {}
+}
+
+pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+    match *settings {}
+}
+
+pub(super) async fn open(settings: Settings, _source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
+    match settings {}
+}

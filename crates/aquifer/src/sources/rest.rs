@@ -1,0 +1,294 @@
+//! HTTP APIs as sources: OpenAPI descriptions and adapter files. Everything that the rest of the program knows of
+//! `aquifer-rest` is here; builds without the feature `rest` have `no_rest.rs` instead.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use aquifer_discovery::adapter::{RateLimits, Target};
+use aquifer_engine::Source;
+use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::trust::Trust;
+use aquifer_rest::client::BaseUrlOrigin;
+use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
+use serde_json::Value;
+
+use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
+use crate::config::target::is_http_url;
+use crate::config::{SourceConfig, StateConfig, TrustSetting};
+use crate::state::StateFiles;
+
+/// What is known of an API before it is opened.
+pub(crate) struct Settings {
+    name: String,
+    api: PlannedApi,
+    /// Patches of the description, in their order.
+    overlays: Vec<Value>,
+    /// What its adapter file declares.
+    rate_limits: Option<RateLimits>,
+}
+
+enum PlannedApi {
+    /// Read from a file.
+    Read(Box<Api>),
+    /// To be fetched from this URL.
+    At(String),
+}
+
+/// Whether an adapter file describes an HTTP API. A file that cannot be read is not known to.
+pub(super) fn is_rest_adapter(file: &str) -> bool {
+    let adapter = adapter_file::read(Path::new(file));
+    adapter.is_ok_and(|(adapter, _)| matches!(adapter.target, Target::Rest { .. }))
+}
+
+/// Plans an API that an OpenAPI description or an adapter file describes.
+pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Plan, InvalidSource> {
+    let name = source.name.clone().unwrap_or_else(|| default_name(source));
+    let planned = match &source.adapter {
+        Some(file) => plan_adapter(source, file, state_files),
+        None => plan_description(source, &name),
+    };
+    planned.map_err(|why| InvalidSource { name, why })
+}
+
+fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) -> Result<Plan, String> {
+    let (adapter, files) = adapter_file::read(file)?;
+    let name = source.name.clone().unwrap_or_else(|| adapter.name.clone());
+    let recorded = state_files.recorded_trust(files.iter().map(String::as_str));
+    let trust = trust::resolve(source.trust, Some(&adapter), recorded)?;
+    let api = Api::from_adapter(&adapter, &name, is_settled(source, recorded, trust))
+        .ok_or_else(|| "its target is not an HTTP API".to_owned())?;
+    let settings = Settings {
+        name: name.clone(),
+        api: PlannedApi::Read(Box::new(api)),
+        overlays: Vec::new(),
+        rate_limits: Some(adapter.rate_limits),
+    };
+    Ok(finish(source, name, trust, settings, files))
+}
+
+/// Whether the operator, and not only the file, says that it can be trusted.
+fn is_settled(source: &SourceConfig, recorded: Option<Trust>, trust: Trust) -> bool {
+    let level = match source.trust {
+        Some(TrustSetting::Level(level)) => Some(level),
+        Some(TrustSetting::File) => None,
+        None => recorded.map(|level| level.min(trust)),
+    };
+    level.is_some_and(|level| level >= Trust::Validated)
+}
+
+fn plan_description(source: &SourceConfig, name: &str) -> Result<Plan, String> {
+    let written = source.openapi.as_deref().unwrap_or_default();
+    let target = source.variables.expand(written).map_err(|error| error.to_string())?;
+    let trust = trust::resolve(source.trust, None, None)?;
+    let mut files = Vec::new();
+    let mut overlays = Vec::new();
+    for file in &source.overlays {
+        let text = read_file(file)?;
+        overlays.push(openapi::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?);
+        files.push(text);
+    }
+    let api = if is_http_url(&target) {
+        PlannedApi::At(target)
+    } else {
+        let text = read_file(Path::new(&target))?;
+        let description = openapi::parse(&text).map_err(|error| format!("{target}: {error}"))?;
+        files.push(text);
+        let loader = |reference: &str| load_beside(Path::new(&target), reference);
+        let api = read(description, &overlays, source, name, None, Some(&loader))?;
+        PlannedApi::Read(Box::new(api))
+    };
+    let settings = Settings { name: name.to_owned(), api, overlays, rate_limits: None };
+    Ok(finish(source, name.to_owned(), trust, settings, files))
+}
+
+fn finish(source: &SourceConfig, name: String, trust: Trust, settings: Settings, files: Vec<String>) -> Plan {
+    let origin = Origin { config: source.clone(), server: None, files };
+    let (prefix, state) = (source.prefix.clone(), StateConfig::default());
+    Plan { name, prefix, hidden: Vec::new(), trust, origin, kind: Kind::Rest(Box::new(settings)), state }
+}
+
+/// Reads a description with its patches.
+fn read(
+    mut description: Value,
+    overlays: &[Value],
+    source: &SourceConfig,
+    name: &str,
+    url: Option<String>,
+    loader: Option<openapi::Loader<'_>>,
+) -> Result<Api, String> {
+    for overlay in overlays {
+        openapi::overlay::apply(&mut description, overlay).map_err(|error| format!("its overlay: {error}"))?;
+    }
+    let options = ReadOptions {
+        source: name.to_owned(),
+        include: source.include.clone(),
+        exclude: source.exclude.clone(),
+        url,
+        server_variables: source.server_variables.clone(),
+        loader,
+    };
+    let api = openapi::read(&description, &options).map_err(|error| error.to_string())?;
+    if api.operations.is_empty() {
+        return Err("it describes no operation that can be served".to_owned());
+    }
+    Ok(api)
+}
+
+/// A document that a description refers to, from a file in the same folder or below. Nothing is fetched.
+fn load_beside(description: &Path, reference: &str) -> Option<Value> {
+    let folder = description.parent()?.canonicalize().ok().or_else(|| std::env::current_dir().ok())?;
+    let file = folder.join(reference).canonicalize().ok()?;
+    let text = file.starts_with(&folder).then(|| crate::files::read(&file).ok()).flatten()?;
+    openapi::parse(&text).ok()
+}
+
+fn read_file(file: &Path) -> Result<String, String> {
+    crate::files::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+/// The files that a source is read from.
+pub(super) fn files(source: &SourceConfig) -> Vec<PathBuf> {
+    let target = source.openapi.as_deref().and_then(|target| source.variables.expand(target).ok());
+    let file = target.filter(|target| !is_http_url(target)).map(PathBuf::from);
+    file.into_iter().chain(source.overlays.iter().cloned()).collect()
+}
+
+fn default_name(source: &SourceConfig) -> String {
+    let target = source.openapi.as_deref().unwrap_or_default();
+    if is_http_url(target) {
+        return naming::of_url(target);
+    }
+    let file = source.adapter.as_deref().unwrap_or(Path::new(target));
+    let stem = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("api");
+    let stem = stem.strip_suffix("-adapter").or_else(|| stem.strip_suffix("-openapi")).unwrap_or(stem);
+    match stem {
+        // A name that any description may have: the folder says more.
+        "openapi" | "swagger" | "api" | "index" => {
+            let folder = file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            folder.filter(|name| !name.is_empty()).unwrap_or_else(|| "api".to_owned())
+        }
+        stem => stem.to_owned(),
+    }
+}
+
+/// Gives an API the name of its source.
+pub(super) fn rename(settings: &mut Settings, name: &str) {
+    name.clone_into(&mut settings.name);
+}
+
+/// Describes the API, without secrets.
+pub(super) fn place(settings: &Settings) -> String {
+    match &settings.api {
+        PlannedApi::Read(api) => format!("{} #{}", api.base_url, place::digits([api.base_url.as_str()])),
+        PlannedApi::At(url) => {
+            let shown = url.split(['?', '#']).next().unwrap_or_default();
+            format!("openapi:{shown} #{}", place::digits([url.as_str()]))
+        }
+    }
+}
+
+/// The limits that its adapter file declares.
+pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
+    settings.rate_limits.as_ref()
+}
+
+/// Opens an API. Only a description on the web is fetched; the API itself is not called.
+pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
+    let Settings { name, api, overlays, rate_limits } = settings;
+    let is_file = source.adapter.is_some();
+    let api = match api {
+        PlannedApi::Read(api) => *api,
+        PlannedApi::At(url) => {
+            let timeout = Duration::from_secs(source.start_timeout_seconds.unwrap_or(30).max(1));
+            let text = fetch_description(&url, timeout)
+                .await
+                .map_err(|error| anyhow::anyhow!(error.into_failure(&name).message().to_owned()))
+                .with_context(|| format!("the description of '{name}' cannot be fetched"))?;
+            let described = openapi::parse(&text).map_err(|error| error.to_string());
+            described
+                .and_then(|description| read(description, &overlays, source, &name, Some(url), None))
+                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?
+        }
+    };
+    for note in &api.notes {
+        tracing::debug!(source = name, "{note}");
+    }
+    if let Some(first) = api.omitted.first() {
+        let (count, route, reason) = (api.omitted.len(), &first.route, &first.reason);
+        tracing::warn!(
+            source = name,
+            "{count} operations of the description are not served. The first is {route}: {reason}"
+        );
+    }
+    let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
+    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()))
+        .map_err(|error| {
+            anyhow::anyhow!("source '{name}' cannot be served: {}", error.into_failure(&name).message())
+        })?;
+    for variable in served.missing_variables() {
+        tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
+    }
+    Ok(Arc::new(served))
+}
+
+fn rest_settings(
+    name: &str,
+    mut api: Api,
+    source: &SourceConfig,
+    is_file: bool,
+    rate_limits: Option<RateLimits>,
+) -> anyhow::Result<RestSettings> {
+    let is_chosen = source.base_url.is_some();
+    if let Some(base_url) = &source.base_url {
+        api.base_url = source.variables.expand(base_url)?.trim_end_matches('/').to_owned();
+    }
+    if api.base_url.is_empty() {
+        anyhow::bail!("source '{name}' cannot be served: its description has no absolute server URL. Set base_url");
+    }
+    if let Some(variable) = &source.bearer_env {
+        api.auth = vec![AuthScheme::Credential {
+            place: CredentialPlace::Header("Authorization".to_owned()),
+            prefix: "Bearer ".to_owned(),
+            variable: variable.clone(),
+        }];
+    }
+    let mut headers = Vec::new();
+    for (header, value) in &source.headers {
+        headers.push((header.as_str().into(), source.variables.expand(value)?.as_str().into()));
+    }
+    if !headers.is_empty() {
+        for route in api.routes.values_mut() {
+            Arc::make_mut(route).headers.extend(headers.iter().cloned());
+        }
+    }
+    let others: Vec<String> =
+        api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
+    let mut settings = RestSettings::new(name, api);
+    // What an operator writes into a file of theirs counts as their word, what a description says does not.
+    settings.client.base_url_origin =
+        if is_file || is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
+    settings.client.other_base_urls = others;
+    settings.client.other_base_urls.sort_unstable();
+    settings.client.other_base_urls.dedup();
+    settings.client.allow_private_addresses = source.allow_private_addresses;
+    if let Some(seconds) = source.timeout_seconds {
+        settings.client.timeout = Duration::from_secs(seconds.max(1));
+    }
+    if let Some(bytes) = source.max_answer_bytes {
+        settings.client.max_answer_bytes = bytes.max(1_024);
+    }
+    let concurrent = source.max_concurrent_calls.or_else(|| rate_limits.and_then(|limits| limits.max_concurrent));
+    settings.client.max_concurrent = concurrent.unwrap_or(settings.client.max_concurrent).clamp(1, 10_000);
+    settings.controls = source.controls.map_or(settings.controls, Into::into);
+    for (name, overrides) in &source.operations {
+        let operation = snake_identifier(name);
+        settings.rows.extend(overrides.rows.clone().map(|rows| (operation.clone(), rows)));
+        settings.operation_dangers.extend(overrides.danger.map(|danger| (operation.clone(), danger)));
+        settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
+    }
+    Ok(settings)
+}
