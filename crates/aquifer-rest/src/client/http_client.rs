@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use bytes::BytesMut;
+use reqwest::header::LOCATION;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Certificate, Client, Method, Response, Url};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use super::answer::HttpAnswer;
 use super::auth::{Authenticator, Credential};
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
+use super::prepared::{Prepared, apply, remove_query_parameter};
 use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
@@ -50,14 +51,6 @@ impl std::fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpClient").field("authenticator", &self.authenticator).finish_non_exhaustive()
     }
-}
-
-/// A request with everything that its copies have in common.
-struct Prepared {
-    method: Method,
-    url: Url,
-    headers: HeaderMap,
-    body: Option<Bytes>,
 }
 
 impl HttpClient {
@@ -107,6 +100,10 @@ impl HttpClient {
         if is_local {
             builder = builder.no_proxy();
         }
+        for bundle in &settings.root_certificates {
+            let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
+            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);
+        }
         let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
         Ok(Self {
             client,
@@ -126,6 +123,11 @@ impl HttpClient {
         self.authenticator.missing_variables()
     }
 
+    /// A text of the target without the credentials that were sent to it.
+    pub fn without_credentials(&self, text: &str) -> String {
+        self.authenticator.secrets().remove(text.to_owned())
+    }
+
     /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
     pub fn presentable(&self, text: &str) -> String {
         self.authenticator.secrets().presentable(text)
@@ -143,7 +145,11 @@ impl HttpClient {
         cancelled: &CancellationToken,
     ) -> Result<HttpAnswer, RestError> {
         let mut delivery = Delivery::new(&request, rules);
-        let prepared = self.prepare(request, rules).map_err(|problem| RestError::new(problem, false))?;
+        let prepared = Prepared::new(request, rules).and_then(|prepared| {
+            self.check(&prepared.url)?;
+            Ok(prepared)
+        });
+        let prepared = prepared.map_err(|problem| RestError::new(problem, false))?;
         let deadline = Instant::now() + self.timeout;
         let result = tokio::select! {
             biased;
@@ -321,84 +327,4 @@ impl HttpClient {
         }
         self.policy.check(url).map_err(RestProblem::ForbiddenTarget)
     }
-
-    fn prepare(&self, request: HttpRequest, rules: &SendRules) -> Result<Prepared, RestProblem> {
-        let invalid = |what: &str| RestProblem::InvalidRequest(format!("the request has an invalid {what}"));
-        let url = Url::parse(&request.url).map_err(|_| invalid("URL"))?;
-        self.check(&url)?;
-        let method = Method::from_bytes(request.method.as_str().as_bytes()).map_err(|_| invalid("method"))?;
-        let mut headers = HeaderMap::new();
-        for (name, value) in &request.headers {
-            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
-            headers.append(name, HeaderValue::try_from(value).map_err(|_| invalid("header"))?);
-        }
-        if let Some(body) = &request.body {
-            let media_type = HeaderValue::try_from(&body.media_type).map_err(|_| invalid("media type"))?;
-            headers.insert(CONTENT_TYPE, media_type);
-        }
-        if let Some(name) = rules.idempotency_header.as_deref().filter(|_| !request.method.is_safe()) {
-            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
-            if !headers.contains_key(&name) {
-                headers.insert(name, random_key()?);
-            }
-        }
-        Ok(Prepared { method, url, headers, body: request.body.map(|body| body.bytes) })
-    }
-}
-
-/// Adds a credential to one copy of a request.
-fn apply(credential: &Credential, url: &mut Url, headers: &mut HeaderMap) -> Result<(), RestProblem> {
-    let invalid = || RestProblem::CredentialInvalid { reason: "it contains invalid characters".to_owned() };
-    let sensitive = |text: &str| {
-        let mut value = HeaderValue::try_from(text).map_err(|_| invalid())?;
-        value.set_sensitive(true);
-        Ok(value)
-    };
-    match &credential.place {
-        CredentialPlace::Header(name) => {
-            let name = HeaderName::try_from(name).map_err(|_| invalid())?;
-            headers.insert(name, sensitive(&credential.value)?);
-        }
-        CredentialPlace::Query(name) => {
-            remove_query_parameter(url, name);
-            url.query_pairs_mut().append_pair(name, &credential.value);
-        }
-        CredentialPlace::Cookie(name) => {
-            let own = format!("{name}={}", credential.value);
-            let all = match headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok()) {
-                Some(others) => format!("{others}; {own}"),
-                None => own,
-            };
-            headers.insert(COOKIE, sensitive(&all)?);
-        }
-    }
-    Ok(())
-}
-
-/// Removes a parameter and leaves the others exactly as they are written.
-fn remove_query_parameter(url: &mut Url, name: &str) {
-    let Some(query) = url.query() else { return };
-    let is_other = |pair: &&str| {
-        let mut probe = url.clone();
-        probe.set_query(Some(pair));
-        probe.query_pairs().all(|(found, _)| found != name)
-    };
-    let others: Vec<&str> = query.split('&').filter(is_other).collect();
-    let others = others.join("&");
-    url.set_query(Some(others.as_str()).filter(|others| !others.is_empty()));
-}
-
-/// A random key in the form of a UUID.
-fn random_key() -> Result<HeaderValue, RestProblem> {
-    let unavailable = |_| RestProblem::InvalidRequest("no random numbers are available".to_owned());
-    let (high, low) = (getrandom::u64().map_err(unavailable)?, getrandom::u64().map_err(unavailable)?);
-    let text = format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
-    );
-    HeaderValue::try_from(text).map_err(|_| RestProblem::InvalidRequest("the key is invalid".to_owned()))
 }

@@ -24,8 +24,11 @@ pub struct ClientSettings {
     pub max_retry_wait: Duration,
     /// The pause before the second attempt, on average. It doubles with each attempt.
     pub retry_delay: Duration,
-    /// Whether names may resolve to private and loopback addresses.
+    /// Whether names may resolve to private and loopback addresses. If the environment names a proxy, the proxy resolves
+    /// the names of targets and has to check their addresses itself.
     pub allow_private_addresses: bool,
+    /// Certificates (PEM) that are trusted in addition to those of the operating system.
+    pub root_certificates: Vec<Vec<u8>>,
     /// Resolves names, if not the operating system.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
@@ -52,6 +55,7 @@ impl ClientSettings {
             max_retry_wait: Duration::from_secs(10),
             retry_delay: Duration::from_millis(250),
             allow_private_addresses: false,
+            root_certificates: Vec::new(),
             resolver: None,
         }
     }

@@ -4,7 +4,7 @@ use aquifer_protocol::error::Code;
 use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient};
 
 use super::server::{Reply, Server};
-use super::{assert_plugin_error, failure, get, send, settings};
+use super::{assert_code, failure, get, send, settings};
 
 const SECRET: &str = "s3cret/+value";
 
@@ -88,6 +88,7 @@ async fn the_first_complete_scheme_is_used() {
     send(&client, get(&server.url())).await.unwrap();
     assert!(server.received()[0].headers.contains_key("cookie"));
     assert!(client.missing_variables().is_empty());
+    assert_eq!(client.without_credentials(&format!("a {SECRET} b")), "a [redacted] b");
 }
 
 #[tokio::test]
@@ -102,7 +103,7 @@ async fn missing_variables_are_named() {
         let client = client(&settings(&server), &schemes);
         assert_eq!(client.missing_variables(), names);
         let failure = failure(&client, get(&server.url())).await;
-        assert_plugin_error(&failure, Code::UpstreamUnavailable, "AUTH_CREDENTIAL_MISSING");
+        assert_code(&failure, Code::AuthCredentialMissing);
         assert!(names.iter().all(|name| failure.message().contains(&format!("'{name}'"))), "{}", failure.message());
         assert!(!format!("{failure:?}").contains("s3cret"));
     }
@@ -116,7 +117,7 @@ async fn unusable_credentials_are_named_and_not_shown() {
     let cookie = credential(CredentialPlace::Cookie("a;b".to_owned()), "", "KEY");
     for (scheme, name) in [(header("BROKEN"), "BROKEN"), (basic("COLON"), "COLON"), (host, ""), (cookie, "KEY")] {
         let failure = failure(&client(&settings(&server), &[scheme]), get(&server.url())).await;
-        assert_plugin_error(&failure, Code::UpstreamUnavailable, "AUTH_CONFIG_INVALID");
+        assert_code(&failure, Code::AuthConfigInvalid);
         assert!(failure.message().contains(name), "{}", failure.message());
         let shown = format!("{failure:?}");
         assert!(!shown.contains("evil") && !shown.contains("s3cret") && !shown.contains("a:b"), "{shown}");

@@ -7,6 +7,7 @@ mod redirects;
 mod retries;
 mod server;
 mod statuses;
+mod tls;
 mod tokens;
 
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) async fn failure(client: &HttpClient, request: HttpRequest) -> Failur
 }
 
 #[track_caller]
-pub(crate) fn assert_plugin_error(failure: &Failure, code: Code, plugin_error: &str) {
+pub(crate) fn assert_code(failure: &Failure, code: Code) {
     assert_eq!(failure.code(), code, "{}", failure.message());
-    assert_eq!(failure.details()["plugin_error"], plugin_error, "{}", failure.message());
+    assert_eq!(failure.details()["source"], "pets", "{}", failure.message());
 }
