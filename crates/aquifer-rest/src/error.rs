@@ -1,7 +1,7 @@
 //! The errors of requests to a target, and the failures that callers see.
 //!
-//! The codes of failures are those of the registry. Where the specification's plugin contracts publish a code of their own
-//! (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`), it is `details.plugin_error`.
+//! Errors of the connection, of credentials and of unreadable answers have the codes that the specification publishes for
+//! the plugins of adapters: `TRANSPORT_*`, `AUTH_*` and `SERIALIZATION_*`.
 
 use aquifer_engine::configuration_changed;
 use aquifer_protocol::error::{Code, Failure, FailureReason, too_large};
@@ -108,21 +108,20 @@ impl RestProblem {
             RestProblem::ForbiddenTarget(reason) => forbidden(source, reason),
             RestProblem::ForbiddenAddress => forbidden(source, "its host has only addresses that are not allowed"),
             RestProblem::Dns { cause } => {
-                unavailable(source, "the name of its host cannot be resolved", "TRANSPORT_DNS_ERROR").because(cause)
+                unavailable(Code::TransportDnsError, source, "the name of its host cannot be resolved").because(cause)
             }
             RestProblem::ConnectionRefused { cause } => {
-                unavailable(source, "it refuses connections", "TRANSPORT_CONNECTION_REFUSED").because(cause)
+                unavailable(Code::TransportConnectionRefused, source, "it refuses connections").because(cause)
             }
             RestProblem::Tls { cause } => {
-                unavailable(source, "no secure connection can be established", "TRANSPORT_TLS_ERROR").because(cause)
+                unavailable(Code::TransportTlsError, source, "no secure connection can be established").because(cause)
             }
             RestProblem::Network { cause } => {
-                unavailable(source, "the connection was lost", "TRANSPORT_NETWORK_ERROR").because(cause)
+                unavailable(Code::TransportNetworkError, source, "the connection was lost").because(cause)
             }
             RestProblem::TimedOut => {
-                Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
+                Failure::new(Code::TransportTimeout, format!("Source '{source}' did not answer in time"))
                     .detail("source", source)
-                    .detail("plugin_error", "TRANSPORT_TIMEOUT")
             }
             RestProblem::Redirected { status, reason } => {
                 refused(source, format!("HTTP status {status}: {reason}")).detail("http_status", status)
@@ -131,24 +130,20 @@ impl RestProblem {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
             RestProblem::InvalidAnswer { media_type, cause } => {
-                refused(source, format!("The answer is not JSON ({media_type})"))
-                    .detail("plugin_error", "SERIALIZATION_PARSE_ERROR")
-                    .because(cause)
+                let message = format!("Source '{source}' gave an unreadable answer: it is not JSON ({media_type})");
+                Failure::new(Code::SerializationParseError, message).detail("source", source).because(cause)
             }
             RestProblem::Status(error) => status_failure(source, *error),
             RestProblem::CredentialMissing { variables } => credential_missing(source, &variables),
             RestProblem::CredentialInvalid { reason } => {
-                unavailable(source, &format!("its credentials are unusable: {reason}"), "AUTH_CONFIG_INVALID")
+                cannot_authenticate(source, format_args!("its credentials are unusable: {reason}"))
             }
             RestProblem::TokenRefused { text } => {
-                let why = format_args!("the token endpoint of source '{source}' refuses the credentials");
-                Failure::explained(Code::PermissionDenied, "Permission denied", why)
-                    .detail("source", source)
-                    .detail("plugin_error", "AUTH_CONFIG_INVALID")
+                cannot_authenticate(source, "its token endpoint refuses the credentials")
                     .with_reason(FailureReason::SourceError(text.into()))
             }
             RestProblem::TokenUnavailable { cause } => {
-                unavailable(source, "its token endpoint cannot be used", "TRANSPORT_NETWORK_ERROR").because(cause)
+                unavailable(Code::TransportNetworkError, source, "its token endpoint cannot be used").because(cause)
             }
             RestProblem::TokenRenewed => {
                 let message = format!(
@@ -159,7 +154,7 @@ impl RestProblem {
             }
             RestProblem::AlreadySent => {
                 let reason = "it did not answer, and the call is not sent again";
-                unavailable(source, reason, "TRANSPORT_NETWORK_ERROR")
+                unavailable(Code::TransportNetworkError, source, reason)
             }
             RestProblem::Cancelled => {
                 Failure::new(Code::UpstreamUnavailable, format!("The call to source '{source}' was cancelled"))
@@ -268,13 +263,18 @@ fn credential_missing(source: &str, variables: &[String]) -> Failure {
     let names: Vec<String> = variables.iter().map(|name| format!("'{name}'")).collect();
     let set = if names.len() == 1 { "variable" } else { "variables" };
     let why = format!("the environment {set} {} must be set by the operator", names.join(" and "));
-    unavailable(source, &why, "AUTH_CREDENTIAL_MISSING").detail("variables", variables.to_vec())
+    Failure::explained(Code::AuthCredentialMissing, format_args!("Source '{source}' has no credential"), why)
+        .detail("source", source)
+        .detail("variables", variables.to_vec())
 }
 
-fn unavailable(source: &str, reason: &str, plugin_error: &str) -> Failure {
-    Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
+fn cannot_authenticate(source: &str, reason: impl std::fmt::Display) -> Failure {
+    Failure::explained(Code::AuthConfigInvalid, format_args!("Source '{source}' cannot authenticate"), reason)
         .detail("source", source)
-        .detail("plugin_error", plugin_error)
+}
+
+fn unavailable(code: Code, source: &str, reason: &str) -> Failure {
+    Failure::explained(code, format_args!("Source '{source}' is unavailable"), reason).detail("source", source)
 }
 
 fn forbidden(source: &str, reason: &str) -> Failure {
