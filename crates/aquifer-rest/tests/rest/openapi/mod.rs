@@ -1,5 +1,6 @@
 //! Descriptions become operations and routes.
 
+mod bodies;
 #[cfg(feature = "test-descriptions")]
 mod installed;
 mod reading;
