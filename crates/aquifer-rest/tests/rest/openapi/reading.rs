@@ -319,31 +319,6 @@ fn names_of_types_never_meet() {
 }
 
 #[test]
-fn hostile_descriptions_end() {
-    let deep = (0..100).fold(json!({ "type": "string" }), |inner, _| json!({ "type": "array", "items": inner }));
-    let mut wide = serde_json::Map::new();
-    for index in 0..200 {
-        let parts: Vec<Value> =
-            (0..200).map(|other| json!({ "$ref": format!("#/components/schemas/S{other}") })).collect();
-        wide.insert(format!("S{index}"), json!({ "allOf": parts, "properties": { format!("f{index}"): {} } }));
-    }
-    wide.insert("Deep".to_owned(), deep);
-    let api = read(
-        json!({ "/a": { "post": { "requestBody": body(json!({ "$ref": "#/components/schemas/S0" })) } },
-            "/b": { "post": { "requestBody": body(json!({ "$ref": "#/components/schemas/Deep" })) } } }),
-        Value::Object(wide),
-    );
-    assert_eq!(api.operations.len(), 2);
-    let hidden = read(
-        json!({ "/a": { "get": { "operationId": "a\u{202e}b", "summary": "Evil\u{1b}[31m\u{200b}", "parameters": [{ "name": "q", "in": "query", "description": "x\u{e0041}" }] } } }),
-        json!({}),
-    );
-    let (found, _) = (&hidden.operations[0], ());
-    assert_eq!((&*found.name, &*found.description), ("ab", "Evil"));
-    assert_eq!(found.parameters[0].schema.description.as_deref(), Some("x"));
-}
-
-#[test]
 fn notes_stay_short() {
     let mut paths = serde_json::Map::new();
     for index in 0..300 {
