@@ -21,13 +21,16 @@ const MAX_FIELDS: usize = 400;
 /// How deeply the parts of an `allOf` are searched for a field.
 const MAX_DEPTH: usize = 8;
 
+/// A body, and the parameters that go into it.
+pub(super) type ReadBody = (Body, Vec<PlacedParameter>);
+
 /// Reads the body of a request.
 pub(super) fn read(
     document: &Document<'_>,
     schemas: &mut Schemas<'_>,
     json: &Value,
     method: Method,
-) -> Result<Option<(Body, Vec<PlacedParameter>)>, String> {
+) -> Result<Option<ReadBody>, String> {
     let json = document.resolve(json)?;
     let required = json.get("required").and_then(Value::as_bool);
     let content = json.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());

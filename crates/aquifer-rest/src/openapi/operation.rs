@@ -28,7 +28,7 @@ const MAX_SUMMARY_CHARS: usize = 200;
 const MAX_DESCRIPTION_CHARS: usize = 600;
 
 /// The maximum number of parameters of all operations.
-const MAX_PARAMETERS: usize = 1_000_000;
+const MAX_PARAMETERS: usize = 400_000;
 
 /// Longer ids are ignored: a name is made of them, and it is shown and logged.
 const MAX_ID_BYTES: usize = 512;
@@ -84,7 +84,7 @@ pub(super) struct OperationReader<'r, 'd> {
 /// What several operations share is read once. The keys are addresses of values in the description.
 pub(super) struct Cache {
     parameters: ParameterCache,
-    bodies: HashMap<(usize, Method), Option<(Body, Vec<PlacedParameter>)>>,
+    bodies: HashMap<(usize, Method), Option<body::ReadBody>>,
     answers: HashMap<usize, Rc<Answer>>,
     /// How many parameters further operations may have. A short description can give a thousand parameters to every
     /// operation, by reference.

@@ -112,11 +112,11 @@ fn references_do_not_multiply() {
         "requestBody": body(json!({ "type": "object", "properties": fields })),
         "responses": { "200": { "content": { "application/json": { "schema": { "type": "object", "properties": fields } } } } }
     } }));
-    for index in 0..1_500 {
+    for index in 0..500 {
         paths.insert(format!("/p{index}"), json!({ "$ref": "#/paths/~1first" }));
     }
     let api = read(Value::Object(paths), json!({}));
-    assert!(api.operations.len() > 1_000 && api.omitted.len() > 300, "{}", api.operations.len());
+    assert!(api.operations.len() > 400 && api.omitted.len() > 50, "{}", api.operations.len());
     assert!(api.omitted[0].reason.contains("too many parameters"));
     assert_eq!(api.types.len(), 1);
 }
