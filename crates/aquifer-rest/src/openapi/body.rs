@@ -40,6 +40,7 @@ pub(super) fn read(
     let Some((media_type, encoding, chosen)) = media::choose(content) else {
         return Err("its body has no valid media type".to_owned());
     };
+    let chosen = document.resolve(chosen)?;
     let body = Body { media_type, encoding, required: required == Some(true), fields: Vec::new() };
     let mut reader =
         BodyReader { document, schemas, body, is_required: required, description: json.get("description") };

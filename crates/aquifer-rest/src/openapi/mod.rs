@@ -176,8 +176,9 @@ fn read_operations<'d>(
 ) {
     let candidates: Vec<Candidate<'_>> =
         entries.iter().map(|entry| Candidate { method: entry.method, path: entry.path, id: entry.id() }).collect();
-    let base_url = api.base_url.clone();
-    let mut reader = OperationReader { document, options, schemas, base_url: &base_url, cache: Cache::default() };
+    let (base_url, auth) = (api.base_url.clone(), api.auth.clone());
+    let mut reader =
+        OperationReader { document, options, schemas, base_url: &base_url, auth: &auth, cache: Cache::default() };
     for (entry, name) in entries.iter().zip(names::assign(&candidates)) {
         let route = entry.route();
         if !selection.admits(&name.name, &route, &entry.tags()) {

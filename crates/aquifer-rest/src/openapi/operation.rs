@@ -19,7 +19,8 @@ use super::response::{self, Answer};
 use super::schemas::Schemas;
 use super::servers;
 use super::text;
-use crate::route::{Body, Method, Route};
+use crate::api::{AuthScheme, CredentialPlace};
+use crate::route::{Body, Method, Place, Route};
 
 /// The longest summary.
 const MAX_SUMMARY_CHARS: usize = 200;
@@ -78,6 +79,8 @@ pub(super) struct OperationReader<'r, 'd> {
     pub(super) options: &'r ReadOptions<'r>,
     pub(super) schemas: &'r mut Schemas<'d>,
     pub(super) base_url: &'r str,
+    /// The ways to authenticate.
+    pub(super) auth: &'r [AuthScheme],
     pub(super) cache: Cache,
 }
 
@@ -118,6 +121,7 @@ impl OperationReader<'_, '_> {
         let path = checked_path(entry.path)?;
         let lists = [entry.item.get("parameters"), entry.json.get("parameters")];
         let mut placed = parameters::read(self.document, self.schemas, &mut self.cache.parameters, lists)?;
+        placed.retain(|one| !self.is_credential(one));
         parameters::complete(&path, &mut placed);
         let body = self.body(entry, &mut placed)?;
         let Some(left) = self.cache.parameters_left.checked_sub(placed.len()) else {
@@ -155,12 +159,25 @@ impl OperationReader<'_, '_> {
         Ok(ReadOperation { operation, route, doubt: effects.doubt })
     }
 
+    /// Whether a parameter is a credential, which is added to every request and never asked of callers.
+    fn is_credential(&self, one: &PlacedParameter) -> bool {
+        let name = &*one.parameter.name;
+        self.auth.iter().any(|scheme| match (scheme, one.place) {
+            (AuthScheme::Credential { place: CredentialPlace::Header(known), .. }, Place::Header(_)) => {
+                known.eq_ignore_ascii_case(name)
+            }
+            (AuthScheme::Credential { place: CredentialPlace::Query(known), .. }, Place::Query { .. })
+            | (AuthScheme::Credential { place: CredentialPlace::Cookie(known), .. }, Place::Cookie(_)) => known == name,
+            _ => false,
+        })
+    }
+
     fn answer(&mut self, entry: &Entry<'_>, type_name: &str) -> Rc<Answer> {
         let Some(json) = response::successful(self.document, entry.json.get("responses")) else {
             return Rc::new(Answer::unknown());
         };
-        let schemas = &mut *self.schemas;
-        let read = || Rc::new(response::read(schemas, json, type_name));
+        let (document, schemas) = (self.document, &mut *self.schemas);
+        let read = || Rc::new(response::read(document, schemas, json, type_name));
         self.cache.answers.entry(std::ptr::from_ref(json).addr()).or_insert_with(read).clone()
     }
 

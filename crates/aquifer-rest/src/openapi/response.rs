@@ -47,7 +47,7 @@ impl Answer {
 }
 
 /// Reads an answer. `type_name` is the name of its type, if it needs one.
-pub(super) fn read(schemas: &mut Schemas<'_>, response: &Value, type_name: &str) -> Answer {
+pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response: &Value, type_name: &str) -> Answer {
     let mut answer = Answer::unknown();
     let described = response.get("description").and_then(Value::as_str).unwrap_or_default();
     let described = text::line(described, MAX_DESCRIPTION_CHARS);
@@ -62,7 +62,7 @@ pub(super) fn read(schemas: &mut Schemas<'_>, response: &Value, type_name: &str)
     };
     answer.accept = media::accept(content);
     let best = media::choose(content).filter(|(_, encoding, _)| *encoding == BodyEncoding::Json);
-    let json = best.and_then(|(_, _, one)| one.get("schema"));
+    let json = best.and_then(|(_, _, one)| document.resolve(one).ok()?.get("schema"));
     if let Some(json) = json {
         let schema = schemas.read(json);
         if let Some(name) = schemas.name_result(schema.clone(), type_name) {

@@ -300,6 +300,25 @@ fn schemas_of_all_versions_are_read() {
 }
 
 #[test]
+fn credentials_are_not_asked_of_callers() {
+    let query = |name: &str| json!({ "name": name, "in": "query", "required": true, "schema": { "type": "string" } });
+    let description = json!({ "openapi": "3.2.0", "components": {
+        "securitySchemes": { "key": { "type": "apiKey", "in": "query", "name": "api_key" } },
+        "mediaTypes": { "Pet": { "schema": { "type": "object", "properties": { "name": { "type": "string" } } } } }
+    }, "paths": { "/pets": {
+        "get": { "parameters": [query("api_key"), query("q")] },
+        "post": { "requestBody": { "content": { "application/json": { "$ref": "#/components/mediaTypes/Pet" } } } },
+        "query": { "operationId": "findPets", "requestBody": { "required": true, "content": { "application/json": { "schema": { "type": "object", "required": ["q"], "properties": { "q": { "type": "string" } } } } } } }
+    } } });
+    let api = read_with(&description, ReadOptions::default());
+    assert_eq!(parameters(&api, "get_pets"), ["q: string in query"]);
+    // Version 3.2 has reusable media types and a method that reads with a body.
+    assert_eq!(parameters(&api, "post_pets"), ["name?: string in field"]);
+    assert_eq!(parameters(&api, "find_pets"), ["q: string in field"]);
+    assert_eq!(operation(&api, "find_pets").0.category, Category::Read);
+}
+
+#[test]
 fn names_of_types_never_meet() {
     let object = |field: &str| json!({ "type": "object", "properties": { field: { "type": "string" } } });
     let refer = |name: &str| json!({ "get": { "responses": { "200": { "content": { "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } } } } } });
