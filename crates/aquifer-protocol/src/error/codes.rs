@@ -175,7 +175,20 @@ impl Code {
     ///
     /// True only if no change to the request can fix the failure (R-RES-3a).
     pub const fn is_beyond_caller(self) -> bool {
-        matches!(self, Code::UpstreamUnavailable | Code::UpstreamTimeout | Code::InternalError)
+        matches!(
+            self,
+            Code::UpstreamUnavailable
+                | Code::UpstreamTimeout
+                | Code::InternalError
+                | Code::TransportDnsError
+                | Code::TransportConnectionRefused
+                | Code::TransportTimeout
+                | Code::TransportTlsError
+                | Code::TransportNetworkError
+                | Code::SerializationParseError
+                | Code::AuthConfigInvalid
+                | Code::AuthCredentialMissing
+        )
     }
 }
 

@@ -22,7 +22,8 @@ fn r_res_3a_the_registry_is_sound() {
             "{}",
             info.name
         );
-        let beyond = ["INTERNAL_ERROR", "UPSTREAM_UNAVAILABLE", "UPSTREAM_TIMEOUT"].contains(&info.name);
+        let is_plugin = ["TRANSPORT_", "SERIALIZATION_", "AUTH_"].iter().any(|prefix| info.name.starts_with(prefix));
+        let beyond = is_plugin || ["INTERNAL_ERROR", "UPSTREAM_UNAVAILABLE", "UPSTREAM_TIMEOUT"].contains(&info.name);
         assert_eq!(info.code.is_beyond_caller(), beyond, "{}", info.name);
     }
 }
@@ -36,7 +37,9 @@ fn r_res_3a_every_code_of_the_contract_exists_and_no_other() {
         PERMISSION_DANGER_LEVEL_DENIED CONFIRMATION_REQUIRED TOKEN_INVALID TOKEN_EXPIRED TOKEN_ALREADY_USED \
         TOKEN_SCOPE_MISMATCH RATE_LIMIT_EXCEEDED RATE_LIMIT_QUOTA_PAUSE RATE_LIMIT_QUOTA_EXHAUSTED INTROSPECTION_ERROR \
         INTERNAL_ERROR UPSTREAM_UNAVAILABLE UPSTREAM_TIMEOUT UPSTREAM_ERROR SCHEMA_MISSING_FIELD SCHEMA_INVALID_TYPE \
-        SCHEMA_UNRESOLVED_REF SCHEMA_DUPLICATE_NAME SCHEMA_INVALID_NAME SCHEMA_VERSION_UNSUPPORTED PLUGIN_NOT_FOUND";
+        SCHEMA_UNRESOLVED_REF SCHEMA_DUPLICATE_NAME SCHEMA_INVALID_NAME SCHEMA_VERSION_UNSUPPORTED PLUGIN_NOT_FOUND \
+        TRANSPORT_DNS_ERROR TRANSPORT_CONNECTION_REFUSED TRANSPORT_TIMEOUT TRANSPORT_TLS_ERROR TRANSPORT_NETWORK_ERROR \
+        SERIALIZATION_PARSE_ERROR AUTH_CONFIG_INVALID AUTH_CREDENTIAL_MISSING";
     let expected: BTreeSet<&str> = expected.split_whitespace().collect();
     let names: BTreeSet<&str> = REGISTRY.iter().map(|info| info.name).collect();
     assert_eq!(names, expected);

@@ -21,13 +21,16 @@ const MAX_FIELDS: usize = 400;
 /// How deeply the parts of an `allOf` are searched for a field.
 const MAX_DEPTH: usize = 8;
 
+/// A body, and the parameters that go into it.
+pub(super) type ReadBody = (Body, Vec<PlacedParameter>);
+
 /// Reads the body of a request.
 pub(super) fn read(
     document: &Document<'_>,
     schemas: &mut Schemas<'_>,
     json: &Value,
     method: Method,
-) -> Result<Option<(Body, Vec<PlacedParameter>)>, String> {
+) -> Result<Option<ReadBody>, String> {
     let json = document.resolve(json)?;
     let required = json.get("required").and_then(Value::as_bool);
     let content = json.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());
@@ -37,6 +40,7 @@ pub(super) fn read(
     let Some((media_type, encoding, chosen)) = media::choose(content) else {
         return Err("its body has no valid media type".to_owned());
     };
+    let chosen = document.resolve(chosen)?;
     let body = Body { media_type, encoding, required: required == Some(true), fields: Vec::new() };
     let mut reader =
         BodyReader { document, schemas, body, is_required: required, description: json.get("description") };

@@ -226,7 +226,7 @@ pub(super) fn assign_names(placed: Vec<PlacedParameter>) -> (Vec<Parameter>, Vec
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 

@@ -16,13 +16,16 @@ const MAX_STEPS: usize = 2_000_000;
 /// How many results of the same name are compared with a new one.
 const MAX_COMPARED: usize = 16;
 
+/// A type and its name.
+type NamedType = (Arc<str>, Arc<Schema>);
+
 /// Reads the schemas of a description.
 pub(super) struct Schemas<'d> {
     reader: SchemaReader<'d>,
     missing: MissingReferences,
     taken: TakenNames,
     /// Types that are made here for results, and the name that each was meant to have.
-    made: HashMap<String, Vec<(Arc<str>, Arc<Schema>)>>,
+    made: HashMap<String, Vec<NamedType>>,
 }
 
 impl<'d> Schemas<'d> {

@@ -37,6 +37,7 @@ mod private_state;
 mod quarantine;
 mod reloaded;
 mod requirements;
+mod rest;
 mod results;
 mod review_words;
 mod safety;

@@ -131,9 +131,10 @@ fn kind_of(reason: &str) -> String {
 fn print_row(row: &Row) {
     let Row { name, bytes, parsing, reading, api } = row;
     let paged = api.routes.values().filter(|route| route.pagination.is_some()).count();
+    let parameters: usize = api.operations.iter().map(|operation| operation.parameters.len()).sum();
     let first = api.omitted.first().map(|one| format!("{}: {}", one.route, one.reason)).unwrap_or_default();
     eprintln!(
-        "{:6} served {:4} omitted {:5} types {paged:4} paged {:5} kB parse {:5} ms read {:5} ms | {name} {first}",
+        "{:6} served {:4} omitted {:5} types {parameters:6} parameters {paged:4} paged {:5} kB parse {:5} ms read {:5} ms | {name} {first}",
         api.operations.len(),
         api.omitted.len(),
         api.types.len(),

@@ -6,6 +6,7 @@ mod folder;
 mod http_server;
 mod mcp;
 mod piped;
+pub(crate) mod shop;
 mod stderr_reader;
 
 use std::path::Path;
