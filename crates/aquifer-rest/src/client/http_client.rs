@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use reqwest::header::LOCATION;
+use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Method, Response, Url};
 use tokio::sync::Semaphore;
@@ -16,7 +16,7 @@ use super::answer::HttpAnswer;
 use super::auth::{Authenticator, Credential};
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
-use super::prepared::{Prepared, apply, remove_query_parameter};
+use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
 use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
@@ -37,8 +37,12 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub struct HttpClient {
     client: Client,
     policy: AddressPolicy,
-    /// The URLs whose origins get requests.
-    targets: Vec<Url>,
+    /// The URLs whose origins get requests and credentials.
+    trusted_targets: Vec<Url>,
+    /// The URLs whose origins get requests without credentials.
+    other_targets: Vec<Url>,
+    /// The operator's headers.
+    headers: HeaderMap,
     authenticator: Authenticator,
     permits: Semaphore,
     timeout: Duration,
@@ -64,20 +68,23 @@ impl HttpClient {
     }
 
     fn build(settings: &ClientSettings, authenticator: Authenticator) -> Result<Self, RestProblem> {
-        let mut targets = Vec::new();
+        let mut trusted_targets = Vec::new();
         let mut policy = AddressPolicy::new(settings.allow_private_addresses);
-        for base_url in std::iter::once(&settings.base_url).chain(&settings.other_base_urls) {
+        for base_url in std::iter::once(&settings.base_url).chain(&settings.trusted_base_urls) {
             let url = check_base_url(base_url).map_err(|problem| RestProblem::InvalidRequest(problem.to_owned()))?;
-            if settings.base_url_origin == BaseUrlOrigin::Operator {
+            if settings.base_url_origin == BaseUrlOrigin::Operator || !trusted_targets.is_empty() {
                 policy.trust(&url);
             }
-            targets.push(url);
+            trusted_targets.push(url);
         }
         authenticator.token_url().into_iter().for_each(|url| policy.trust_if_both_local(url));
-        for url in targets.iter().chain(authenticator.token_url()) {
+        for url in trusted_targets.iter().chain(authenticator.token_url()) {
             policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
         }
-        let is_local = targets.iter().all(is_loopback);
+        let untrusting = AddressPolicy::new(settings.allow_private_addresses);
+        let others = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
+        let other_targets: Vec<Url> = others.filter(|url| untrusting.check(url).is_ok()).collect();
+        let is_local = trusted_targets.iter().chain(&other_targets).all(is_loopback);
         let resolver = CheckedResolver {
             policy: policy.clone(),
             inner: settings.resolver.clone(),
@@ -108,7 +115,9 @@ impl HttpClient {
         Ok(Self {
             client,
             policy,
-            targets,
+            trusted_targets,
+            other_targets,
+            headers: operator_headers(&settings.headers, &authenticator)?,
             authenticator,
             permits: Semaphore::new(settings.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
             timeout: settings.timeout,
@@ -201,7 +210,8 @@ impl HttpClient {
 
     /// Sends a copy, and another one with a new token if the target refuses the token.
     async fn send_authenticated(&self, request: &Prepared, delivery: &mut Delivery) -> Result<HttpAnswer, RestProblem> {
-        let credential = self.authenticator.credential(&self.client).await?;
+        let credential =
+            if self.is_trusted(&request.url) { self.authenticator.credential(&self.client).await? } else { None };
         let answer = self.send_with_redirects(request, credential.as_ref(), delivery).await?;
         let answer = match (answer.status, &credential) {
             (401, Some(refused)) => match self.authenticator.renewed(&self.client, refused).await? {
@@ -264,8 +274,9 @@ impl HttpClient {
         let (mut url, mut headers) = (url.clone(), request.headers.clone());
         url.set_fragment(None);
         self.check(&url)?;
-        if let Some(credential) = credential {
-            apply(credential, &mut url, &mut headers)?;
+        if self.is_trusted(&url) {
+            headers.extend(self.headers.clone());
+            credential.map(|credential| apply(credential, &mut url, &mut headers)).transpose()?;
         }
         let mut builder = self.client.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
@@ -320,9 +331,14 @@ impl HttpClient {
         Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
     }
 
+    /// Whether credentials are sent there.
+    fn is_trusted(&self, url: &Url) -> bool {
+        self.trusted_targets.iter().any(|target| target.origin() == url.origin())
+    }
+
     /// Refuses URLs outside the configured origins.
     fn check(&self, url: &Url) -> Result<(), RestProblem> {
-        if !self.targets.iter().any(|target| target.origin() == url.origin()) {
+        if !self.is_trusted(url) && !self.other_targets.iter().any(|target| target.origin() == url.origin()) {
             return Err(RestProblem::ForbiddenTarget("the URL is not on a configured host"));
         }
         self.policy.check(url).map_err(RestProblem::ForbiddenTarget)

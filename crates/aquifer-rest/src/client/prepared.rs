@@ -4,11 +4,11 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
-use super::auth::Credential;
+use super::auth::{Authenticator, Credential};
 use super::delivery::SendRules;
 use crate::api::CredentialPlace;
 use crate::error::RestProblem;
-use crate::route::HttpRequest;
+use crate::route::{HttpRequest, is_reserved_header};
 
 /// The HTTP library accepts no longer URLs.
 const MAX_URL_BYTES: usize = 60 * 1024;
@@ -49,6 +49,27 @@ impl Prepared {
         }
         Ok(Self { method, url, headers, body: request.body.map(|body| body.bytes) })
     }
+}
+
+/// Checks the operator's headers, and keeps their values out of every text.
+pub(super) fn operator_headers(
+    headers: &[(String, String)],
+    authenticator: &Authenticator,
+) -> Result<HeaderMap, RestProblem> {
+    let mut checked = HeaderMap::new();
+    for (name, value) in headers {
+        let invalid = || RestProblem::InvalidRequest(format!("the header '{name}' cannot be sent"));
+        if is_reserved_header(name) && !name.eq_ignore_ascii_case("authorization") {
+            return Err(invalid());
+        }
+        // The word before a credential, such as "Bearer", is no secret.
+        value.split_whitespace().last().into_iter().for_each(|secret| authenticator.secrets().add(secret));
+        let name = HeaderName::try_from(name).map_err(|_| invalid())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        checked.append(name, value);
+    }
+    Ok(checked)
 }
 
 /// Adds a credential to one copy of a request.

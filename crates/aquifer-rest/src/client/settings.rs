@@ -12,8 +12,13 @@ pub struct ClientSettings {
     pub base_url: String,
     /// Who named the base URL.
     pub base_url_origin: BaseUrlOrigin,
-    /// Further base URLs whose origins get requests and credentials.
+    /// Further base URLs that the operator named. Their origins get requests and credentials.
+    pub trusted_base_urls: Vec<String>,
+    /// Further base URLs that a description named. Their origins get requests without credentials, and they must be
+    /// public, unless private addresses are allowed. Those that are not allowed are left out.
     pub other_base_urls: Vec<String>,
+    /// Headers that the operator named. They go where credentials go, and their values are treated like credentials.
+    pub headers: Vec<(String, String)>,
     /// The time for a request as a whole, with all attempts.
     pub timeout: Duration,
     /// The size of an answer after decompression.
@@ -48,7 +53,9 @@ impl ClientSettings {
         Self {
             base_url: base_url.into(),
             base_url_origin: BaseUrlOrigin::Operator,
+            trusted_base_urls: Vec::new(),
             other_base_urls: Vec::new(),
+            headers: Vec::new(),
             timeout: Duration::from_secs(30),
             max_answer_bytes: 10 * 1024 * 1024,
             max_concurrent: 16,

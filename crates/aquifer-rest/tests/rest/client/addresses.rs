@@ -202,6 +202,12 @@ async fn requests_to_other_origins_are_not_sent() {
         assert_eq!(failure.code(), Code::PermissionDenied, "{url}: {}", failure.message());
     }
     assert_eq!((server.count(), other.count()), (0, 0));
-    let both = ClientSettings { other_base_urls: vec![other.url()], ..settings };
-    assert_eq!(send(&client(&both), get(&other.url())).await.unwrap().status, 200);
+    let trusted = ClientSettings { trusted_base_urls: vec![other.url()], ..settings.clone() };
+    assert_eq!(send(&client(&trusted), get(&other.url())).await.unwrap().status, 200);
+    // A description cannot name this machine, even if the operator did.
+    let named = ClientSettings { other_base_urls: vec![other.url(), "nonsense".to_owned()], ..settings };
+    assert_eq!(failure(&client(&named), get(&other.url())).await.code(), Code::PermissionDenied);
+    let allowed = ClientSettings { allow_private_addresses: true, ..named };
+    assert_eq!(send(&client(&allowed), get(&other.url())).await.unwrap().status, 200);
+    assert_eq!((server.count(), other.count()), (0, 2));
 }
