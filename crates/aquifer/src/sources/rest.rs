@@ -274,12 +274,7 @@ fn rest_settings(
     }
     let mut headers = Vec::new();
     for (header, value) in &source.headers {
-        headers.push((header.as_str().into(), source.variables.expand(value)?.as_str().into()));
-    }
-    if !headers.is_empty() {
-        for route in api.routes.values_mut() {
-            Arc::make_mut(route).headers.extend(headers.iter().cloned());
-        }
+        headers.push((header.clone(), source.variables.expand(value)?));
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
@@ -287,6 +282,7 @@ fn rest_settings(
     // What an operator writes into a file of theirs counts as their word, what a description says does not.
     settings.client.base_url_origin =
         if is_file || is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
+    settings.client.headers = headers;
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();

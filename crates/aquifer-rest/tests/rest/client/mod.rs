@@ -7,6 +7,7 @@ mod redirects;
 mod retries;
 mod server;
 mod statuses;
+#[cfg(feature = "test-tls")]
 mod tls;
 mod tokens;
 
