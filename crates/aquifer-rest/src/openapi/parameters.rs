@@ -75,10 +75,9 @@ fn read_one(
     json: &Value,
 ) -> Result<Option<PlacedParameter>, String> {
     let text = |key: &str| json.get(key).and_then(Value::as_str);
-    let Some(original) = text("name").filter(|name| !name.is_empty()) else {
-        return Err("a parameter of it has no name".to_owned());
-    };
-    if !sanitize::is_clean(original) {
+    // A parameter without a name cannot be sent.
+    let Some(original) = text("name").filter(|name| !name.is_empty()) else { return Ok(None) };
+    if !schemas.cleaner.is_clean(original) {
         return Err(format!("the name of its parameter {} has characters that cannot be shown", quote(original)));
     }
     let content = json.get("content").and_then(Value::as_object).and_then(|content| content.iter().next());
@@ -244,7 +243,7 @@ mod tests {
     fn own_parameters_replace_those_of_the_path() {
         let found = read_all(&json!({
             "path": [{ "name": "a", "in": "query", "schema": { "type": "string" } }, { "$ref": "#/shared" }],
-            "own": [{ "name": "a", "in": "query", "required": true }, { "name": "Accept", "in": "header" }],
+            "own": [{ "name": "a", "in": "query", "required": true }, { "name": "", "in": "query" }, { "name": "Accept", "in": "header" }],
             "shared": { "name": "b", "in": "cookie", "description": "B.", "example": 5, "schema": { "type": "integer" } }
         }))
         .unwrap();
@@ -278,7 +277,6 @@ mod tests {
     fn broken_parameters_have_a_reason() {
         for (parameter, reason) in [
             (json!({ "$ref": "#/nowhere" }), "leads nowhere"),
-            (json!({ "in": "query" }), "no name"),
             (json!({ "name": "q", "in": "querystring" }), "whole query string"),
             (json!({ "name": "q" }), "where it goes"),
             (json!({ "name": "q\u{200b}", "in": "query" }), "cannot be shown"),
