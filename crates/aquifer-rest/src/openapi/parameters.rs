@@ -156,6 +156,34 @@ pub(super) fn complete(path: &str, found: &mut Vec<PlacedParameter>) {
     found.retain(|one| !matches!(one.place, Place::Path(_)) || names.contains(&*one.parameter.name));
 }
 
+/// Makes parameters of the query of what a path has after a question mark: `page={page}`.
+pub(super) fn move_to_query(query: &str, found: &mut Vec<PlacedParameter>) -> Result<(), String> {
+    let notation = Notation::Style { style: Style::Form, explode: true };
+    let place = Place::Query { notation, allow_reserved: false };
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let placeholder = part.split_once('=').and_then(|(key, value)| {
+            let name = value.strip_prefix('{')?.strip_suffix('}')?;
+            Some((key, name))
+        });
+        let Some((key, name)) = placeholder.filter(|(key, _)| !key.is_empty()) else {
+            return Err(format!("its path has the fixed query {}, which is not supported", quote(part)));
+        };
+        let is_known = |one: &PlacedParameter| matches!(one.place, Place::Query { .. }) && &*one.parameter.name == key;
+        if found.iter().any(is_known) {
+            continue;
+        }
+        let is_meant = |one: &&mut PlacedParameter| matches!(one.place, Place::Path(_)) && &*one.parameter.name == name;
+        match found.iter_mut().find(is_meant) {
+            Some(one) => {
+                one.place = place;
+                one.parameter.name = key.into();
+            }
+            None => found.push(PlacedParameter { place, parameter: Parameter::required(key, Schema::string()) }),
+        }
+    }
+    Ok(())
+}
+
 /// The names in braces.
 pub(super) fn placeholders(path: &str) -> impl Iterator<Item = &str> {
     path.split('{')
@@ -306,6 +334,19 @@ mod tests {
         assert_eq!(&*routes[0].original_name, "id");
         assert_eq!(parameters[0].original_name, None);
         assert_eq!(parameters[3].original_name.as_deref(), Some("xVersion"));
+    }
+
+    #[test]
+    fn a_query_in_a_path_becomes_parameters() {
+        let mut found = read_all(&json!({ "own": [
+            { "name": "number", "in": "path", "schema": { "type": "integer" } }, { "name": "size", "in": "query" }
+        ] }))
+        .unwrap();
+        move_to_query("page={number}&size={size}&sort={sort}", &mut found).unwrap();
+        let names: Vec<&str> = found.iter().map(|one| &*one.parameter.name).collect();
+        assert_eq!(names, ["page", "size", "sort"]);
+        assert!(found.iter().all(|one| matches!(one.place, Place::Query { .. })));
+        assert!(move_to_query("action=list", &mut found).unwrap_err().contains("fixed query 'action=list'"));
     }
 
     #[test]
