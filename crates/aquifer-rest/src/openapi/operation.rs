@@ -119,10 +119,12 @@ impl OperationReader<'_, '_> {
             return Err("it is not an object".to_owned());
         }
         let path = checked_path(entry.path)?;
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let lists = [entry.item.get("parameters"), entry.json.get("parameters")];
         let mut placed = parameters::read(self.document, self.schemas, &mut self.cache.parameters, lists)?;
         placed.retain(|one| !self.is_credential(one));
-        parameters::complete(&path, &mut placed);
+        parameters::move_to_query(query, &mut placed)?;
+        parameters::complete(path, &mut placed);
         let body = self.body(entry, &mut placed)?;
         let Some(left) = self.cache.parameters_left.checked_sub(placed.len()) else {
             return Err("the operations of the description have too many parameters".to_owned());

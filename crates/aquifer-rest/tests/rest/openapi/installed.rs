@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::surface::Surface;
 use aquifer_rest::Api;
 use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::route::Place;
@@ -109,6 +110,12 @@ fn check(name: &str, api: &Api) {
         assert!(aquifer_protocol::text::is_clean(&operation.description));
     }
     api.types.values().for_each(|schema| check_references(name, api, schema));
+    // Types of the protocol may have the same names; the engine renames those of sources.
+    match Catalog::build(api.operations.clone(), api.types.clone(), &Surface::default()) {
+        Ok(catalog) => assert!(catalog.operations().len() > api.operations.len(), "{name}"),
+        Err(CatalogError::DuplicateType(_)) => {}
+        Err(error) => panic!("{name}: {error}"),
+    }
     assert!(api.omitted.iter().all(|one| !one.reason.is_empty()));
     assert!(api.notes.len() < 50 && api.notes.iter().all(|note| note.len() < 5_000), "{name}: {:?}", api.notes);
 }
