@@ -241,10 +241,17 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         );
     }
     let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
-    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()))
-        .map_err(|error| {
-            anyhow::anyhow!("source '{name}' cannot be served: {}", error.into_failure(&name).message())
-        })?;
+    let base_url = rest.client.base_url.clone();
+    let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
+    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()));
+    let served = served.map_err(|error| {
+        let why = error.into_failure(&name);
+        let remedy = match is_described {
+            true => format!(". Its description names {base_url}: if that is right, say so with base_url or --base-url"),
+            false => String::new(),
+        };
+        anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
+    })?;
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
