@@ -311,7 +311,14 @@ impl HttpClient {
             remove_query_parameter(&mut url, name);
         }
         let status = response.status().as_u16();
-        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
+        let body = body.freeze();
+        let body = if is_success { self.authenticator.secrets().remove_from_answer(body) } else { body };
+        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body, url.into()))
+    }
+
+    /// Removes this from all answers and errors, like a credential.
+    pub fn hide(&self, secret: &str) {
+        self.authenticator.secrets().add(secret);
     }
 
     /// Refuses URLs outside the configured origins.

@@ -24,6 +24,20 @@ use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
 
+/// The header that makes a change conditional.
+const IF_MATCH: &str = "If-Match";
+
+/// A header that the operator adds to every request.
+#[derive(Clone)]
+pub struct OperatorHeader {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether the value is removed from all answers and errors.
+    pub is_secret: bool,
+}
+
 /// The settings of a source.
 #[derive(Clone)]
 pub struct RestSettings {
@@ -33,6 +47,8 @@ pub struct RestSettings {
     pub api: Api,
     /// How requests are sent.
     pub client: ClientSettings,
+    /// Headers of every request, in place of others with the same names. Callers do not see them.
+    pub headers: Vec<OperatorHeader>,
     /// The controls that READ operations get.
     pub controls: Controls,
     /// The controls of single operations.
@@ -50,6 +66,7 @@ impl RestSettings {
             name: name.to_owned(),
             client: ClientSettings::new(api.base_url.as_str()),
             api,
+            headers: Vec::new(),
             controls: Controls::default(),
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -59,7 +76,6 @@ impl RestSettings {
 }
 
 /// An HTTP API that answers calls.
-#[derive(Debug)]
 pub struct RestSource {
     name: String,
     base_url: String,
@@ -67,6 +83,7 @@ pub struct RestSource {
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
     client: HttpClient,
+    headers: Vec<(String, String)>,
     status: SourceStatus,
 }
 
@@ -88,6 +105,10 @@ impl RestSource {
     pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
         let authenticator = Authenticator::new(&settings.api.auth, variable);
         let client = HttpClient::new(&settings.client, authenticator)?;
+        for header in settings.headers.iter().filter(|header| header.is_secret) {
+            client.hide(&header.value);
+        }
+        let headers = settings.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
@@ -96,7 +117,7 @@ impl RestSource {
         };
         let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, status })
+        Ok(Self { name, base_url, version, offering, endpoints, client, headers, status })
     }
 
     /// The environment variables that must be set before the API can be called.
@@ -127,7 +148,8 @@ impl RestSource {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
         let mut request = route.request(&self.base_url, &params)?;
-        request.headers.extend(condition.map(|etag| ("If-Match".to_owned(), etag)));
+        let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
+        request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
         if let Some(Position::Url(next)) = &position {
             pagination::continue_at(&mut request, next).ok_or_else(|| {
                 Failure::new(
@@ -139,22 +161,51 @@ impl RestSource {
         if is_dry_run {
             return Ok(Answer::new(shown_request(&request)));
         }
-        let answer = self.send(request, endpoint, &call).await?;
+        let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
+        let answer = self.send(request, &rules, &call).await?;
         let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
             return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
         };
-        let body = answer.json().map_err(|error| error.into_failure(&self.name))?;
+        let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
         let rows = pagination::count_rows(&body, route.unwrap.as_deref());
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        pagination.remove_cursor(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
-    async fn send(&self, request: HttpRequest, endpoint: &Endpoint, call: &Call) -> Result<HttpAnswer, Failure> {
-        let rules = SendRules::for_route(&endpoint.route, endpoint.effect, call.validity.clone());
-        let sent = self.client.send(request, &rules, &call.context.cancelled).await;
-        sent.map_err(|error| error.into_failure(&self.name))
+    async fn send(&self, mut request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
+        let is_replaced = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        request.headers.retain(|(name, _)| !is_replaced(name));
+        request.headers.extend(self.headers.iter().cloned());
+        let shown = shown_path(&request.url);
+        let sent = self.client.send(request, rules, &call.context.cancelled).await;
+        sent.map_err(|error| {
+            let failure = error.into_failure(&self.name);
+            match failure.code() {
+                Code::NotFoundResource => {
+                    let message = format!("Resource not found: source '{}' has nothing at {shown}", self.name);
+                    failure.with_message(message)
+                }
+                _ => failure,
+            }
+        })
     }
+}
+
+/// Credentials are not shown.
+impl std::fmt::Debug for RestSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RestSource").field("name", &self.name).field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// The path of a URL for an error message.
+fn shown_path(url: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = after_scheme.find('/').and_then(|start| after_scheme.get(start..)).unwrap_or("/");
+    path.split(['?', '#']).next().unwrap_or("/").chars().take(MAX_CHARS).collect()
 }
 
 /// A request as a dry run shows it: without credentials.

@@ -9,10 +9,11 @@ use anyhow::Context;
 use aquifer_discovery::adapter::{RateLimits, Target};
 use aquifer_engine::Source;
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, ReadOptions};
-use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
+use aquifer_rest::{Api, AuthScheme, CredentialPlace, OperatorHeader, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
 use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
@@ -225,14 +226,30 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         );
     }
     let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
+    let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
+    let base_url = rest.client.base_url.clone();
     let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()))
         .map_err(|error| {
-            anyhow::anyhow!("source '{name}' cannot be served: {}", error.into_failure(&name).message())
+            let failure = error.into_failure(&name);
+            let hint = match is_described && failure.code() == Code::PermissionDenied {
+                true => {
+                    format!(". If it is meant to be there, set base_url = \"{base_url}\" for it in the configuration")
+                }
+                false => String::new(),
+            };
+            anyhow::anyhow!("source '{name}' cannot be served: {}{hint}", failure.message())
         })?;
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
     Ok(Arc::new(served))
+}
+
+/// The scheme, host and port of a URL, in lower case.
+fn url_origin(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://").filter(|_| is_http_url(url))?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some(format!("{scheme}://{authority}").to_ascii_lowercase())
 }
 
 fn rest_settings(
@@ -257,20 +274,21 @@ fn rest_settings(
         }];
     }
     let mut headers = Vec::new();
-    for (header, value) in &source.headers {
-        headers.push((header.as_str().into(), source.variables.expand(value)?.as_str().into()));
-    }
-    if !headers.is_empty() {
-        for route in api.routes.values_mut() {
-            Arc::make_mut(route).headers.extend(headers.iter().cloned());
-        }
+    for (header, written) in &source.headers {
+        let value = source.variables.expand(written)?;
+        // What is not in the file itself is a secret.
+        headers.push(OperatorHeader { name: header.clone(), is_secret: value != *written, value });
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
+    // What an operator writes into a file of theirs counts as their word, and so does the host that they fetch the
+    // description from. What a description says does not.
+    let is_fetched_there =
+        source.openapi.as_deref().and_then(url_origin).is_some_and(|origin| Some(origin) == url_origin(&api.base_url));
+    let is_chosen = is_file || is_chosen || is_fetched_there;
     let mut settings = RestSettings::new(name, api);
-    // What an operator writes into a file of theirs counts as their word, what a description says does not.
-    settings.client.base_url_origin =
-        if is_file || is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
+    settings.headers = headers;
+    settings.client.base_url_origin = if is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();

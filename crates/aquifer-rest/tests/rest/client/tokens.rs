@@ -175,10 +175,7 @@ async fn token_endpoints_that_fail_are_reported_without_credentials() {
         ((200, "{}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
         ((200, "<html>".to_owned()), "TRANSPORT_NETWORK_ERROR"),
         ((200, "{\"access_token\":\"a\\r\\nb\"}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        (
-            (200, "{\"access_token\":\"a\",\"token_type\":\"mac\"}".to_owned()),
-            "TRANSPORT_NETWORK_ERROR",
-        ),
+        ((200, "{\"access_token\":\"a\",\"token_type\":\"mac\"}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
         ((200, large), "TRANSPORT_NETWORK_ERROR"),
     ] {
         let (status, body) = reply;

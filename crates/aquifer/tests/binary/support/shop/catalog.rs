@@ -73,7 +73,8 @@ impl Products {
     fn create(&mut self, body: &Value) -> Response {
         let Some(name) = body["name"].as_str() else { return problem(422, "A product has a name.") };
         let id = self.stored.keys().last().copied().unwrap_or(0) + 1;
-        let product = json!({ "id": id, "name": name, "category": body["category"], "price": body["price"], "stock": 0 });
+        let product =
+            json!({ "id": id, "name": name, "category": body["category"], "price": body["price"], "stock": 0 });
         self.stored.insert(id, (product.clone(), 1));
         json_answer(201, &product)
     }

@@ -34,7 +34,8 @@ pub(super) fn page(request: &Received) -> Response {
             let size = size("per_page");
             let mut answer = json_answer(200, &json!(rows((page - 1) * size, size)));
             if page * size < COUNT {
-                let link = format!("</reviews?page={}&per_page={size}>; rel=\"next\", </reviews>; rel=\"first\"", page + 1);
+                let link =
+                    format!("</reviews?page={}&per_page={size}>; rel=\"next\", </reviews>; rel=\"first\"", page + 1);
                 answer.headers_mut().insert(header::LINK, link.parse().unwrap());
             }
             answer

@@ -140,7 +140,13 @@ impl Drop for Shop {
     }
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn handle(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (name.to_owned(), value.to_owned())
@@ -169,7 +175,9 @@ fn answer(shared: &Shared, request: &Received, count: usize) -> Response {
         ("GET", ["report"]) => protected(request, "authorization", "Bearer s3cret-bearer"),
         ("GET", ["statistics"]) => protected(request, "x-api-key", "s3cret-key"),
         ("GET", ["limited"]) if count > 1 => limited(),
-        ("GET", ["limited"]) => ([("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0")], "{\"ok\":true}").into_response(),
+        ("GET", ["limited"]) => {
+            ([("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0")], "{\"ok\":true}").into_response()
+        }
         ("GET", ["broken"]) => ([(header::CONTENT_TYPE, "application/json")], "{\"half\":").into_response(),
         ("GET", ["openapi.yaml"]) => shared.description.lock().unwrap().clone().into_response(),
         ("GET", ["exports", "products"]) => ([(header::CONTENT_TYPE, "text/csv")], "id,name\n1,Lamp\n").into_response(),
