@@ -67,8 +67,11 @@ fn innermost_io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     let mut kind = None;
     let mut next = Some(error);
     while let Some(error) = next {
-        kind = error.downcast_ref::<io::Error>().map(io::Error::kind).or(kind);
-        next = error.source();
+        let io_error = error.downcast_ref::<io::Error>();
+        kind = io_error.map(io::Error::kind).or(kind);
+        // An I/O error's `source` skips what it wraps.
+        let wrapped = io_error.and_then(io::Error::get_ref);
+        next = wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source());
     }
     kind
 }

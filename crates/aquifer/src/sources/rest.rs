@@ -12,7 +12,7 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
-use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
 use aquifer_rest::{Api, AuthScheme, CredentialPlace, OperatorHeader, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
@@ -88,14 +88,14 @@ fn plan_description(source: &SourceConfig, name: &str) -> Result<Plan, String> {
     let mut overlays = Vec::new();
     for file in &source.overlays {
         let text = read_file(file)?;
-        overlays.push(openapi::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?);
+        overlays.push(parse(file, &text)?);
         files.push(text);
     }
     let api = if is_http_url(&target) {
         PlannedApi::At(target)
     } else {
         let text = read_file(Path::new(&target))?;
-        let description = openapi::parse(&text).map_err(|error| format!("{target}: {error}"))?;
+        let description = parse(Path::new(&target), &text)?;
         files.push(text);
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
         let api = read(description, &overlays, source, name, None, Some(&loader))?;
@@ -144,6 +144,17 @@ fn load_beside(description: &Path, reference: &str) -> Option<Value> {
     let file = folder.join(reference).canonicalize().ok()?;
     let text = file.starts_with(&folder).then(|| crate::files::read(&file).ok()).flatten()?;
     openapi::parse(&text).ok()
+}
+
+/// Parses a file. Problems have their place in it.
+fn parse(file: &Path, text: &str) -> Result<Value, String> {
+    let shown = file.display();
+    openapi::parse(text).map_err(|error| match error {
+        DescriptionError::Syntax { format, line, column, message } => {
+            format!("{shown}:{line}:{column}: invalid {format}: {message}")
+        }
+        error => format!("{shown}: {error}"),
+    })
 }
 
 fn read_file(file: &Path) -> Result<String, String> {
