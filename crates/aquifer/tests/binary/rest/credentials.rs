@@ -95,7 +95,7 @@ fn r_dis_9_tokens_are_fetched_once_and_renewed_when_refused() {
 }
 
 #[test]
-fn r_sec_headers_of_the_caller_are_not_passed_on() {
+fn headers_of_the_caller_are_not_passed_on() {
     let fixture = Fixture::described("");
     let server = HttpServer::spawn(&mut fixture.command(&["serve", "--http", "127.0.0.1:0"]));
     let arguments =

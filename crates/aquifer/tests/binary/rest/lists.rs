@@ -28,7 +28,7 @@ fn walk(server: &mut StdioServer, operation: &str, mut params: Value) -> Vec<Vec
 }
 
 #[test]
-fn r_req_9_cursors_follow_the_pages_of_the_api() {
+fn r_col_7_cursors_follow_the_pages_of_the_api() {
     for fixture in [Fixture::described(""), Fixture::adapted()] {
         let mut server = fixture.serve();
         for (operation, path, _) in LISTS {
@@ -44,7 +44,7 @@ fn r_req_9_cursors_follow_the_pages_of_the_api() {
 }
 
 #[test]
-fn r_req_9_pages_are_read_only_when_they_are_needed() {
+fn r_col_7_pages_are_read_only_when_they_are_needed() {
     for fixture in [Fixture::described(""), Fixture::adapted()] {
         let mut server = fixture.serve();
         for (operation, path, query) in LISTS {
@@ -60,7 +60,7 @@ fn r_req_9_pages_are_read_only_when_they_are_needed() {
 }
 
 #[test]
-fn r_req_9_filtered_lists_read_on_until_a_page_is_full() {
+fn r_col_7_filtered_lists_read_on_until_a_page_is_full() {
     let fixture = Fixture::described("");
     let mut server = fixture.serve();
     for (operation, path) in [("list_orders", "/orders"), ("list_events", "/events"), ("list_reviews", "/reviews")] {

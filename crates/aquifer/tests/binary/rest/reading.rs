@@ -36,7 +36,7 @@ fn r_int_1_signatures_hide_how_the_api_pages() {
 }
 
 #[test]
-fn r_int_5_results_have_the_types_of_the_description() {
+fn results_have_the_types_of_the_description() {
     let fixture = Fixture::described("");
     let mut server = fixture.serve();
     let product = server.data("read", "introspect", json!({ "query": "types", "name": "Product" }));
@@ -47,7 +47,7 @@ fn r_int_5_results_have_the_types_of_the_description() {
 }
 
 #[test]
-fn r_req_10_results_are_shaped() {
+fn r_dis_8_results_are_shaped() {
     let fixture = Fixture::described("");
     let mut server = fixture.serve();
     let lamps = json!({ "filter": { "category": "lamp" }, "sort": "-price", "fields": ["id", "price"] });

@@ -7,7 +7,7 @@ use crate::support::shop::{Shop, description};
 use crate::support::text;
 
 #[test]
-fn r_sur_read_only_hides_everything_that_writes() {
+fn read_only_hides_everything_that_writes() {
     let flags: [(&str, &[&str]); 2] = [("read_only = true\n", &["serve"]), ("", &["serve", "--read-only"])];
     for (keys, arguments) in flags {
         let fixture = Fixture::described(keys);
@@ -30,7 +30,7 @@ fn r_sur_read_only_hides_everything_that_writes() {
 }
 
 #[test]
-fn r_sur_two_apis_have_prefixes() {
+fn two_apis_have_prefixes() {
     let fixture = Fixture::described("");
     let other = Shop::start();
     fixture.folder.file("other.yaml", &description(&other));

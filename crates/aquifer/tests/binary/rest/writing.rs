@@ -40,7 +40,7 @@ fn r_req_6_patch_sends_the_changes_only() {
 }
 
 #[test]
-fn r_saf_1_delete_is_confirmed_and_sent_once() {
+fn r_saf_3_delete_is_confirmed_and_sent_once() {
     for fixture in [Fixture::described(""), Fixture::adapted()] {
         let mut server = fixture.serve();
         let asked =
@@ -59,7 +59,7 @@ fn r_saf_1_delete_is_confirmed_and_sent_once() {
 }
 
 #[test]
-fn r_saf_3_a_dry_run_shows_the_request_without_credentials() {
+fn r_req_9_a_dry_run_shows_the_request_without_credentials() {
     let keys = "bearer_env = \"SHOP_TOKEN\"\nheaders = { X-Signature = \"${SIGNATURE}\", X-Client = \"plain\" }\n";
     let fixture = Fixture::described(keys);
     let mut server = Fixture::start(fixture.command(&["serve"]).env("SIGNATURE", "s3cret-signature"));
