@@ -9,12 +9,13 @@ import { createInterface } from 'node:readline/promises';
 
 import { checkConfirmation } from './confirm.mjs';
 import { checkEverything, person } from './everything.mjs';
+import { checkRest } from './rest.mjs';
 
 // The SDKs are installed outside the source tree, so they are looked up from there.
 const installed = process.env.AQUIFER_TEST_CLIENTS_DIR;
 export const sdk = createRequire(installed ? resolve(installed, 'package.json') : import.meta.url);
 
-const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single|everything|beside|confirm (stdio COMMAND ARG... | http URL)';
+const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single|everything|beside|confirm|rest (stdio COMMAND ARG... | http URL)';
 const PATIENCE_MS = 20_000;
 
 /** Reads the command line, connects, runs all checks and ends the process. */
@@ -22,7 +23,7 @@ export async function main(connect) {
   const line = process.argv.slice(2);
   const hold = line[0] === '--hold' && Boolean(line.shift());
   const [revision, mode, transport, ...target] = line;
-  if (!['semantic', 'single', 'everything', 'beside', 'confirm'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
+  if (!['semantic', 'single', 'everything', 'beside', 'confirm', 'rest'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
     console.error(USAGE);
     process.exit(2);
   }
@@ -36,6 +37,8 @@ export async function main(connect) {
       const stranger = () => connect({ revision, transport, target });
       if (mode === 'confirm') await checkConfirmation({ client, someone, stranger, passed });
       else await checkEverything({ client, someone, stranger, beside: mode === 'beside', passed });
+    } else if (mode === 'rest') {
+      await checkRest({ client, passed });
     } else {
       await checkTools(client, mode);
       if (hold) await released();

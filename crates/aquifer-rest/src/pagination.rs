@@ -130,6 +130,27 @@ impl Pagination {
     }
 }
 
+impl Pagination {
+    /// Removes the target's cursor from an answer. Callers page with ours, and the target's would mislead them.
+    pub(crate) fn remove_cursor(&self, body: &mut Value) {
+        let Pagination::Cursor { next, .. } = self else { return };
+        let steps: Vec<&str> = next.split('.').filter(|step| !step.is_empty() && *step != "$").collect();
+        remove_field(body, &steps);
+    }
+}
+
+/// Removes a field, and the objects around it that are empty without it.
+fn remove_field(value: &mut Value, steps: &[&str]) {
+    let (Some(fields), Some((first, rest))) = (value.as_object_mut(), steps.split_first()) else { return };
+    let Some(field) = fields.get_mut(*first) else { return };
+    if !rest.is_empty() {
+        remove_field(field, rest);
+    }
+    if rest.is_empty() || field.as_object().is_some_and(Map::is_empty) {
+        fields.shift_remove(*first);
+    }
+}
+
 /// What the answer to a request for a page says about the next one.
 pub(crate) struct PageAnswer<'a> {
     pub(crate) body: &'a Value,
@@ -290,6 +311,23 @@ mod tests {
         assert_eq!(after(&pages, None, None, &body(json!(7))), Some(Position::Cursor(json!(7))));
         for end in [json!(null), json!(""), json!(false)] {
             assert_eq!(after(&pages, None, None, &body(end)), None);
+        }
+    }
+
+    #[test]
+    fn the_cursor_of_the_target_is_removed() {
+        let pages =
+            |next: &str| Pagination::Cursor { cursor: "c".into(), next: next.into(), limit: None, max_size: None };
+        for (next, body, expected) in [
+            ("meta.next", json!({ "data": [], "meta": { "next": "c2" } }), json!({ "data": [] })),
+            ("meta.next", json!({ "meta": { "next": "c2", "n": 1 } }), json!({ "meta": { "n": 1 } })),
+            ("next", json!({ "next": null, "data": [1] }), json!({ "data": [1] })),
+            ("meta.next", json!({ "meta": 5 }), json!({ "meta": 5 })),
+            ("next", json!([1]), json!([1])),
+        ] {
+            let mut body = body;
+            pages(next).remove_cursor(&mut body);
+            assert_eq!(body, expected);
         }
     }
 

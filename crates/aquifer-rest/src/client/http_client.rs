@@ -328,7 +328,9 @@ impl HttpClient {
             remove_query_parameter(&mut url, name);
         }
         let status = response.status().as_u16();
-        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
+        let body = body.freeze();
+        let body = if is_success { self.authenticator.secrets().remove_from_answer(body) } else { body };
+        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body, url.into()))
     }
 
     /// Whether credentials are sent there.

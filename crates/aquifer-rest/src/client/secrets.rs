@@ -5,9 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use aquifer_protocol::secrets::{REDACTED, redact};
 use aquifer_protocol::text;
 use base64::Engine as _;
+use bytes::Bytes;
 
 /// Shorter values are too common to be removed everywhere.
 const MIN_SECRET_CHARS: usize = 4;
+
+/// The same for answers, whose content matters more.
+const MIN_SECRET_BYTES_IN_ANSWERS: usize = 8;
 
 /// Spellings of secrets that are remembered. Tokens are renewed, and the oldest ones are dropped.
 const MAX_SPELLINGS: usize = 256;
@@ -46,6 +50,23 @@ impl Secrets {
         let beginning: String = text.chars().take(4 * MAX_TEXT_CHARS).collect();
         let cleaned = self.remove(text::clean(&beginning).into_owned());
         truncated(redact(&cleaned).trim(), MAX_TEXT_CHARS)
+    }
+
+    /// An answer without the credentials, which some targets repeat. Only text is searched, and no numbers: they may be
+    /// outside of the strings of JSON.
+    pub(super) fn remove_from_answer(&self, body: Bytes) -> Bytes {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_removed = |secret: &&String| {
+            secret.len() >= MIN_SECRET_BYTES_IN_ANSWERS && !secret.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let Ok(text) = std::str::from_utf8(&body) else { return body };
+        if !known.iter().filter(is_removed).any(|secret| text.contains(secret.as_str())) {
+            return body;
+        }
+        let mut removed: Vec<&String> = known.iter().filter(is_removed).collect();
+        removed.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let text = removed.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED));
+        text.into()
     }
 
     /// The text without the known credentials.
@@ -102,5 +123,21 @@ mod tests {
         }
         assert_eq!(secrets.presentable(&"x".repeat(5_000)).chars().count(), MAX_TEXT_CHARS + 1);
         assert_eq!(format!("{secrets:?}"), "Secrets");
+    }
+
+    #[test]
+    fn answers_lose_credentials_and_stay_as_they_are_otherwise() {
+        let secrets = Secrets::default();
+        secrets.add("a-long-secret");
+        secrets.add("a-long-secret-and-more");
+        secrets.add("short");
+        secrets.add("1234567890");
+        let removed = |body: &'static str| secrets.remove_from_answer(Bytes::from_static(body.as_bytes()));
+        assert_eq!(removed("{\"you\":\"a-long-secret-and-more\"}"), "{\"you\":\"[redacted]\"}");
+        for kept in ["{\"a\":\"short\"}", "{\"number\":1234567890}", "{\"a\":\"b\"}"] {
+            assert_eq!(removed(kept), kept);
+        }
+        let binary = Bytes::from_static(b"\xffa-long-secret");
+        assert_eq!(secrets.remove_from_answer(binary.clone()), binary);
     }
 }

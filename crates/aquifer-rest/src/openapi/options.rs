@@ -16,7 +16,7 @@ pub type Loader<'a> = &'a dyn Fn(&str) -> Option<Value>;
 pub struct ReadOptions<'a> {
     /// The name of the source. Names of environment variables are derived from it.
     pub source: String,
-    /// Globs that select operations by name, by `METHOD /path` or by tag. Empty for all.
+    /// Globs that select operations by name, by `/path`, by `METHOD /path` or by tag. Empty for all.
     pub include: Vec<String>,
     /// Globs that leave operations out, by the same names.
     pub exclude: Vec<String>,
@@ -59,6 +59,7 @@ impl Selection {
 
     /// Whether the operation with this name, this `METHOD /path` and these tags is wanted.
     pub(super) fn admits(&self, name: &str, route: &str, tags: &[&str]) -> bool {
-        self.0.is_all() || self.0.admits_one_of([name, route].into_iter().chain(tags.iter().copied()))
+        let path = route.split_once(' ').map(|(_, path)| path);
+        self.0.is_all() || self.0.admits_one_of([name, route].into_iter().chain(path).chain(tags.iter().copied()))
     }
 }

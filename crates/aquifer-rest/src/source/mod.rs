@@ -24,6 +24,9 @@ use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
 
+/// The header that makes a change conditional.
+const IF_MATCH: &str = "If-Match";
+
 /// The settings of a source.
 #[derive(Clone)]
 pub struct RestSettings {
@@ -59,7 +62,6 @@ impl RestSettings {
 }
 
 /// An HTTP API that answers calls.
-#[derive(Debug)]
 pub struct RestSource {
     name: String,
     base_url: String,
@@ -127,7 +129,8 @@ impl RestSource {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
         let mut request = route.request(&self.base_url, &params)?;
-        request.headers.extend(condition.map(|etag| ("If-Match".to_owned(), etag)));
+        let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
+        request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
         if let Some(Position::Url(next)) = &position {
             pagination::continue_at(&mut request, next).ok_or_else(|| {
                 Failure::new(
@@ -139,22 +142,48 @@ impl RestSource {
         if is_dry_run {
             return Ok(Answer::new(shown_request(&request)));
         }
-        let answer = self.send(request, endpoint, &call).await?;
+        let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
+        let answer = self.send(request, &rules, &call).await?;
         let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
             return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
         };
-        let body = answer.json().map_err(|error| error.into_failure(&self.name))?;
+        let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
         let rows = pagination::count_rows(&body, route.unwrap.as_deref());
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        pagination.remove_cursor(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
-    async fn send(&self, request: HttpRequest, endpoint: &Endpoint, call: &Call) -> Result<HttpAnswer, Failure> {
-        let rules = SendRules::for_route(&endpoint.route, endpoint.effect, call.validity.clone());
-        let sent = self.client.send(request, &rules, &call.context.cancelled).await;
-        sent.map_err(|error| error.into_failure(&self.name))
+    async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
+        let shown = shown_path(&request.url);
+        let sent = self.client.send(request, rules, &call.context.cancelled).await;
+        sent.map_err(|error| {
+            let failure = error.into_failure(&self.name);
+            match failure.code() {
+                Code::NotFoundResource => {
+                    let message = format!("Resource not found: source '{}' has nothing at {shown}", self.name);
+                    failure.with_message(message)
+                }
+                _ => failure,
+            }
+        })
     }
+}
+
+/// Credentials are not shown.
+impl std::fmt::Debug for RestSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RestSource").field("name", &self.name).field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// The path of a URL for an error message.
+fn shown_path(url: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = after_scheme.find('/').and_then(|start| after_scheme.get(start..)).unwrap_or("/");
+    path.split(['?', '#']).next().unwrap_or("/").chars().take(MAX_CHARS).collect()
 }
 
 /// A request as a dry run shows it: without credentials.

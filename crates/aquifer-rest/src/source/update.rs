@@ -34,8 +34,7 @@ impl RestSource {
     ) -> Result<Option<String>, Failure> {
         let request = current.route.request(&self.base_url, params)?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
-        let sent = self.client.send(request, &rules, &call.context.cancelled).await;
-        let answer = sent.map_err(|error| error.into_failure(&self.name))?;
+        let answer = self.send(request, &rules, call).await?;
         let body = answer.json().map_err(|error| error.into_failure(&self.name))?;
         let mut stored = unwrapped(body, current.route.unwrap.as_deref());
         if let (Value::Object(stored), false) = (&mut stored, current.fields.is_empty()) {
@@ -45,7 +44,9 @@ impl RestSource {
             merge(&mut stored, changes);
         }
         params.insert(INPUT.to_owned(), stored);
-        Ok(answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned))
+        // A weak tag never matches in a condition (RFC 9110, 13.1.1).
+        let etag = answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).filter(|etag| !etag.starts_with("W/"));
+        Ok(etag.map(str::to_owned))
     }
 }
 

@@ -9,9 +9,10 @@ use anyhow::Context;
 use aquifer_discovery::adapter::{RateLimits, Target};
 use aquifer_engine::Source;
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
-use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
 use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
@@ -87,14 +88,14 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
     let mut overlays = Vec::new();
     for file in &source.overlays {
         let text = read_file(file)?;
-        overlays.push(openapi::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?);
+        overlays.push(parse(file, &text)?);
         files.push(text);
     }
     let (name, api) = if is_http_url(&target) {
         (name.unwrap_or("api").to_owned(), PlannedApi::At(target))
     } else {
         let text = read_file(Path::new(&target))?;
-        let description = openapi::parse(&text).map_err(|error| format!("{target}: {error}"))?;
+        let description = parse(Path::new(&target), &text)?;
         files.push(text);
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
         let name = name.map_or_else(|| titled_name(&description), str::to_owned);
@@ -144,6 +145,17 @@ fn load_beside(description: &Path, reference: &str) -> Option<Value> {
     let file = folder.join(reference).canonicalize().ok()?;
     let text = file.starts_with(&folder).then(|| crate::files::read(&file).ok()).flatten()?;
     openapi::parse(&text).ok()
+}
+
+/// Parses a file. Problems have their place in it.
+fn parse(file: &Path, text: &str) -> Result<Value, String> {
+    let shown = file.display();
+    openapi::parse(text).map_err(|error| match error {
+        DescriptionError::Syntax { format, line, column, message } => {
+            format!("{shown}:{line}:{column}: invalid {format}: {message}")
+        }
+        error => format!("{shown}: {error}"),
+    })
 }
 
 fn read_file(file: &Path) -> Result<String, String> {
@@ -258,6 +270,13 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
     Ok(Arc::new(served))
 }
 
+/// The scheme, host and port of a URL, in lower case.
+fn url_origin(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://").filter(|_| is_http_url(url))?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some(format!("{scheme}://{authority}").to_ascii_lowercase())
+}
+
 fn rest_settings(
     name: &str,
     mut api: Api,
@@ -285,11 +304,14 @@ fn rest_settings(
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
+    // What an operator writes into a file of theirs counts as their word, and so does the host that they fetch the
+    // description from. What a description says does not.
+    let is_fetched_there =
+        source.openapi.as_deref().and_then(url_origin).is_some_and(|origin| Some(origin) == url_origin(&api.base_url));
+    let is_chosen = is_file || is_chosen || is_fetched_there;
     let mut settings = RestSettings::new(name, api);
-    // What an operator writes into a file of theirs counts as their word, what a description says does not.
-    settings.client.base_url_origin =
-        if is_file || is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.headers = headers;
+    settings.client.base_url_origin = if is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();

@@ -16,6 +16,10 @@
 mod confirm;
 mod everything;
 mod process;
+mod rest;
+#[path = "../binary/support/shop/mod.rs"]
+#[allow(dead_code, reason = "the tests of the binary use more of it")]
+mod shop;
 mod tasks;
 
 use std::path::{Path, PathBuf};

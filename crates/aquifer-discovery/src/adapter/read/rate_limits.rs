@@ -168,7 +168,7 @@ impl Reader<'_> {
         let glob = Glob::new(&pattern);
         let targets = |operation: &AdapterOperation| match &operation.maps_to {
             MapsTo::Tool(tool) => vec![tool.clone(), format!("tool:{tool}")],
-            MapsTo::Route { method, path } => vec![format!("{method} {path}")],
+            MapsTo::Route { method, path } => vec![path.clone(), format!("{method} {path}")],
         };
         let is_meant = |operation: &&AdapterOperation| {
             let is_like = |target: &String| *target == pattern || glob.as_ref().is_ok_and(|glob| glob.matches(target));

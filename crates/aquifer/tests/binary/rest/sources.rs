@@ -1,0 +1,83 @@
+//! How APIs are named as sources: by file, by URL, several at once, and only for reading.
+
+use serde_json::json;
+
+use super::Fixture;
+use crate::support::shop::{Shop, description};
+use crate::support::text;
+
+#[test]
+fn read_only_hides_everything_that_writes() {
+    let flags: [(&str, &[&str]); 2] = [("read_only = true\n", &["serve"]), ("", &["serve", "--read-only"])];
+    for (keys, arguments) in flags {
+        let fixture = Fixture::described(keys);
+        let mut server = Fixture::start(&mut fixture.command(arguments));
+        let names = server.operations();
+        assert!(
+            names.contains(&"list_products".to_owned()) && names.contains(&"search_products".to_owned()),
+            "{names:?}"
+        );
+        for hidden in ["create_product", "update_product", "replace_product", "delete_product"] {
+            assert!(!names.contains(&hidden.to_owned()), "{hidden}: {names:?}");
+        }
+        let answer = server.call(
+            "mcp_aql_update",
+            json!({ "operation": "update_product", "params": { "product_id": 1, "input": { "stock": 1 } } }),
+        );
+        assert_ne!(answer["success"], true, "{answer}");
+        assert!(fixture.shop.received().is_empty());
+    }
+}
+
+#[test]
+fn two_apis_have_prefixes() {
+    let fixture = Fixture::described("");
+    let other = Shop::start();
+    fixture.folder.file("other.yaml", &description(&other));
+    fixture.configure(&format!(
+        "[[source]]\nname = \"one\"\nopenapi = \"shop.yaml\"\nbase_url = \"{}\"\n\
+         [[source]]\nname = \"two\"\nopenapi = \"other.yaml\"\nbase_url = \"{}\"\n",
+        fixture.shop.url(),
+        other.url()
+    ));
+    let mut server = fixture.serve();
+    other.change(1, &json!({ "name": "Other" }));
+    assert_eq!(server.data("read", "one_get_product", json!({ "product_id": 1 }))["name"], "Product 1");
+    assert_eq!(server.data("read", "two_get_product", json!({ "product_id": 1 }))["name"], "Other");
+    assert_eq!((fixture.shop.received().len(), other.received().len()), (1, 1));
+}
+
+#[test]
+fn a_description_is_fetched_from_its_url() {
+    let fixture = Fixture::described("");
+    for server_url in [fixture.shop.url(), "/".to_owned()] {
+        fixture.shop.publish(&description(&fixture.shop).replace(&fixture.shop.url(), &server_url));
+        let target = format!("openapi:{}/openapi.yaml", fixture.shop.url());
+        let mut server = Fixture::start(&mut fixture.command(&["serve", &target]));
+        assert_eq!(server.data("read", "get_product", json!({ "product_id": 2 }))["id"], 2, "{server_url}");
+    }
+}
+
+#[test]
+fn a_description_cannot_name_private_addresses() {
+    let fixture = Fixture::described("");
+    let output = fixture.command(&["call", "get_account", "--source", "openapi:shop.yaml"]).output().unwrap();
+    let printed = text(&output.stderr);
+    assert!(!output.status.success() && printed.contains("the address is not public"), "{printed}");
+    assert!(printed.contains("set base_url"), "{printed}");
+    assert!(fixture.shop.received().is_empty());
+    fixture.configure("[[source]]\nopenapi = \"shop.yaml\"\nallow_private_addresses = true\n");
+    let mut server = fixture.serve();
+    assert_eq!(server.data("read", "get_product", json!({ "product_id": 2 }))["id"], 2);
+}
+
+#[test]
+fn overlays_and_filters_change_what_is_served() {
+    let fixture = Fixture::described("exclude = [\"/orders\"]\noverlays = [\"patch.yaml\"]\n");
+    let overlay = "overlay: 1.0.0\ninfo: { title: Patch, version: 1.0.0 }\nactions:\n  - target: \"$.paths['/report'].get\"\n    \
+                   update: { operationId: readTheReport }\n";
+    fixture.folder.file("patch.yaml", overlay);
+    let names = fixture.serve().operations();
+    assert!(names.contains(&"read_the_report".to_owned()) && !names.contains(&"get_report".to_owned()), "{names:?}");
+    assert!(!names.contains(&"list_orders".to_owned()), "{names:?}");
+}

@@ -1,0 +1,93 @@
+//! Changes: merged and conditional by PUT, alone by PATCH, confirmed and sent once by DELETE.
+
+use serde_json::json;
+
+use super::{Fixture, methods};
+use crate::support::token;
+
+#[test]
+fn r_req_6_put_reads_merges_and_writes_on_a_condition() {
+    for (fixture, operation) in [(Fixture::described(""), "replace_product"), (Fixture::adapted(), "update_product")] {
+        let mut server = fixture.serve();
+        let done = server.data("update", operation, json!({ "product_id": 3, "input": { "price": 77 } }));
+        assert_eq!(done["price"], 77, "{done}");
+        let sent = fixture.shop.take("/products/3");
+        assert_eq!(methods(&sent), ["GET", "PUT"], "{operation}");
+        assert_eq!(sent[1].header("if-match"), Some("\"3-1\""));
+        let expected = json!({ "name": "Product 3", "category": "chair", "price": 77, "stock": 3 });
+        assert_eq!(sent[1].json(), expected, "everything that can be written, and not the id");
+        // Somebody else was faster.
+        fixture.shop.change_after_reading(3);
+        let error = server.error("update", operation, json!({ "product_id": 3, "input": { "price": 78 } }));
+        assert_eq!(error["code"], "CONFLICT_VERSION_MISMATCH", "{error}");
+        assert_eq!(fixture.shop.product(3).unwrap()["price"], 77);
+    }
+}
+
+#[test]
+fn r_req_6_patch_sends_the_changes_only() {
+    for (fixture, operation) in [(Fixture::described(""), "update_product"), (Fixture::adapted(), "set_stock")] {
+        let mut server = fixture.serve();
+        let done = server.data("update", operation, json!({ "product_id": 4, "input": { "stock": 9 } }));
+        assert_eq!((&done["stock"], &done["name"]), (&json!(9), &json!("Product 4")), "{done}");
+        let sent = fixture.shop.take("/products/4");
+        assert_eq!(methods(&sent), ["PATCH"], "{operation}");
+        assert_eq!(sent[0].json(), json!({ "stock": 9 }), "no defaults that would overwrite something");
+        let error = server.error("update", operation, json!({ "product_id": 4, "stock": 9 }));
+        assert!(["VALIDATION_MISSING_PARAM", "VALIDATION_UNKNOWN_PARAM"].contains(&error["code"].as_str().unwrap()));
+        assert!(fixture.shop.take("/products/4").is_empty());
+    }
+}
+
+#[test]
+fn r_saf_3_delete_is_confirmed_and_sent_once() {
+    for fixture in [Fixture::described(""), Fixture::adapted()] {
+        let mut server = fixture.serve();
+        let asked =
+            server.call("mcp_aql_delete", json!({ "operation": "delete_product", "params": { "product_id": 5 } }));
+        let token = token(&asked).unwrap_or_else(|| panic!("{asked}")).to_owned();
+        assert!(fixture.shop.received().is_empty(), "nothing is sent before");
+        let confirmed =
+            json!({ "operation": "delete_product", "params": { "product_id": 5, "confirmation_token": token } });
+        let done = server.call("mcp_aql_delete", confirmed.clone());
+        assert_eq!(done["success"], true, "{done}");
+        let again = server.call("mcp_aql_delete", confirmed);
+        assert_eq!(again["error"]["code"], "TOKEN_ALREADY_USED", "{again}");
+        assert_eq!(methods(&fixture.shop.take("/products/5")), ["DELETE"]);
+        assert_eq!(fixture.shop.product(5), None);
+    }
+}
+
+#[test]
+fn r_req_9_a_dry_run_shows_the_request_without_credentials() {
+    let keys = "bearer_env = \"SHOP_TOKEN\"\nheaders = { X-Signature = \"${SIGNATURE}\", X-Client = \"plain\" }\n";
+    let fixture = Fixture::described(keys);
+    let mut server = Fixture::start(fixture.command(&["serve"]).env("SIGNATURE", "s3cret-signature"));
+    let params = json!({ "product_id": 3, "input": { "price": 77 }, "dry_run": true });
+    let shown = server.data("update", "replace_product", params);
+    let request = &shown["request"];
+    assert_eq!((&request["method"], &request["body"]["price"]), (&json!("PUT"), &json!(77)), "{shown}");
+    assert_eq!(request["url"], format!("{}/products/3", fixture.shop.url()));
+    assert!(!shown.to_string().contains("s3cret"), "{shown}");
+    let sent = fixture.shop.take("/products/3");
+    assert_eq!(methods(&sent), ["GET"], "only what is needed to show it");
+    assert_eq!(sent[0].header("x-signature"), Some("s3cret-signature"));
+    assert_eq!(sent[0].header("x-client"), Some("plain"));
+    assert_eq!(sent[0].header("authorization"), Some("Bearer s3cret-bearer"));
+    assert_eq!(fixture.shop.product(3).unwrap()["price"], 30);
+}
+
+#[test]
+fn creating_sends_a_body_and_problems_are_passed_on() {
+    let fixture = Fixture::described("");
+    let mut server = fixture.serve();
+    let made = server.data("create", "create_product", json!({ "name": "Sofa", "price": 900, "category": "chair" }));
+    assert_eq!(fixture.shop.product(made["id"].as_u64().unwrap()).unwrap()["name"], "Sofa", "{made}");
+    let sent = fixture.shop.take("/products");
+    assert_eq!(sent[0].header("content-type"), Some("application/json"));
+    assert_eq!(sent[0].json(), json!({ "name": "Sofa", "price": 900, "category": "chair" }));
+    let missing = server.error("read", "get_product", json!({ "product_id": 999 }));
+    assert_eq!(missing["code"], "NOT_FOUND_RESOURCE", "{missing}");
+    assert!(missing["message"].as_str().unwrap().contains("/products/999"), "{missing}");
+    assert_eq!(missing["details"]["problem"]["detail"], "There is no such product.", "{missing}");
+}
