@@ -424,8 +424,13 @@ impl Config {
             self.state.store = Some(found);
         }
         for source in &mut self.source {
-            for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
+            let files = [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten();
+            for file in files.chain(&mut source.overlays) {
                 *file = folder.join(&*file);
+            }
+            let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());
+            if let Some(found) = written.and_then(|path| file_beside(&path, folder)) {
+                source.openapi = Some(found);
             }
             if let Some(found) =
                 source.target.as_deref().and_then(|target| target_beside(target, &source.variables, folder))
@@ -450,7 +455,7 @@ impl Config {
         self.state.variables = variables.referenced_by(state.map(String::as_str));
         for source in &mut self.source {
             // A file that it names has references of its own.
-            source.variables = match source.target.is_some() || source.adapter.is_some() {
+            source.variables = match source.target.is_some() || source.adapter.is_some() || source.openapi.is_some() {
                 true => variables.clone(),
                 false => variables.referenced_by(source.references()),
             };
@@ -464,6 +469,9 @@ fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<S
     const FILES: [&str; 7] = [".json", ".jsonc", ".json5", ".md", ".db", ".sqlite", ".sqlite3"];
     // What cannot be expanded is told when it is planned.
     let expanded = variables.expand(target).ok()?;
+    if let Some(path) = expanded.strip_prefix(target::OPENAPI) {
+        return file_beside(path, folder).map(|found| format!("{}{found}", target::OPENAPI));
+    }
     let (scheme, path) = match expanded.strip_prefix("sqlite:") {
         Some(path) => ("sqlite:", path.strip_prefix("//").unwrap_or(path)),
         None if expanded.contains("://") || !FILES.iter().any(|end| expanded.ends_with(end)) => return None,
@@ -471,6 +479,12 @@ fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<S
     };
     let is_relative = !path.is_empty() && !path.starts_with(':') && Path::new(path).is_relative();
     is_relative.then(|| format!("{scheme}{}", folder.join(path).display().to_string().replace("${", "$${")))
+}
+
+/// A relative path, as that of the file beside the configuration. Nothing for URLs and absolute paths.
+fn file_beside(path: &str, folder: &Path) -> Option<String> {
+    let is_relative = !path.is_empty() && !is_http_url(path) && Path::new(path).is_relative();
+    is_relative.then(|| folder.join(path).display().to_string().replace("${", "$${"))
 }
 
 /// A parser's message without what stood in the file: `invalid type: string "…"` becomes `invalid type: string`.

@@ -51,6 +51,15 @@ fn r_dis_9_a_missing_variable_is_named() {
 }
 
 #[test]
+fn credentials_may_be_in_an_env_file() {
+    let fixture = secured("{ type: http, scheme: bearer }");
+    fixture.folder.file("secrets.env", "SHOP_TOKEN=s3cret-bearer\n");
+    fixture.edit("aquifer.toml", "[[source]]", "env_file = \"secrets.env\"\n[[source]]");
+    let mut server = Fixture::start(fixture.command(&["serve"]).env_remove("SHOP_TOKEN"));
+    assert_eq!(server.data("read", "get_report", json!({}))["visits"], 3);
+}
+
+#[test]
 fn a_refused_credential_is_not_repeated() {
     let fixture = Fixture::adapted();
     let mut server = Fixture::start(fixture.command(&["serve"]).env("SHOP_TOKEN", "s3cret-of-before"));

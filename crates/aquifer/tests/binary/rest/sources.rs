@@ -6,6 +6,10 @@ use super::Fixture;
 use crate::support::shop::{Shop, description};
 use crate::support::text;
 
+/// Renames an operation.
+const OVERLAY: &str = "overlay: 1.0.0\ninfo: { title: Patch, version: 1.0.0 }\nactions:\n  - target: \"$.paths['/report'].get\"\n    \
+                       update: { operationId: readTheReport }\n";
+
 #[test]
 fn read_only_hides_everything_that_writes() {
     let flags: [(&str, &[&str]); 2] = [("read_only = true\n", &["serve"]), ("", &["serve", "--read-only"])];
@@ -48,6 +52,20 @@ fn two_apis_have_prefixes() {
 }
 
 #[test]
+fn files_are_beside_the_configuration() {
+    let fixture = Fixture::described("overlays = [\"patch.yaml\"]\n");
+    fixture.folder.file("patch.yaml", OVERLAY);
+    let config = fixture.folder.path("aquifer.toml");
+    let mut elsewhere = crate::support::forgetful(&fixture.folder);
+    let mut server = Fixture::start(elsewhere.args(["serve", "--config", &config]));
+    assert!(server.operations().contains(&"read_the_report".to_owned()));
+    fixture.configure("[[source]]\ntarget = \"openapi:shop.yaml\"\nallow_private_addresses = true\n");
+    let mut elsewhere = crate::support::forgetful(&fixture.folder);
+    let mut server = Fixture::start(elsewhere.args(["serve", "--config", &config]));
+    assert!(server.operations().contains(&"get_report".to_owned()));
+}
+
+#[test]
 fn a_description_is_fetched_from_its_url() {
     let fixture = Fixture::described("");
     for server_url in [fixture.shop.url(), "/".to_owned()] {
@@ -74,9 +92,7 @@ fn a_description_cannot_name_private_addresses() {
 #[test]
 fn overlays_and_filters_change_what_is_served() {
     let fixture = Fixture::described("exclude = [\"/orders\"]\noverlays = [\"patch.yaml\"]\n");
-    let overlay = "overlay: 1.0.0\ninfo: { title: Patch, version: 1.0.0 }\nactions:\n  - target: \"$.paths['/report'].get\"\n    \
-                   update: { operationId: readTheReport }\n";
-    fixture.folder.file("patch.yaml", overlay);
+    fixture.folder.file("patch.yaml", OVERLAY);
     let names = fixture.serve().operations();
     assert!(names.contains(&"read_the_report".to_owned()) && !names.contains(&"get_report".to_owned()), "{names:?}");
     assert!(!names.contains(&"list_orders".to_owned()), "{names:?}");
