@@ -9,7 +9,6 @@ use anyhow::Context;
 use aquifer_discovery::adapter::{RateLimits, Target};
 use aquifer_engine::Source;
 use aquifer_protocol::case::snake_identifier;
-use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
