@@ -62,8 +62,7 @@ impl Sandbox {
             own.as_ref().filter(|own| own.name == operation).and_then(|own| own.unwrap_params(&params))
         };
         if let Some((resource, submitted)) = resources.iter().find_map(|own| Some((own, meant(&own.create)?))) {
-            let Some(row) = object_with(reply.data(), &resource.key) else { return };
-            let key = resource.key.iter().filter_map(|key| Some((key.clone(), row.get(key)?.clone()))).collect();
+            let Some((row, key)) = row_with_key(reply.data(), resource) else { return };
             let noun = resource.noun.clone();
             self.rows.push(CreatedRow { noun, key, submitted, row: row.clone() });
         } else if let Some((resource, named)) = resources.iter().find_map(|own| Some((own, meant(&own.delete)?))) {
@@ -98,5 +97,40 @@ impl Sandbox {
     /// The remaining rows, last created first.
     pub(crate) fn remaining(&self) -> Vec<CreatedRow> {
         self.rows.iter().rev().cloned().collect()
+    }
+}
+
+/// A created row and its key. In the row, the identifier `order_id` of an order may be called `id`.
+fn row_with_key<'a>(data: &'a Value, resource: &Resource) -> Option<(&'a Row, Map<String, Value>)> {
+    if let Some(row) = object_with(data, &resource.key) {
+        let key = resource.key.iter().filter_map(|key| Some((key.clone(), row.get(key)?.clone())));
+        return Some((row, key.collect()));
+    }
+    let [name] = resource.key.as_slice() else { return None };
+    let noun = name.strip_suffix("_id")?;
+    let prefix = resource.noun.strip_suffix(noun)?;
+    let row = object_with(data, &["id".to_owned()]).filter(|_| prefix.is_empty() || prefix.ends_with('_'))?;
+    Some((row, Map::from_iter([(name.clone(), row.get("id")?.clone())])))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_identifier_of_a_row_may_be_called_id() {
+        let key = |noun: &str, name: &str, data: Value| {
+            let resource = Resource { noun: noun.to_owned(), key: vec![name.to_owned()], ..Resource::default() };
+            row_with_key(&data, &resource).map(|(_, key)| Value::Object(key))
+        };
+        assert_eq!(key("order", "id", json!({ "id": 5 })), Some(json!({ "id": 5 })));
+        assert_eq!(key("order", "order_id", json!({ "id": 5, "order_id": 6 })), Some(json!({ "order_id": 6 })));
+        assert_eq!(key("order", "order_id", json!({ "id": 5 })), Some(json!({ "order_id": 5 })));
+        assert_eq!(key("shop_order", "order_id", json!({ "order": { "id": 5 } })), Some(json!({ "order_id": 5 })));
+        // The identifier of something else.
+        assert_eq!(key("comment", "order_id", json!({ "id": 5 })), None);
+        assert_eq!(key("reorder", "order_id", json!({ "id": 5 })), None);
     }
 }
